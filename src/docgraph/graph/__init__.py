@@ -1,0 +1,20 @@
+"""Document graphs: relations, the graph, its drawings and exports."""
+
+from docgraph.graph.document_graph import DocumentGraph, batch_graphs, build_graph, resolve_relations
+from docgraph.graph.links import Cliques, Edges
+from docgraph.graph.relations import GROUPS, RELATIONS, Lexical, Relation, RelationOptions, relation
+
+__all__ = [
+    "GROUPS",
+    "RELATIONS",
+    "Cliques",
+    "DocumentGraph",
+    "Edges",
+    "Lexical",
+    "Relation",
+    "RelationOptions",
+    "batch_graphs",
+    "build_graph",
+    "relation",
+    "resolve_relations",
+]
