@@ -46,7 +46,7 @@ class Strings:
         return len(self.ids)
 
     def __getitem__(self, index: int) -> str:
-        return self.table[self.ids[index]]
+        return self.table[int(self.ids[index])]
 
     def to_list(self) -> list[str]:
         return [self.table[i] for i in self.ids.tolist()]
@@ -113,12 +113,10 @@ class Annotation:
         if self.heads is not None and count and (self.sentence_of[self.heads] != self.sentence_of).any():
             raise ValueError("a head lies outside its sentence")
         links = self.coreference
-        if (
-            links is not None
-            and len(links)
-            and not (0 <= links[:, 0].min() and (links[:, 0] < links[:, 1]).all() and links[:, 1].max() < count)
-        ):
-            raise ValueError("a coreference link does not go from an earlier word to a later one")
+        if links is not None and len(links):
+            forward = (links[:, 0] < links[:, 1]).all()
+            if not forward or links.min() < 0 or links.max() >= count:
+                raise ValueError("a coreference link does not go from an earlier word to a later one")
 
 
 def from_spans(spans: Sequence[Sequence[tuple[int, int]]], document: Document) -> Annotation:

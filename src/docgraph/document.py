@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """Markup inside a sentence (an inline tag, a subtitle break): `raw` stands before character `offset` of its text."""
+    """Markup in a sentence (an inline tag, a subtitle break): `raw` stands before character `offset` of its text."""
 
     offset: int
     raw: str

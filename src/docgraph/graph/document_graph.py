@@ -51,7 +51,7 @@ class DocumentGraph:
 
     @cached_property
     def explicit(self) -> Edges:
-        """The union of everything but lexical links, less what a lexical link covers: with `lexical`, the whole of A."""
+        """The union of all but lexical links, less what those cover: together with `lexical`, the whole of A."""
         listed = Edges.join(links for links in self.relations.values() if isinstance(links, Edges)).unique(
             self.num_nodes
         )
@@ -116,7 +116,8 @@ def batch_graphs(graphs: Sequence[DocumentGraph]) -> DocumentGraph:
                 Edges(move[e.source], move[e.target]) for move, e in zip(moves, expanded, strict=True)
             )
     owner = np.concatenate(
-        [graph.sentence_of + int(shift) for graph, shift in zip(graphs, sentences, strict=False)] or [np.empty(0)]
+        [graph.sentence_of + int(shift) for graph, shift in zip(graphs, sentences, strict=False)]
+        or [np.empty(0, np.int32)]
     )
     return DocumentGraph(
         int(words[-1]), int(sentences[-1]), owner.astype(np.int32), relations, sentences.astype(np.int32)

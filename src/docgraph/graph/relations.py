@@ -84,16 +84,15 @@ def join_lexical(parts: Sequence[Lexical]) -> Lexical:
             np.where(part.keys[side] >= 0, part.keys[side] + base, -1) for part, base in zip(parts, bases, strict=False)
         ]
         keys.append(np.concatenate([np.empty(0, np.int32), *shifted]).astype(np.int32))
-    cliques = (
+    form, lemma, both = (
         Cliques.join([(getattr(part, name), int(base)) for part, base in zip(parts, words, strict=False)])
         for name in ("form", "lemma", "both")
     )
     position = np.concatenate(
         [np.empty(0, np.int32), *(part.position + base for part, base in zip(parts, sentences, strict=False))]
     )
-    return Lexical(
-        *cliques, keys=(keys[0], keys[1]), position=position.astype(np.int32), reach=parts[0].reach if parts else None
-    )
+    reach = parts[0].reach if parts else None
+    return Lexical(form, lemma, both, (keys[0], keys[1]), position.astype(np.int32), reach)
 
 
 Links = Edges | Lexical
@@ -157,19 +156,18 @@ def dependency(annotation: Annotation, options: RelationOptions = RelationOption
 @relation("lexical", requires="words", scope="inter")
 def lexical(annotation: Annotation, options: RelationOptions = RelationOptions()) -> Lexical:
     """Word -> every later word of the same form or lemma."""
-    form = annotation.forms.ids
-    lemma = form if annotation.lemmas is None else annotation.lemmas.ids
+    forms = annotation.forms.ids
+    lemmas = forms if annotation.lemmas is None else annotation.lemmas.ids
     if options.skip_stop_words:
         skip = is_function_word(annotation)
-        form, lemma = np.where(skip, np.int32(-1), form), np.where(skip, np.int32(-1), lemma)
-    words = np.flatnonzero(form >= 0).astype(np.int32)
-    position = annotation.sentence_of
-    both = form[words].astype(np.int64) * (int(lemma.max(initial=0)) + 1) + lemma[words]
-    groups = (
-        Cliques.of_keys(words, keys, position[words], options.max_distance)
-        for keys in (form[words], lemma[words], both)
+        forms, lemmas = np.where(skip, np.int32(-1), forms), np.where(skip, np.int32(-1), lemmas)
+    words = np.flatnonzero(forms >= 0).astype(np.int32)
+    position, reach = annotation.sentence_of, options.max_distance
+    pairs = forms[words].astype(np.int64) * (int(lemmas.max(initial=0)) + 1) + lemmas[words]
+    form, lemma, both = (
+        Cliques.of_keys(words, keys, position[words], reach) for keys in (forms[words], lemmas[words], pairs)
     )
-    return Lexical(*groups, keys=(form, lemma), position=position, reach=options.max_distance)
+    return Lexical(form, lemma, both, (forms, lemmas), position, reach)
 
 
 @relation("coreference", requires="coreference", scope="inter")
