@@ -1,0 +1,168 @@
+"""DocumentBatch: whole documents, their sentences packed end to end, and their graphs side by side.
+
+S sentences of D documents, in document order. A document's graph is in the batch once, for all its sentences.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from docgraph.graph import DocumentGraph, batch_graphs
+from docgraph.model.device import to_device
+from docgraph.model.graph_structure import GraphStructure, source_structure, target_structure
+from docgraph.model.memory import Queries
+from docgraph.model.packing import Packing
+
+Ids = npt.NDArray[np.integer]
+
+
+@dataclass(frozen=True, eq=False)
+class DocumentExample:
+    """One document as numbers: the sub-words of its sentences and, for a graph, the words they make."""
+
+    source: Sequence[Ids]
+    """[M] arrays of sub-word ids, end-of-sentence included."""
+    target: Sequence[Ids] = ()
+    """[M] arrays likewise, or none when there is no translation yet."""
+    graph: DocumentGraph | None = None
+    source_words: Sequence[Ids] = ()
+    """[M] arrays beside `source`: the word of the document each sub-word belongs to, -1 for none."""
+    target_words: Sequence[Ids] = ()
+    """[M] arrays beside `target`: the word of its sentence each sub-word belongs to, -1 for none."""
+
+
+@dataclass(frozen=True, eq=False)
+class Side:
+    """The packed sub-words of one side, N in all."""
+
+    tokens: Tensor
+    """[N] int64."""
+    sentences: Packing
+    documents: Packing
+
+    @property
+    def queries(self) -> Queries:
+        return Queries(self.sentences.sequence_of, self.documents, self.sentences)
+
+
+@dataclass(frozen=True, eq=False)
+class GraphInput:
+    """A graph to encode: the sub-words of its words, and its structure."""
+
+    tokens: Tensor
+    """[P] int64: sub-words, word after word."""
+    offsets: Tensor
+    """[W+1] int64: where the sub-words of each word begin."""
+    structure: GraphStructure
+
+
+@dataclass(frozen=True, eq=False)
+class DocumentBatch:
+    """D documents of S sentences."""
+
+    source: Side
+    target: Side | None
+    """Decoder input: begin-of-sentence and the reference."""
+    gold: Tensor | None
+    """[Nt] int64: the reference and end-of-sentence."""
+    slots: Tensor
+    """[D, M] int64: the sentences of each document; unused slots hold 0."""
+    used: Tensor
+    """[D, M] bool."""
+    document_of: Tensor
+    """[S] int64."""
+    index_of: Tensor
+    """[S] int64: the place of each sentence in its document."""
+    graph: GraphInput | None = None
+    target_graph: GraphInput | None = None
+
+    @property
+    def num_sentences(self) -> int:
+        return len(self.document_of)
+
+    @property
+    def num_documents(self) -> int:
+        return len(self.slots)
+
+    def to(self, device: torch.device | str) -> DocumentBatch:
+        return to_device(self, device)
+
+
+def collate(documents: Sequence[DocumentExample], bos: int, plain_graph: bool = False) -> DocumentBatch:
+    """A batch of whole documents; `plain_graph` keeps adjacency as one sparse matrix, for tests."""
+    counts = np.array([len(document.source) for document in documents], dtype=np.int64)
+    translated = bool(len(documents)) and all(len(document.target) == len(document.source) for document in documents)
+    source = _side([sentence for document in documents for sentence in document.source], counts)
+    target = gold = None
+    if translated:
+        references = [sentence for document in documents for sentence in document.target]
+        target = _side([np.concatenate([[bos], sentence[:-1]]) for sentence in references], counts)
+        gold = _concatenate(references)
+    width = max(int(counts.max(initial=0)), 1)
+    used = np.arange(width)[None, :] < counts[:, None]
+    bounds = np.concatenate([[0], np.cumsum(counts)])
+    slots = np.where(used, bounds[:-1, None] + np.arange(width)[None, :], 0)
+    document_of = np.repeat(np.arange(len(counts)), counts)
+    index_of = np.arange(int(counts.sum())) - bounds[:-1][document_of]
+    return DocumentBatch(
+        source,
+        target,
+        gold,
+        slots=torch.from_numpy(slots),
+        used=torch.from_numpy(used),
+        document_of=torch.from_numpy(document_of),
+        index_of=torch.from_numpy(index_of),
+        graph=_source_graph(documents, plain_graph),
+        target_graph=_target_graph(documents, plain_graph) if translated else None,
+    )
+
+
+def _concatenate(arrays: Sequence[Ids]) -> Tensor:
+    return torch.from_numpy(np.concatenate([np.empty(0, np.int64), *arrays]).astype(np.int64))
+
+
+def _side(sentences: Sequence[Ids], counts: npt.NDArray[np.int64]) -> Side:
+    lengths = np.array([len(sentence) for sentence in sentences], dtype=np.int64)
+    bounds = np.concatenate([[0], np.cumsum(lengths)])[np.concatenate([[0], np.cumsum(counts)])]
+    by_sentence, by_document = (Packing.of(torch.from_numpy(sizes)) for sizes in (lengths, np.diff(bounds)))
+    return Side(_concatenate(sentences), by_sentence, by_document)
+
+
+def _source_graph(documents: Sequence[DocumentExample], plain: bool) -> GraphInput | None:
+    graphs = [document.graph for document in documents if document.graph is not None]
+    if not documents or len(graphs) != len(documents):
+        return None
+    bases = np.cumsum([0, *(graph.num_words for graph in graphs)])
+    words = [
+        np.where(sentence >= 0, sentence + base, -1)
+        for document, base in zip(documents, bases, strict=False)
+        for sentence in document.source_words
+    ]
+    tokens = [sentence for document in documents for sentence in document.source]
+    return _pooled(tokens, words, source_structure(batch_graphs(graphs), plain))
+
+
+def _target_graph(documents: Sequence[DocumentExample], plain: bool) -> GraphInput | None:
+    if not all(len(document.target_words) == len(document.target) for document in documents):
+        return None
+    owners = [sentence for document in documents for sentence in document.target_words]
+    sizes = np.array([int(sentence.max(initial=-1)) + 1 for sentence in owners], dtype=np.int64)
+    bases = np.concatenate([[0], np.cumsum(sizes)])
+    words = [np.where(sentence >= 0, sentence + base, -1) for sentence, base in zip(owners, bases, strict=False)]
+    tokens = [sentence for document in documents for sentence in document.target]
+    return _pooled(tokens, words, target_structure(sizes, plain))
+
+
+def _pooled(tokens: Sequence[Ids], words: Sequence[Ids], structure: GraphStructure) -> GraphInput:
+    """Sub-words in the order of the words they belong to; those of no word are left out."""
+    flat, owner = (np.concatenate([np.empty(0, np.int64), *arrays]).astype(np.int64) for arrays in (tokens, words))
+    flat, owner = flat[owner >= 0], owner[owner >= 0]
+    order = np.argsort(owner, kind="stable")
+    offsets = np.concatenate([[0], np.cumsum(np.bincount(owner, minlength=structure.num_words))])
+    return GraphInput(torch.from_numpy(flat[order]), torch.from_numpy(offsets.astype(np.int64)), structure)

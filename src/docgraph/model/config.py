@@ -1,0 +1,147 @@
+"""What a model is made of: plain dataclasses, read strictly from JSON or YAML.
+
+Every ablation of the paper is a field here. An unknown or misspelt field is an error that suggests the right name.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import types
+import typing
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeVar
+
+from docgraph.errors import DocgraphError
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class TransformerConfig:
+    """The sentence-level model (Base); the defaults are Vaswani base."""
+
+    source_vocabulary: int = 32000
+    target_vocabulary: int = 32000
+    dimension: int = 512
+    feed_forward: int = 2048
+    heads: int = 8
+    encoder_layers: int = 6
+    decoder_layers: int = 6
+    dropout: float = 0.1
+    activation: Literal["relu", "swish", "gelu"] = "relu"
+    norm: Literal["post", "pre"] = "post"
+    positions: Literal["sinusoidal", "learned"] = "sinusoidal"
+    max_positions: int = 1024
+    """Longest sentence in sub-words."""
+    share_embeddings: Literal["all", "target", "none"] = "all"
+    """all: source, target and output share one matrix; target: target and output do; none: three matrices."""
+    scale_embeddings: bool = True
+    """Multiply embeddings by sqrt(dimension)."""
+    output_bias: bool = False
+    embedding_norm: bool = False
+    """LayerNorm on the embeddings."""
+    pad: int = 0
+    bos: int = 1
+    eos: int = 2
+
+    def __post_init__(self) -> None:
+        if self.dimension % self.heads:
+            raise DocgraphError(f"dimension {self.dimension} is not a multiple of {self.heads} heads")
+        if self.share_embeddings == "all" and self.source_vocabulary != self.target_vocabulary:
+            raise DocgraphError("share_embeddings: all needs one joint vocabulary; set it to target or none")
+
+
+@dataclass(frozen=True)
+class GraphConfig:
+    """The document-graph encoder."""
+
+    relations: tuple[str, ...] = ("all",)
+    layers: int = 2
+    share_layers: bool = True
+    activation: Literal["tanh", "sigmoid", "relu"] = "tanh"
+    residual: bool = True
+    """Residual connection and LayerNorm around each layer, as in the authors' code; the paper prints neither."""
+    fusion: Literal["attention", "gating"] = "attention"
+    dropout: float = 0.2
+    nodes: Literal["sentence", "word", "both"] = "sentence"
+    """Which nodes the translator attends to: sentences of the document, words of the current sentence, or both."""
+    sentence_embedding: bool = True
+    max_sentences: int = 512
+    """Rows of the sentence-position embedding; later sentences share the last."""
+
+    @classmethod
+    def paper_literal(cls, **changes: Any) -> GraphConfig:
+        """The encoder as printed: sigmoid, no residual, no LayerNorm."""
+        return cls(**{"activation": "sigmoid", "residual": False, **changes})
+
+
+@dataclass(frozen=True)
+class ContextConfig:
+    """How a document's context reaches the Transformer: a context encoder and an integration."""
+
+    encoder: str = "docgraph"
+    integration: Literal["hyb", "post", "pre"] = "hyb"
+    sides: Literal["source", "target", "both"] = "both"
+    gate: Literal["paper", "identity"] = "identity"
+    """paper: lambda X + (1 - lambda) H_c; identity: X + (1 - lambda) H_c with a zero-initialised output projection."""
+    dropout: float = 0.1
+    heads: int = 8
+    graph: GraphConfig = field(default_factory=GraphConfig)
+
+
+FreezePolicy = Literal["base", "base_but_embeddings", "none"]
+
+
+@dataclass(frozen=True)
+class ModelConfig:
+    """A system: the Transformer and, unless it is Base, its context."""
+
+    transformer: TransformerConfig = field(default_factory=TransformerConfig)
+    context: ContextConfig | None = None
+    freeze: FreezePolicy = "base"
+    """What stage 2 leaves alone: the whole Base; all of it but the embeddings (the authors' code); or nothing."""
+
+
+def from_dict(cls: type[T], values: Mapping[str, Any], where: str = "") -> T:
+    """A config from nested mappings; unknown fields and wrong values are errors that name the field."""
+    hints = typing.get_type_hints(cls)
+    names = [f.name for f in dataclasses.fields(cls)]  # type: ignore[arg-type]
+    arguments: dict[str, Any] = {}
+    for name, value in values.items():
+        place = f"{where}.{name}" if where else name
+        if name not in names:
+            near = difflib.get_close_matches(name, names, n=1)
+            hint = f"did you mean '{near[0]}'?" if near else f"the fields are {', '.join(names)}"
+            raise DocgraphError(f"unknown field '{place}'; {hint}")
+        arguments[name] = _convert(hints[name], value, place)
+    return cls(**arguments)
+
+
+def _convert(hint: Any, value: Any, place: str) -> Any:
+    """`value` as the annotated type `hint`, or an error that names the field."""
+    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
+    if origin in (typing.Union, types.UnionType):
+        inner = [option for option in arguments if option is not type(None)]
+        return None if value is None else _convert(inner[0], value, place)
+    if dataclasses.is_dataclass(hint):
+        if not isinstance(value, Mapping):
+            raise DocgraphError(f"'{place}' must be a mapping of fields, not {value!r}")
+        return from_dict(typing.cast(type, hint), value, place)
+    if origin is Literal:
+        if value not in arguments:
+            raise DocgraphError(f"'{place}' is {value!r}; it must be one of {', '.join(map(str, arguments))}")
+        return value
+    if origin is tuple:
+        return tuple(value.split(",")) if isinstance(value, str) else tuple(value)
+    if hint is float and isinstance(value, int) and not isinstance(value, bool):
+        return float(value)
+    if not isinstance(value, hint) or (hint is int and isinstance(value, bool)):
+        raise DocgraphError(f"'{place}' is {value!r}; it must be of type {hint.__name__}")
+    return value
+
+
+def to_dict(config: Any) -> dict[str, Any]:
+    """Nested plain values, as JSON and YAML take them."""
+    return dataclasses.asdict(config)

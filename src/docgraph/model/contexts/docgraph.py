@@ -1,0 +1,82 @@
+"""The document graph (Xu et al. 2021): sentence nodes, words of the current sentence, or both, as memory."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from docgraph.model.batch import DocumentBatch, GraphInput
+from docgraph.model.config import ModelConfig
+from docgraph.model.contexts import context_encoder
+from docgraph.model.graph_encoder import GraphEncoder
+from docgraph.model.memory import Memory
+from docgraph.model.transformer import Embeddings
+
+
+@context_encoder("docgraph")
+class DocumentGraphContext(nn.Module):
+    """One graph encoder for the source graph of the document and for the complete graphs of target sentences."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        assert config.context is not None
+        dimension, graph = config.transformer.dimension, config.context.graph
+        self.nodes = graph.nodes
+        self.encoder = GraphEncoder(dimension, graph)
+        self.places = nn.Embedding(graph.max_sentences, dimension) if graph.sentence_embedding else None
+        if self.places is not None:
+            nn.init.normal_(self.places.weight, std=0.02)
+
+    def source_memory(self, batch: DocumentBatch, embeddings: Embeddings) -> Memory | None:
+        """All sentences of the document, before and after; words of the current sentence."""
+        if batch.graph is None:
+            return None
+        states = self.encode(batch.graph, embeddings, "source")
+        visible = batch.used[batch.document_of]
+        return self.memory(states, batch, batch.graph, visible, self.nodes)
+
+    def target_memory(self, batch: DocumentBatch, embeddings: Embeddings) -> Memory | None:
+        """The translations of the sentences before the current one; words of the current one are not there to see."""
+        if batch.target_graph is None:
+            return None
+        states = self.encode(batch.target_graph, embeddings, "target")
+        before = torch.arange(batch.slots.shape[1], device=states.device)[None, :] < batch.index_of[:, None]
+        return self.memory(states, batch, batch.target_graph, before, "sentence")
+
+    def encode(self, graph: GraphInput, embeddings: Embeddings, side: Literal["source", "target"]) -> Tensor:
+        """Node states [N, d]; a word enters as the mean of its sub-word embeddings."""
+        return self.encoder(pooled_words(graph, embeddings, side), graph.structure)
+
+    def memory(self, states: Tensor, batch: DocumentBatch, graph: GraphInput, visible: Tensor, nodes: str) -> Memory:
+        words = graph.structure.num_words
+        if self.places is not None:
+            place = self.places(batch.index_of.clamp(max=self.places.num_embeddings - 1))
+            states = torch.cat([states[:words], states[words:] + place.to(states.dtype)])
+        if nodes == "sentence":
+            return Memory(states[words:], batch.slots, visible, "document")
+        own, own_mask = own_words(graph)
+        if nodes == "word":
+            return Memory(states[:words], own, own_mask, "sentence")
+        slots = torch.cat([words + batch.slots[batch.document_of], own], dim=1)
+        return Memory(states, slots, torch.cat([visible, own_mask], dim=1), "sentence")
+
+
+def pooled_words(graph: GraphInput, embeddings: Embeddings, side: Literal["source", "target"]) -> Tensor:
+    """[W, d]: the mean of the sub-word embeddings of each word; a word without sub-words is zero."""
+    pieces = embeddings.words(graph.tokens, side)
+    if not len(pieces):
+        return pieces.new_zeros(graph.structure.num_words, pieces.shape[-1])
+    order = torch.arange(len(pieces), device=pieces.device)
+    return F.embedding_bag(order, pieces, graph.offsets, mode="mean", include_last_offset=True)
+
+
+def own_words(graph: GraphInput) -> tuple[Tensor, Tensor]:
+    """The words of each sentence as padded slots: word [S, L] and whether there is one [S, L]."""
+    offsets = graph.structure.words_of.offsets
+    sizes = offsets.diff()
+    steps = torch.arange(max(int(sizes.max()) if len(sizes) else 0, 1), device=offsets.device)
+    mask = steps[None, :] < sizes[:, None]
+    return torch.where(mask, offsets[:-1, None] + steps[None, :], 0), mask

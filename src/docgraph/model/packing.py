@@ -1,0 +1,70 @@
+"""Packed sequences: the tokens of many sentences end to end, [N, ...], without a padding token between them.
+
+Token-wise work (projections, norms, feed-forward) runs on the packed tokens. Only attention needs to know where a
+sentence ends: on a GPU the variable-length kernel reads `boundaries`, elsewhere `index` lays the tokens out padded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from docgraph.model.device import to_device
+
+
+@dataclass(frozen=True, eq=False)
+class Packing:
+    """Where each of B sequences lies among N packed tokens."""
+
+    boundaries: Tensor
+    """[B+1] int32: sequence b is tokens boundaries[b] .. boundaries[b+1]-1."""
+    index: Tensor
+    """[B, T] int64: the token at each padded place; padding points at token 0 and is masked."""
+    mask: Tensor
+    """[B, T] bool: True at real tokens."""
+    place: Tensor
+    """[N] int64: the padded place (b * T + t) of each token."""
+    max_length: int
+    """T, the longest sequence, at least 1."""
+
+    @classmethod
+    def of(cls, lengths: Sequence[int] | Tensor, device: torch.device | str = "cpu") -> Packing:
+        """Packing of sequences of these lengths."""
+        sizes = torch.as_tensor(lengths, dtype=torch.int64, device="cpu")
+        longest = max(int(sizes.max()) if len(sizes) else 0, 1)
+        boundaries = torch.zeros(len(sizes) + 1, dtype=torch.int64)
+        boundaries[1:] = sizes.cumsum(0)
+        steps = torch.arange(longest)
+        mask = steps[None, :] < sizes[:, None]
+        index = torch.where(mask, boundaries[:-1, None] + steps[None, :], 0)
+        place = mask.flatten().nonzero().flatten()
+        return to_device(cls(boundaries.to(torch.int32), index, mask, place, longest), device)
+
+    @property
+    def num_sequences(self) -> int:
+        return len(self.boundaries) - 1
+
+    @property
+    def num_tokens(self) -> int:
+        return len(self.place)
+
+    @property
+    def positions(self) -> Tensor:
+        """[N]: the position of each token in its sequence."""
+        return self.place % self.max_length
+
+    @property
+    def sequence_of(self) -> Tensor:
+        """[N]: the sequence of each token."""
+        return self.place // self.max_length
+
+    def pad(self, packed: Tensor) -> Tensor:
+        """[N, ...] -> [B, T, ...]; what stands at padding is arbitrary and must be masked."""
+        return packed[self.index] if len(packed) else packed.new_zeros(*self.index.shape, *packed.shape[1:])
+
+    def pack(self, padded: Tensor) -> Tensor:
+        """[B, T, ...] -> [N, ...]."""
+        return padded.flatten(0, 1)[self.place]

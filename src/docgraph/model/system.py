@@ -1,0 +1,148 @@
+"""DocumentTransformer: a system = Transformer x context encoder x integration."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from docgraph.model.batch import DocumentBatch
+from docgraph.model.cache import DecoderCache
+from docgraph.model.config import FreezePolicy, ModelConfig
+from docgraph.model.contexts import ContextEncoder, build_context
+from docgraph.model.integration import Integration, Recorder, SiteReader
+from docgraph.model.loss import linear_cross_entropy
+from docgraph.model.memory import Memory, Queries
+from docgraph.model.packing import Packing
+from docgraph.model.transformer import Decoder, DecoderLayer, Embeddings, Encoder, Reader, no_context
+
+
+@dataclass(frozen=True, eq=False)
+class Memories:
+    """What a batch of documents offers as context; computed once per document, read by all its sentences."""
+
+    source: Memory | None = None
+    target: Memory | None = None
+
+
+@dataclass(eq=False)
+class DecodingState:
+    """Hypotheses being extended: K rows for each of S sentences."""
+
+    cache: DecoderCache
+    reader: Reader
+
+
+class DocumentTransformer(nn.Module):
+    """A Transformer that, unless it is Base, reads the memories of the documents it translates."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.config = config
+        self.embeddings = Embeddings(config.transformer)
+        self.encoder = Encoder(config.transformer)
+        self.decoder = Decoder(config.transformer)
+        self.context: ContextEncoder | None = None
+        self.integration: Integration | None = None
+        if config.context is not None:
+            self.context, self.integration = build_context(config), Integration(config)
+
+    def memories(self, batch: DocumentBatch) -> Memories:
+        """The memories of the documents in a batch."""
+        if self.context is None or self.config.context is None:
+            return Memories()
+        sides = self.config.context.sides
+        source = self.context.source_memory(batch, self.embeddings) if sides != "target" else None
+        target = self.context.target_memory(batch, self.embeddings) if sides != "source" else None
+        return Memories(source, target)
+
+    def encode(self, batch: DocumentBatch, memories: Memories) -> Tensor:
+        """Encoded source, [Ns, d]."""
+        side = batch.source
+        embedded = self.embeddings(side.tokens, side.sentences.positions, "source")
+        return self.encoder(embedded, side.sentences, self.encoder_reader(batch, memories))
+
+    def decode(self, batch: DocumentBatch, encoded: Tensor, memories: Memories) -> Tensor:
+        """Decoder states of the reference (teacher forcing), [Nt, d]."""
+        side = batch.target
+        assert side is not None, "the batch has no target side"
+        embedded = self.embeddings(side.tokens, side.sentences.positions, "target")
+        reader = self.decoder_reader(side.queries, memories)
+        return self.decoder(embedded, encoded, side.sentences, batch.source.sentences, reader)
+
+    def forward(self, batch: DocumentBatch, smoothing: float = 0.0) -> tuple[Tensor, Tensor]:
+        """Summed label-smoothed loss and summed negative log-likelihood of the reference."""
+        memories = self.memories(batch)
+        hidden = self.decode(batch, self.encode(batch, memories), memories)
+        assert batch.gold is not None
+        output = self.embeddings.output_weight, self.embeddings.output_bias
+        return linear_cross_entropy(hidden, *output, batch.gold, smoothing, self.config.transformer.pad)
+
+    def logits(self, batch: DocumentBatch) -> Tensor:
+        """Scores of every next token of the reference, [Nt, V]: for tests and small batches."""
+        memories = self.memories(batch)
+        return self.embeddings.logits(self.decode(batch, self.encode(batch, memories), memories))
+
+    def encoder_reader(self, batch: DocumentBatch, memories: Memories) -> Reader:
+        if self.integration is None:
+            return no_context
+        return self.integration.encoder_reader(memories.source, batch.source.queries)
+
+    def decoder_reader(self, queries: Queries, memories: Memories) -> Reader:
+        if self.integration is None:
+            return no_context
+        return self.integration.decoder_reader(memories.source, memories.target, queries)
+
+    def start(
+        self, batch: DocumentBatch, encoded: Tensor, memories: Memories, beams: int, max_length: int
+    ) -> DecodingState:
+        """Room for `beams` hypotheses a sentence, none of them begun."""
+        layers = [layer for layer in self.decoder.layers if isinstance(layer, DecoderLayer)]
+        attentions = [layer.cross_attention for layer in layers]
+        cache = DecoderCache(attentions, encoded, batch.source.sentences, beams, max_length)
+        counts = batch.used.sum(1).cpu() * beams
+        device = encoded.device
+        each = Packing.of([beams] * batch.num_sentences, device)
+        queries = Queries(each.sequence_of, Packing.of(counts, device), each)
+        return DecodingState(cache, self.decoder_reader(queries, memories))
+
+    def step(self, tokens: Tensor, state: DecodingState) -> Tensor:
+        """The scores of what follows each row's newest token [R] -> [R, V]."""
+        positions = torch.full_like(tokens, state.cache.length)
+        embedded = self.embeddings(tokens, positions, "target")
+        return self.embeddings.logits(self.decoder.step(embedded, state.cache, state.reader))
+
+    @torch.no_grad()
+    def inspect(self, batch: DocumentBatch) -> dict[str, Recorder]:
+        """Attention over context and gates at every site of `encoder` and `decoder`, for a batch with references."""
+        memories = self.memories(batch)
+        assert batch.target is not None
+        recorders: dict[str, Recorder] = {}
+        side = batch.source
+        reader = self.encoder_reader(batch, memories)
+        if isinstance(reader, SiteReader):
+            reader = recorders["encoder"] = Recorder(reader)
+        encoded = self.encoder(self.embeddings(side.tokens, side.sentences.positions, "source"), side.sentences, reader)
+        side = batch.target
+        reader = self.decoder_reader(side.queries, memories)
+        if isinstance(reader, SiteReader):
+            reader = recorders["decoder"] = Recorder(reader)
+        embedded = self.embeddings(side.tokens, side.sentences.positions, "target")
+        self.decoder(embedded, encoded, side.sentences, batch.source.sentences, reader)
+        return recorders
+
+    def added_parameters(self) -> int:
+        """Parameters beyond Base."""
+        added = [module for module in (self.context, self.integration) if isinstance(module, nn.Module)]
+        return sum(parameter.numel() for module in added for parameter in module.parameters())
+
+    def freeze(self, policy: FreezePolicy) -> None:
+        """Leave alone what the policy says; everything else trains."""
+        self.requires_grad_(True)
+        if policy == "none":
+            return
+        for module in (self.embeddings, self.encoder, self.decoder):
+            module.requires_grad_(False)
+        if policy == "base_but_embeddings":
+            self.embeddings.requires_grad_(True)

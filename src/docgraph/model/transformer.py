@@ -1,0 +1,197 @@
+"""The Transformer encoder-decoder (Vaswani et al. 2017), with three named places where context can come in.
+
+Everything runs on packed tokens [N, d]. A `Reader` is called at `pre` (on the embeddings), `hyb` (after the
+self-attention of every layer) and `post` (after the stack); Base passes `no_context`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import partial
+from typing import Literal
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from docgraph.model.attention import MultiHeadAttention
+from docgraph.model.cache import DecoderCache, LayerCache
+from docgraph.model.config import TransformerConfig
+from docgraph.model.packing import Packing
+
+Place = Literal["pre", "hyb", "post"]
+Reader = Callable[[Place, int, Tensor], Tensor]
+
+
+def no_context(place: Place, layer: int, x: Tensor) -> Tensor:
+    """The reader of Base: nothing to read."""
+    return x
+
+
+def sinusoids(length: int, dimension: int) -> Tensor:
+    """[length, dimension]: sines in the first half, cosines in the second (section 3.5 there, regrouped)."""
+    half = (dimension + 1) // 2
+    rate = torch.exp(torch.arange(half, dtype=torch.float64) * (-math.log(10000.0) * 2 / dimension))
+    angle = torch.arange(length, dtype=torch.float64)[:, None] * rate
+    return torch.cat([angle.sin(), angle.cos()[:, : dimension // 2]], dim=1).float()
+
+
+class Embeddings(nn.Module):
+    """Source and target embeddings, the output matrix, and positions; shared as the config says."""
+
+    def __init__(self, config: TransformerConfig) -> None:
+        super().__init__()
+        self.config = config
+        self.target_table = nn.Embedding(config.target_vocabulary, config.dimension)
+        self.source_table = None if config.share_embeddings == "all" else self._table(config.source_vocabulary)
+        self.output_table = self._table(config.target_vocabulary) if config.share_embeddings == "none" else None
+        self.output_bias = nn.Parameter(torch.zeros(config.target_vocabulary)) if config.output_bias else None
+        positions = sinusoids(config.max_positions, config.dimension)
+        if config.positions == "learned":
+            self.positions: Tensor = nn.Parameter(torch.randn_like(positions) * 0.02)
+        else:
+            self.register_buffer("positions", positions, persistent=False)
+        self.source_norm = nn.LayerNorm(config.dimension) if config.embedding_norm else nn.Identity()
+        self.target_norm = nn.LayerNorm(config.dimension) if config.embedding_norm else nn.Identity()
+        self.dropout = nn.Dropout(config.dropout)
+        for table in (self.target_table, self.source_table, self.output_table):
+            if table is not None:
+                nn.init.normal_(table.weight, std=config.dimension**-0.5)
+
+    def _table(self, size: int) -> nn.Embedding:
+        return nn.Embedding(size, self.config.dimension)
+
+    def words(self, tokens: Tensor, side: Literal["source", "target"]) -> Tensor:
+        """[N] -> [N, d], scaled, without positions."""
+        table = self.target_table if side == "target" or self.source_table is None else self.source_table
+        embedded = table(tokens)
+        return embedded * math.sqrt(self.config.dimension) if self.config.scale_embeddings else embedded
+
+    def forward(self, tokens: Tensor, positions: Tensor, side: Literal["source", "target"]) -> Tensor:
+        """Tokens [N] at positions [N] -> [N, d]."""
+        places = positions.clamp(max=self.config.max_positions - 1)
+        embedded = self.words(tokens, side) + self.positions[places]
+        norm = self.source_norm if side == "source" else self.target_norm
+        return self.dropout(norm(embedded))
+
+    @property
+    def output_weight(self) -> Tensor:
+        """[V, d]."""
+        return self.target_table.weight if self.output_table is None else self.output_table.weight
+
+    def logits(self, hidden: Tensor) -> Tensor:
+        """[..., d] -> [..., V]."""
+        return F.linear(hidden, self.output_weight, self.output_bias)
+
+
+class FeedForward(nn.Module):
+    """Position-wise feed-forward network (equation 2 there)."""
+
+    def __init__(self, config: TransformerConfig) -> None:
+        super().__init__()
+        self.inner = nn.Linear(config.dimension, config.feed_forward)
+        self.outer = nn.Linear(config.feed_forward, config.dimension)
+        activations: dict[str, Callable[[Tensor], Tensor]] = {"relu": F.relu, "swish": F.silu, "gelu": F.gelu}
+        self.activation = activations[config.activation]
+        self.dropout = nn.Dropout(config.dropout)
+        for layer in (self.inner, self.outer):
+            nn.init.xavier_uniform_(layer.weight)
+            nn.init.zeros_(layer.bias)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.outer(self.dropout(self.activation(self.inner(x))))
+
+
+class Sublayer(nn.Module):
+    """Residual connection, dropout and LayerNorm around a function: after it (post-norm) or before it (pre-norm)."""
+
+    def __init__(self, config: TransformerConfig) -> None:
+        super().__init__()
+        self.norm = nn.LayerNorm(config.dimension)
+        self.dropout = nn.Dropout(config.dropout)
+        self.pre = config.norm == "pre"
+
+    def forward(self, x: Tensor, function: Callable[[Tensor], Tensor]) -> Tensor:
+        if self.pre:
+            return x + self.dropout(function(self.norm(x)))
+        return self.norm(x + self.dropout(function(x)))
+
+
+class EncoderLayer(nn.Module):
+    def __init__(self, config: TransformerConfig) -> None:
+        super().__init__()
+        self.self_attention = MultiHeadAttention(config.dimension, config.heads)
+        self.feed_forward = FeedForward(config)
+        self.around_attention, self.around_feed_forward = Sublayer(config), Sublayer(config)
+
+    def forward(self, x: Tensor, source: Packing, context: Callable[[Tensor], Tensor]) -> Tensor:
+        """x [N, d] -> [N, d]."""
+        x = self.around_attention(x, lambda y: self.self_attention(y, y, source, source))
+        x = context(x)
+        return self.around_feed_forward(x, self.feed_forward)
+
+
+class DecoderLayer(nn.Module):
+    def __init__(self, config: TransformerConfig) -> None:
+        super().__init__()
+        self.self_attention = MultiHeadAttention(config.dimension, config.heads)
+        self.cross_attention = MultiHeadAttention(config.dimension, config.heads)
+        self.feed_forward = FeedForward(config)
+        self.around_attention, self.around_cross = Sublayer(config), Sublayer(config)
+        self.around_feed_forward = Sublayer(config)
+
+    def forward(
+        self, x: Tensor, encoded: Tensor, target: Packing, source: Packing, context: Callable[[Tensor], Tensor]
+    ) -> Tensor:
+        """x [Nt, d], encoded [Ns, d] -> [Nt, d]."""
+        x = self.around_attention(x, lambda y: self.self_attention(y, y, target, target, causal=True))
+        x = context(x)
+        x = self.around_cross(x, lambda y: self.cross_attention(y, encoded, target, source))
+        return self.around_feed_forward(x, self.feed_forward)
+
+    def step(self, x: Tensor, cache: LayerCache, context: Callable[[Tensor], Tensor]) -> Tensor:
+        """One token of each row: x [R, d] -> [R, d]; appends to the cache."""
+        x = self.around_attention(x, lambda y: cache.attend_self(y, self.self_attention))
+        x = context(x)
+        x = self.around_cross(x, lambda y: cache.attend_source(y, self.cross_attention))
+        return self.around_feed_forward(x, self.feed_forward)
+
+
+class Encoder(nn.Module):
+    def __init__(self, config: TransformerConfig) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList(EncoderLayer(config) for _ in range(config.encoder_layers))
+        self.norm = nn.LayerNorm(config.dimension) if config.norm == "pre" else nn.Identity()
+
+    def forward(self, x: Tensor, source: Packing, context: Reader = no_context) -> Tensor:
+        """Embedded source x [Ns, d] -> [Ns, d]."""
+        x = context("pre", 0, x)
+        for index, layer in enumerate(self.layers):
+            x = layer(x, source, partial(context, "hyb", index))
+        return context("post", 0, self.norm(x))
+
+
+class Decoder(nn.Module):
+    def __init__(self, config: TransformerConfig) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList(DecoderLayer(config) for _ in range(config.decoder_layers))
+        self.norm = nn.LayerNorm(config.dimension) if config.norm == "pre" else nn.Identity()
+
+    def forward(
+        self, x: Tensor, encoded: Tensor, target: Packing, source: Packing, context: Reader = no_context
+    ) -> Tensor:
+        """Embedded target x [Nt, d], encoded source [Ns, d] -> [Nt, d]."""
+        x = context("pre", 0, x)
+        for index, layer in enumerate(self.layers):
+            x = layer(x, encoded, target, source, partial(context, "hyb", index))
+        return context("post", 0, self.norm(x))
+
+    def step(self, x: Tensor, cache: DecoderCache, context: Reader = no_context) -> Tensor:
+        """One more token of each of R rows: x [R, d] -> [R, d]."""
+        x = context("pre", 0, x)
+        for index, layer in enumerate(self.layers):
+            assert isinstance(layer, DecoderLayer)
+            x = layer.step(x, cache.layers[index], partial(context, "hyb", index))
+        cache.length += 1
+        return context("post", 0, self.norm(x))
