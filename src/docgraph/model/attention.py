@@ -39,17 +39,20 @@ def packed_attention(
         lengths = (queries.boundaries, keys.boundaries, queries.max_length, keys.max_length)
         return varlen_attn(query, key, value, *lengths, **options)  # type: ignore[arg-type, return-value]
     query, key, value = (p.pad(x).transpose(1, 2) for p, x in ((queries, query), (keys, key), (keys, value)))
-    visible = keys.mask[:, None, None, :]
+    visible = never_blind(keys.mask[:, None, None, :])
     if causal:
         steps = torch.arange(keys.max_length, device=query.device)
         visible = visible & (steps[None, :] <= steps[:, None])
     return queries.pack(masked_attention(query, key, value, visible).transpose(1, 2))
 
 
+def never_blind(visible: Tensor) -> Tensor:
+    """A query that sees nothing sees everything instead: its result is dropped, but must not be NaN."""
+    return visible | ~visible.any(-1, keepdim=True)
+
+
 def masked_attention(query: Tensor, key: Tensor, value: Tensor, visible: Tensor | None) -> Tensor:
-    """[B, h, Tq, e] x [B, h, Tk, e] -> [B, h, Tq, e]; a query that sees nothing gets an arbitrary finite value."""
-    if visible is not None:
-        visible = visible | ~visible.any(-1, keepdim=True)
+    """[B, h, Tq, e] x [B, h, Tk, e] -> [B, h, Tq, e]; every query must see something (`never_blind`)."""
     if not query.is_cuda:
         return F.scaled_dot_product_attention(query, key, value, attn_mask=visible)
     with sdpa_kernel(BACKENDS):

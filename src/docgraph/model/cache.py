@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from docgraph.model.attention import MultiHeadAttention, masked_attention
+from docgraph.model.attention import MultiHeadAttention, masked_attention, never_blind
 from docgraph.model.packing import Packing
 
 
@@ -58,7 +58,7 @@ class DecoderCache:
         `attentions` are the cross-attentions of the decoder's layers, which project the source once, here.
         """
         self.length = 0
-        self.source_mask = source.mask[:, None, None, :]
+        self.source_mask = never_blind(source.mask[:, None, None, :])
         self.layers: list[LayerCache] = []
         rows = source.num_sequences * beams
         for attention in attentions:

@@ -70,7 +70,7 @@ class ContextAttention(nn.Module):
         normed = self.norm(x)
         query = layout.rows.pad(self.attention.split(self.attention.query(normed))).transpose(1, 2)
         scores = query @ projected.key.transpose(-2, -1) / query.shape[-1] ** 0.5
-        scores = scores.masked_fill(~(layout.visible | ~layout.visible.any(-1, keepdim=True)), float("-inf"))
+        scores = scores.masked_fill(~layout.visible, float("-inf"))
         attention = layout.rows.pack(scores.softmax(-1).mean(1))
         gate = self.gate_weight(normed, self.attend(normed, projected, layout)).mean(-1)
         return torch.where(layout.some, attention, 0.0), torch.where(layout.some[:, 0], gate, 1.0)

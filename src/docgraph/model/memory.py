@@ -12,6 +12,7 @@ from typing import Literal
 
 from torch import Tensor
 
+from docgraph.model.attention import never_blind
 from docgraph.model.packing import Packing
 
 
@@ -48,7 +49,7 @@ class Layout:
     rows: Packing
     """The rows of each group."""
     visible: Tensor
-    """[G, 1, L, M] bool, at padded rows arbitrary."""
+    """[G, 1, L, M] bool; a row that sees nothing sees everything here, and is left as it is in the end."""
     some: Tensor
     """[N, 1] bool: the row sees at least one slot."""
 
@@ -56,4 +57,4 @@ class Layout:
     def of(cls, memory: Memory, queries: Queries) -> Layout:
         rows = queries.documents if memory.per == "document" else queries.sentences
         seen = memory.visible[queries.sentence]
-        return cls(rows, rows.pad(seen)[:, None], seen.any(-1, keepdim=True))
+        return cls(rows, never_blind(rows.pad(seen)[:, None]), seen.any(-1, keepdim=True))

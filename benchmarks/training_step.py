@@ -1,0 +1,101 @@
+"""A training step of each system against Base's on the same batches: forward, backward, update.
+
+    python -m benchmarks.training_step [--tokens 16000] [--steps 20]
+
+Base trains everything (stage 1); the others train what they add to a frozen Base (stage 2). Documents of 100-150
+sentences with lengths as in parliamentary speech; bf16 and compiled on a GPU, a toy size on a CPU.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import time
+from dataclasses import replace
+
+import numpy as np
+import torch
+
+from benchmarks.synthetic import random_examples
+from docgraph.model.batch import DocumentBatch, collate
+from docgraph.model.config import ContextConfig, ModelConfig, TransformerConfig
+from docgraph.model.system import DocumentTransformer
+
+PAPER = {"hyb": 0.68, "post": 0.76, "pre": 0.74}
+"""Training speed relative to Base with source and target graphs, from the paper's main table."""
+
+
+def systems(transformer: TransformerConfig) -> dict[str, ModelConfig]:
+    """Base and the three integrations with both graphs."""
+    base = ModelConfig(transformer, freeze="none")
+    contexts = {name: ContextConfig(integration=name) for name in ("hyb", "post", "pre")}  # type: ignore[arg-type]
+    return {"base": base, **{name: replace(base, context=c, freeze="base") for name, c in contexts.items()}}
+
+
+def step_times(config: ModelConfig, batches: list[DocumentBatch], steps: int, compiled: bool) -> list[float]:
+    """Seconds of each of `steps` steps after two warm-up rounds over the batches."""
+    device = batches[0].source.tokens.device
+    torch.manual_seed(0)
+    model = DocumentTransformer(config).to(device)
+    model.freeze(config.freeze)
+    optimizer = torch.optim.Adam([p for p in model.parameters() if p.requires_grad], lr=1e-4, fused=True)
+    forward = torch.compile(model, dynamic=True) if compiled else model
+
+    def step(batch: DocumentBatch) -> None:
+        with torch.autocast(device.type, torch.bfloat16, enabled=device.type == "cuda"):
+            loss, _ = forward(batch, 0.1)
+        (loss / len(batch.gold)).backward()
+        optimizer.step()
+        optimizer.zero_grad(set_to_none=True)
+
+    for batch in batches * 2:
+        step(batch)
+    times = []
+    for index in range(steps):
+        synchronise(device)
+        began = time.perf_counter()
+        step(batches[index % len(batches)])
+        synchronise(device)
+        times.append(time.perf_counter() - began)
+    return times
+
+
+def synchronise(device: torch.device) -> None:
+    if device.type == "cuda":
+        torch.cuda.synchronize()
+
+
+def main(arguments: list[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--tokens", type=int, default=16000 if torch.cuda.is_available() else 1500)
+    parser.add_argument("--steps", type=int, default=20 if torch.cuda.is_available() else 2)
+    parser.add_argument("--only", default="base,hyb,post,pre")
+    options = parser.parse_args(arguments or [])
+    gpu = torch.cuda.is_available()
+    device = torch.device("cuda" if gpu else "cpu")
+    transformer = TransformerConfig(16000, 16000, dropout=0.2)
+    if not gpu:
+        transformer = TransformerConfig(2000, 2000, 64, 128, 4, 2, 2)
+    rng = np.random.default_rng(0)
+    batches = []
+    for _ in range(4):
+        examples = random_examples(rng, options.tokens, transformer.source_vocabulary, (100, 150) if gpu else (10, 20))
+        batches.append(collate(examples, bos=1).to(device))
+    tokens = statistics.mean(len(batch.gold) for batch in batches)
+    name = torch.cuda.get_device_name() if gpu else "CPU"
+    print(f"{name}, torch {torch.__version__}; {tokens:.0f} non-padding target tokens a batch of whole documents")
+    print(f"{'system':8}{'ms/step':>10}{'tokens/s':>12}{'x Base':>9}{'paper':>8}")
+    base = None
+    for system, config in systems(transformer).items():
+        if system not in options.only.split(","):
+            continue
+        seconds = statistics.median(step_times(config, batches, options.steps, compiled=gpu))
+        base = base or seconds
+        paper = f"{PAPER[system]:.2f}" if system in PAPER else ""
+        print(f"{system:8}{seconds * 1e3:10.2f}{tokens / seconds:12.0f}{base / seconds:9.2f}{paper:>8}", flush=True)
+
+
+if __name__ == "__main__":
+    import sys
+
+    main(sys.argv[1:])
