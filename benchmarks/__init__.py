@@ -1,1 +1,1 @@
-"""Benchmarks against peers: each module exposes `main()`, which prints one table; `python -m benchmarks` runs them all."""
+"""Benchmarks against peers: each module has a `main()` that prints one table; `python -m benchmarks` runs them all."""

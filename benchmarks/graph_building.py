@@ -92,7 +92,7 @@ def build_with_networkx(annotation: Annotation) -> tuple[int, list[int], list[in
     return graph.number_of_edges(), [graph.in_degree(n) for n in nodes], [graph.out_degree(n) for n in nodes]
 
 
-def best_time(call: Callable[[], object], seconds: float = 1.0) -> float:
+def best_time(call: Callable[[], object], seconds: float = 2.0) -> float:
     """Seconds of the quickest call among those that fit in about `seconds`, and at least one; the collector is off."""
     best, end = float("inf"), time.perf_counter() + seconds
     gc.collect()

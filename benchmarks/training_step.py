@@ -1,6 +1,6 @@
 """A training step of each system against Base's on the same batches: forward, backward, update.
 
-    python -m benchmarks.training_step [--tokens 16000] [--steps 20]
+    python -m benchmarks.training_step [--tokens 16000] [--rounds 7]
 
 Base trains everything (stage 1); the others train what they add to a frozen Base (stage 2). Documents of 100-150
 sentences with lengths as in parliamentary speech; bf16 and compiled on a GPU, a toy size on a CPU.
@@ -20,6 +20,7 @@ from benchmarks.synthetic import random_examples
 from docgraph.model.batch import DocumentBatch, collate
 from docgraph.model.config import ContextConfig, ModelConfig, TransformerConfig
 from docgraph.model.system import DocumentTransformer
+from docgraph.training.precision import MasterWeights
 
 PAPER = {"hyb": 0.68, "post": 0.76, "pre": 0.74}
 """Training speed relative to Base with source and target graphs, from the paper's main table."""
@@ -32,31 +33,34 @@ def systems(transformer: TransformerConfig) -> dict[str, ModelConfig]:
     return {"base": base, **{name: replace(base, context=c, freeze="base") for name, c in contexts.items()}}
 
 
-def step_times(config: ModelConfig, batches: list[DocumentBatch], steps: int, compiled: bool) -> list[float]:
-    """Seconds of each of `steps` steps after two warm-up rounds over the batches."""
+def step_times(config: ModelConfig, batches: list[DocumentBatch], rounds: int, compiled: bool) -> list[float]:
+    """Seconds a step in each of `rounds` rounds over the batches, after two rounds of warm-up."""
     device = batches[0].source.tokens.device
     torch.manual_seed(0)
-    model = DocumentTransformer(config).to(device)
+    model = DocumentTransformer(config).to(device, torch.bfloat16 if device.type == "cuda" else torch.float32)
     model.freeze(config.freeze)
-    optimizer = torch.optim.Adam([p for p in model.parameters() if p.requires_grad], lr=1e-4, fused=True)
-    forward = torch.compile(model, dynamic=True) if compiled else model
+    masters = MasterWeights(model.parameters())
+    optimizer = torch.optim.Adam(masters.parameters, lr=1e-4, fused=True)
+    if compiled:
+        model.compile_parts()
 
     def step(batch: DocumentBatch) -> None:
-        with torch.autocast(device.type, torch.bfloat16, enabled=device.type == "cuda"):
-            loss, _ = forward(batch, 0.1)
+        loss, _ = model(batch, 0.1)
         (loss / len(batch.gold)).backward()
+        masters.take_gradients()
         optimizer.step()
-        optimizer.zero_grad(set_to_none=True)
+        masters.give_weights()
 
     for batch in batches * 2:
         step(batch)
     times = []
-    for index in range(steps):
+    for _ in range(rounds):
         synchronise(device)
         began = time.perf_counter()
-        step(batches[index % len(batches)])
+        for batch in batches:
+            step(batch)
         synchronise(device)
-        times.append(time.perf_counter() - began)
+        times.append((time.perf_counter() - began) / len(batches))
     return times
 
 
@@ -68,7 +72,7 @@ def synchronise(device: torch.device) -> None:
 def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--tokens", type=int, default=16000 if torch.cuda.is_available() else 1500)
-    parser.add_argument("--steps", type=int, default=20 if torch.cuda.is_available() else 2)
+    parser.add_argument("--rounds", type=int, default=7 if torch.cuda.is_available() else 1)
     parser.add_argument("--only", default="base,hyb,post,pre")
     options = parser.parse_args(arguments or [])
     gpu = torch.cuda.is_available()
@@ -89,7 +93,7 @@ def main(arguments: list[str] | None = None) -> None:
     for system, config in systems(transformer).items():
         if system not in options.only.split(","):
             continue
-        seconds = statistics.median(step_times(config, batches, options.steps, compiled=gpu))
+        seconds = statistics.median(step_times(config, batches, options.rounds, compiled=gpu))
         base = base or seconds
         paper = f"{PAPER[system]:.2f}" if system in PAPER else ""
         print(f"{system:8}{seconds * 1e3:10.2f}{tokens / seconds:12.0f}{base / seconds:9.2f}{paper:>8}", flush=True)

@@ -5,6 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+settings.register_profile("docgraph", deadline=None)  # a busy machine is not a failure
+settings.load_profile("docgraph")
 
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
 """Corpora, treebanks and suites beside the checkout; tests that need them are skipped without."""

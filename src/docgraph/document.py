@@ -40,6 +40,8 @@ class Document:
     id: str = ""
     format: str = "lines"
     path: str | None = None
+    encoding: str = "utf-8"
+    """How the source becomes the bytes of the file; a byte order mark is part of the source."""
     container: bytes | None = field(default=None, repr=False, compare=False)
     """The file around the source where the source is not the whole of it (a DOCX archive)."""
 

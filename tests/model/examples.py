@@ -1,16 +1,30 @@
-"""Random documents with random graphs, as the model takes them."""
+"""Random documents with random graphs, as the model takes them, and small models that read them."""
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any
+
 import numpy as np
+import torch
+from hypothesis import strategies as st
+from torch import nn
 
 from docgraph.annotation import Annotation, Strings
 from docgraph.graph import DocumentGraph, RelationOptions, build_graph
-from docgraph.model.batch import DocumentExample
+from docgraph.model.batch import DocumentBatch, DocumentExample, collate
 from docgraph.model.config import ContextConfig, GraphConfig, ModelConfig, TransformerConfig
+from docgraph.model.context_attention import ContextAttention
+from docgraph.model.system import DocumentTransformer
 
-EOS = 2
+BOS, EOS = 1, 2
 VOCABULARY = 50
+
+sentence_sizes = st.lists(st.integers(0, 7), min_size=1, max_size=7)
+"""Words in the sentences of a document, none in some of them."""
+seeds = st.integers(0, 2**32 - 1)
 
 
 def random_annotation(rng: np.random.Generator, sizes: list[int], kinds: int = 6) -> Annotation:
@@ -18,7 +32,7 @@ def random_annotation(rng: np.random.Generator, sizes: list[int], kinds: int = 6
     offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int32)
     count = int(offsets[-1])
     heads = np.arange(count, dtype=np.int32)
-    for begin, end in zip(offsets[:-1], offsets[1:], strict=True):
+    for begin, end in itertools.pairwise(offsets):
         for word in range(begin + 1, end):
             heads[word] = rng.integers(begin, word)
     pairs = np.sort(rng.integers(0, max(count, 1), (count // 3, 2)), axis=1)
@@ -35,6 +49,14 @@ def random_annotation(rng: np.random.Generator, sizes: list[int], kinds: int = 6
         heads=heads,
         coreference=pairs.reshape(-1, 2),
     )
+
+
+def zipfian_annotation(rng: np.random.Generator, sizes: list[int], kinds: int) -> Annotation:
+    """As `random_annotation`, with words about as frequent as those of a text; a form is its own lemma."""
+    plain = random_annotation(rng, sizes)
+    weights = 1 / (np.arange(kinds) + 2.7)
+    words = rng.choice(kinds, size=plain.num_words, p=weights / weights.sum()).astype(np.int32)
+    return replace(plain, forms=Strings(words, tuple(f"form{index}" for index in range(kinds))), lemmas=None)
 
 
 def random_graph(rng: np.random.Generator, sizes: list[int], max_distance: int | None = None) -> DocumentGraph:
@@ -56,19 +78,79 @@ def random_document(rng: np.random.Generator, sizes: list[int]) -> DocumentExamp
     return DocumentExample(source, target, random_graph(rng, sizes), source_words, target_words)
 
 
-def small_config(norm: str = "post", context: bool = True, graph: dict | None = None, **changes: object) -> ModelConfig:
-    """Two layers, d 32, for tests; context fields and graph fields as asked."""
-    transformer = TransformerConfig(
-        source_vocabulary=VOCABULARY,
-        target_vocabulary=VOCABULARY,
-        dimension=32,
-        feed_forward=64,
-        heads=4,
-        encoder_layers=2,
-        decoder_layers=2,
-        norm=norm,  # type: ignore[arg-type]
-        max_positions=256,
-    )
+def documents(seed: int, *sizes: list[int]) -> list[DocumentExample]:
+    """One random document for each list of sentence sizes."""
+    rng = np.random.default_rng(seed)
+    return [random_document(rng, each) for each in sizes]
+
+
+def batch_of(examples: Sequence[DocumentExample], plain_graph: bool = False) -> DocumentBatch:
+    return collate(examples, BOS, plain_graph)
+
+
+def rewritten(example: DocumentExample, side: str, sentence: int) -> DocumentExample:
+    """The document with every sub-word of one sentence of `source` or `target` changed, lengths and graph kept."""
+    sentences = list(getattr(example, side))
+    tokens = sentences[sentence].copy()
+    assert len(tokens) > 1, "a sentence without words cannot be changed"
+    tokens[:-1] = 3 + (tokens[:-1] - 3 + 17) % (VOCABULARY - 3)
+    sentences[sentence] = tokens
+    return replace(example, **{side: sentences})
+
+
+def small_config(
+    norm: str = "post",
+    context: bool = True,
+    graph: dict[str, Any] | None = None,
+    transformer: dict[str, Any] | None = None,
+    **changes: Any,
+) -> ModelConfig:
+    """Two layers, d 32, for tests; transformer, context and graph fields as asked."""
+    fields: dict[str, Any] = {
+        "source_vocabulary": VOCABULARY,
+        "target_vocabulary": VOCABULARY,
+        "dimension": 32,
+        "feed_forward": 64,
+        "heads": 4,
+        "encoder_layers": 2,
+        "decoder_layers": 2,
+        "norm": norm,
+        "max_positions": 256,
+        **(transformer or {}),
+    }
     if not context:
-        return ModelConfig(transformer)
-    return ModelConfig(transformer, ContextConfig(heads=4, graph=GraphConfig(**(graph or {})), **changes))  # type: ignore[arg-type]
+        return ModelConfig(TransformerConfig(**fields))
+    return ModelConfig(
+        TransformerConfig(**fields), ContextConfig(heads=4, graph=GraphConfig(**(graph or {})), **changes)
+    )
+
+
+def small_model(config: ModelConfig, seed: int = 0, open_gates: bool = False) -> DocumentTransformer:
+    """A seeded model in evaluation mode; with `open_gates`, context flows through every site."""
+    torch.manual_seed(seed)
+    model = DocumentTransformer(config).eval()
+    if open_gates:
+        with torch.no_grad():
+            for site in sites(model):
+                nn.init.xavier_uniform_(site.attention.output.weight)
+                site.gate_input.bias.fill_(-3.0)
+    return model
+
+
+def sites(model: DocumentTransformer) -> list[ContextAttention]:
+    """The context attentions of a model."""
+    return [module for module in model.modules() if isinstance(module, ContextAttention)]
+
+
+def with_base_of(model: DocumentTransformer, base: DocumentTransformer) -> DocumentTransformer:
+    """`model` with the parameters of Base where both have them."""
+    missing, unexpected = model.load_state_dict(base.state_dict(), strict=False)
+    assert not unexpected
+    assert all(name.startswith(("context.", "integration.")) for name in missing)
+    return model
+
+
+def sentence_rows(lengths: Iterable[int]) -> list[slice]:
+    """Where each of some packed sentences lies."""
+    bounds = np.concatenate([[0], np.cumsum(list(lengths))])
+    return [slice(int(a), int(b)) for a, b in itertools.pairwise(bounds)]

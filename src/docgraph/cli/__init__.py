@@ -10,7 +10,7 @@ import sys
 
 import typer
 
-from docgraph.cli import annotate, graph
+from docgraph.cli import annotate, graph, import_, model
 from docgraph.errors import DocgraphError
 
 app = typer.Typer(
@@ -24,6 +24,8 @@ app = typer.Typer(
 )
 app.command("annotate")(annotate.annotate)
 app.command("graph")(graph.graph)
+app.command("model")(model.model)
+app.add_typer(import_.app, name="import")
 
 
 def _version(value: bool) -> None:

@@ -8,25 +8,11 @@ from functools import cached_property
 
 import numpy as np
 
-from docgraph.annotation import Annotation, IntArray
+from docgraph.annotation import Annotation, IntArray, Strings
 from docgraph.errors import DocgraphError
+from docgraph.graph.lexical import Lexical
 from docgraph.graph.links import Edges, LongArray
-from docgraph.graph.relations import GROUPS, RELATIONS, Lexical, Links, RelationOptions, join_lexical
-
-
-def resolve_relations(names: str | Iterable[str]) -> tuple[str, ...]:
-    """Relation names from names and groups, `membership` always first; an unknown name is an error."""
-    names = [names] if isinstance(names, str) else list(names)
-    chosen = ["membership"]
-    for name in (part.strip() for entry in names for part in entry.split(",")):
-        members = GROUPS.get(name, (name,))
-        for member in members:
-            if member not in RELATIONS:
-                known = ", ".join([*GROUPS, *RELATIONS])
-                raise DocgraphError(f"there is no relation '{member}'; choose among {known}")
-            if member not in chosen:
-                chosen.append(member)
-    return tuple(chosen)
+from docgraph.graph.relations import RELATIONS, Links, RelationOptions, resolve_relations
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,6 +24,8 @@ class DocumentGraph:
     sentence_of: IntArray
     """[W]: the sentence of each word."""
     relations: dict[str, Links]
+    words: Strings | None = None
+    """The text of each word; None in a batch, which needs none."""
     documents: IntArray | None = None
     """[D+1]: in a batch, the sentences of document d are documents[d] .. documents[d+1]-1; None is one document."""
 
@@ -49,24 +37,23 @@ class DocumentGraph:
         """The edges of one relation, one by one."""
         return self.relations[relation].expand()
 
-    @cached_property
-    def explicit(self) -> Edges:
-        """The union of all but lexical links, less what those cover: together with `lexical`, the whole of A."""
-        listed = Edges.join(links for links in self.relations.values() if isinstance(links, Edges)).unique(
-            self.num_nodes
-        )
-        lexical = self.lexical
-        return listed if lexical is None else listed.where(~lexical.covers(listed))
-
     @property
     def lexical(self) -> Lexical | None:
         """The lexical links, as cliques, where the relation is in the graph."""
         links = self.relations.get("lexical")
         return links if isinstance(links, Lexical) else None
 
+    @cached_property
+    def explicit(self) -> Edges:
+        """The union of all but lexical links, less what those cover: together with `lexical`, the whole of A."""
+        lexical = self.lexical
+        others = Edges.join(links.expand() for links in self.relations.values() if links is not lexical)
+        listed = others.unique()
+        return listed if lexical is None else listed.where(~lexical.covers(listed))
+
     def union(self) -> Edges:
-        """The binary union of all relations (equation 5): each edge once, ordered by source, then target."""
-        return Edges.join(links.expand() for links in self.relations.values()).unique(self.num_nodes)
+        """The binary union of all relations (equation 5): each edge once, ordered by target, then source."""
+        return Edges.join(links.expand() for links in self.relations.values()).unique()
 
     @cached_property
     def num_edges(self) -> int:
@@ -83,10 +70,20 @@ class DocumentGraph:
             indegree, outdegree = indegree + extra_in, outdegree + extra_out
         return indegree, outdegree
 
-    def position(self, nodes: IntArray) -> IntArray:
-        """The sentence each node belongs to."""
-        owner = np.concatenate([self.sentence_of, np.arange(self.num_sentences, dtype=np.int32)])
-        return owner[nodes]
+    @cached_property
+    def sentence_of_node(self) -> IntArray:
+        """[N]: the sentence of each word node and sentence node."""
+        return np.concatenate([self.sentence_of, np.arange(self.num_sentences, dtype=np.int32)])
+
+    @cached_property
+    def place_in_sentence(self) -> IntArray:
+        """[W]: 0 for the first word of a sentence, 1 for the next."""
+        first = np.searchsorted(self.sentence_of, self.sentence_of, side="left")
+        return (np.arange(self.num_words) - first).astype(np.int32)
+
+    def text(self, node: int) -> str:
+        """The word of a word node, nothing for a sentence node."""
+        return self.words[node] if self.words is not None and node < self.num_words else ""
 
 
 def build_graph(
@@ -94,37 +91,41 @@ def build_graph(
 ) -> DocumentGraph:
     """The document graph of an annotated document, with the relations or groups asked for."""
     links = {name: RELATIONS[name].build(annotation, options) for name in resolve_relations(relations)}
-    return DocumentGraph(annotation.num_words, annotation.num_sentences, annotation.sentence_of, links)
+    size = annotation.num_words + annotation.num_sentences
+    for name, edges in links.items():
+        if isinstance(edges, Edges) and not edges.within(size):
+            raise DocgraphError(f"the relation '{name}' made an edge that leaves the document's {size} nodes")
+    return DocumentGraph(
+        annotation.num_words, annotation.num_sentences, annotation.sentence_of, links, annotation.forms
+    )
 
 
 def batch_graphs(graphs: Sequence[DocumentGraph]) -> DocumentGraph:
     """Many graphs as one block-diagonal graph: all words first, then all sentences, documents in order."""
     words = np.cumsum([0, *(graph.num_words for graph in graphs)])
     sentences = np.cumsum([0, *(graph.num_sentences for graph in graphs)])
-    names = dict.fromkeys(name for graph in graphs for name in graph.relations)
     relations: dict[str, Links] = {}
-    for name in names:
-        parts = [(graph.relations[name], index) for index, graph in enumerate(graphs) if name in graph.relations]
-        if len(parts) != len(graphs):
+    for name in dict.fromkeys(name for graph in graphs for name in graph.relations):
+        if any(name not in graph.relations for graph in graphs):
             raise ValueError(f"the relation '{name}' is in some of the graphs only")
-        if all(isinstance(links, Lexical) for links, _ in parts):
-            relations[name] = join_lexical([links for links, _ in parts if isinstance(links, Lexical)])
+        parts = [graph.relations[name] for graph in graphs]
+        cliques = [links for links in parts if isinstance(links, Lexical)]
+        if len(cliques) == len(parts):
+            relations[name] = Lexical.join(cliques)
         else:
-            moves = [_shift(graphs[i], int(words[i]), int(words[-1] + sentences[i])) for _, i in parts]
-            expanded = [links.expand() for links, _ in parts]
             relations[name] = Edges.join(
-                Edges(move[e.source], move[e.target]) for move, e in zip(moves, expanded, strict=True)
+                _moved(links.expand(), graph.num_words, int(words[i]), int(words[-1] + sentences[i]))
+                for i, (graph, links) in enumerate(zip(graphs, parts, strict=True))
             )
-    owner = np.concatenate(
-        [graph.sentence_of + int(shift) for graph, shift in zip(graphs, sentences, strict=False)]
-        or [np.empty(0, np.int32)]
-    )
-    return DocumentGraph(
-        int(words[-1]), int(sentences[-1]), owner.astype(np.int32), relations, sentences.astype(np.int32)
-    )
+    owners = [graph.sentence_of + int(base) for graph, base in zip(graphs, sentences, strict=False)]
+    owner = np.concatenate([np.empty(0, np.int32), *owners]).astype(np.int32)
+    return DocumentGraph(int(words[-1]), int(sentences[-1]), owner, relations, documents=sentences.astype(np.int32))
 
 
-def _shift(graph: DocumentGraph, words: int, sentences: int) -> IntArray:
-    """[N]: the number each node of a graph has in its batch."""
-    moved = np.concatenate([np.arange(graph.num_words) + words, np.arange(graph.num_sentences) + sentences])
-    return moved.astype(np.int32)
+def _moved(edges: Edges, num_words: int, words: int, sentences: int) -> Edges:
+    """Edges with word nodes raised by `words`, and sentence nodes, which began at `num_words`, begun at `sentences`."""
+
+    def move(nodes: IntArray) -> IntArray:
+        return np.where(nodes < num_words, nodes + words, nodes - num_words + sentences).astype(np.int32)
+
+    return Edges(move(edges.source), move(edges.target))

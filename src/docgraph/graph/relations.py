@@ -1,19 +1,35 @@
-"""The relations of a document graph: one pure function each, from annotation to links.
+"""The relations of a document graph: one pure function each, from annotation to links, and the registry of them.
 
-`lexical` links are a union of two equivalences (same form, same lemma). Their cliques overlap, so the union is written
-as form + lemma - both, each a set of cliques: that keeps it linear, and every edge still counts once.
+A relation lists its edges by target where it can: the union then merges sorted runs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from importlib.metadata import entry_points
+from typing import Literal
 
 import numpy as np
+import numpy.typing as npt
 
-from docgraph.annotation import Annotation, BoolArray, IntArray, Layer, int_array
-from docgraph.graph.links import Cliques, Edges, LongArray
+from docgraph.annotation import Annotation, Layer
+from docgraph.errors import DocgraphError
+from docgraph.graph.lexical import Lexical
+from docgraph.graph.links import Cliques, Edges, LongArray, ragged_ranges
 from docgraph.graph.stopwords import is_function_word
+
+Scope = Literal["structure", "intra", "inter", "alternative"]
+Links = Edges | Lexical
+
+GROUPS: dict[str, tuple[str, ...]] = {
+    "intra": ("adjacency", "dependency"),
+    "inter": ("lexical", "coreference"),
+    "all": ("adjacency", "dependency", "lexical", "coreference"),
+}
+"""The paper's groups; any relation name is a group of one."""
+ENTRY_POINTS = "docgraph.relations"
+"""The entry-point group in which another package names its relations."""
 
 
 @dataclass(frozen=True)
@@ -23,79 +39,17 @@ class RelationOptions:
     skip_stop_words: bool = False
     """Leave punctuation and function words out of lexical links."""
     max_distance: int | None = None
-    """Longest lexical or coreference link, in sentences; None is no limit."""
+    """Longest lexical, coreference or tf-idf link, in sentences; None is no limit, 0 stays within a sentence."""
     tfidf_neighbours: int = 3
     """How many earlier sentences the tf-idf relation links to a sentence."""
 
-
-@dataclass(frozen=True, eq=False)
-class Lexical:
-    """Same form or same lemma: |form| + |lemma| - |both|."""
-
-    form: Cliques
-    lemma: Cliques
-    both: Cliques
-    keys: tuple[IntArray, IntArray]
-    """(form id, lemma id) of every word, [W] each; -1 where a word is left out."""
-    position: IntArray
-    """[W]: the sentence of each word."""
-    reach: int | None = None
-
-    @property
-    def signed(self) -> tuple[tuple[int, Cliques], ...]:
-        """The three sets of cliques with the sign they enter the union with."""
-        return (1, self.form), (1, self.lemma), (-1, self.both)
-
-    def __len__(self) -> int:
-        return sum(sign * len(cliques) for sign, cliques in self.signed)
-
-    def covers(self, edges: Edges) -> BoolArray:
-        """[E]: which of the edges are lexical links."""
-        words = len(self.position)
-        inside = (edges.source < words) & (edges.target < words) & (edges.source < edges.target)
-        source, target = np.where(inside, edges.source, 0), np.where(inside, edges.target, 0)
-        if not words:
-            return inside
-        same = np.zeros(len(edges), dtype=np.bool_)
-        for key in self.keys:
-            same |= (key[source] == key[target]) & (key[source] >= 0)
-        if self.reach is not None:
-            same &= np.abs(self.position[source] - self.position[target]) <= self.reach
-        covered: BoolArray = same & inside
-        return covered
-
-    def degrees(self, num_nodes: int) -> tuple[LongArray, LongArray]:
-        parts = [(sign, cliques.degrees(num_nodes)) for sign, cliques in self.signed]
-        return sum(sign * d[0] for sign, d in parts), sum(sign * d[1] for sign, d in parts)  # type: ignore[return-value]
-
-    def expand(self) -> Edges:
-        num_nodes = max(len(self.position), 1)
-        return Edges.join([self.form.expand(), self.lemma.expand()]).unique(num_nodes)
+    def __post_init__(self) -> None:
+        if self.max_distance is not None and self.max_distance < 0:
+            raise DocgraphError(f"the maximal distance is a number of sentences, 0 or more, not {self.max_distance}")
+        if self.tfidf_neighbours < 1:
+            raise DocgraphError(f"tf-idf needs at least one neighbour a sentence, not {self.tfidf_neighbours}")
 
 
-def join_lexical(parts: Sequence[Lexical]) -> Lexical:
-    """The lexical links of many documents side by side, none across documents."""
-    words = np.cumsum([0, *(len(part.position) for part in parts)])
-    sentences = np.cumsum([0, *(int(part.position.max(initial=-1)) + 1 for part in parts)])
-    keys: list[IntArray] = []
-    for side in range(2):
-        bases = np.cumsum([0, *(int(part.keys[side].max(initial=-1)) + 1 for part in parts)])
-        shifted = [
-            np.where(part.keys[side] >= 0, part.keys[side] + base, -1) for part, base in zip(parts, bases, strict=False)
-        ]
-        keys.append(np.concatenate([np.empty(0, np.int32), *shifted]).astype(np.int32))
-    form, lemma, both = (
-        Cliques.join([(getattr(part, name), int(base)) for part, base in zip(parts, words, strict=False)])
-        for name in ("form", "lemma", "both")
-    )
-    position = np.concatenate(
-        [np.empty(0, np.int32), *(part.position + base for part, base in zip(parts, sentences, strict=False))]
-    )
-    reach = parts[0].reach if parts else None
-    return Lexical(form, lemma, both, (keys[0], keys[1]), position.astype(np.int32), reach)
-
-
-Links = Edges | Lexical
 Build = Callable[[Annotation, RelationOptions], Links]
 
 
@@ -106,28 +60,52 @@ class Relation:
     name: str
     build: Build
     requires: Layer
-    scope: str
+    scope: Scope
     doc: str = field(default="", compare=False)
 
 
 RELATIONS: dict[str, Relation] = {}
 
 
-def relation(name: str, *, requires: Layer, scope: str) -> Callable[[Build], Build]:
-    """Register a relation; `scope` is `structure`, `intra`, `inter` or `alternative` (outside the groups)."""
+def relation(name: str, *, requires: Layer, scope: Scope) -> Callable[[Build], Build]:
+    """Register a relation; `scope` is `structure`, `intra`, `inter` or `alternative` (linking other than words)."""
 
     def register(build: Build) -> Build:
+        if name in RELATIONS or name in GROUPS:
+            raise ValueError(f"the relation '{name}' is registered already")
         RELATIONS[name] = Relation(name, build, requires, scope, (build.__doc__ or "").strip().split("\n")[0])
         return build
 
     return register
 
 
-def _within(edges: Edges, annotation: Annotation, options: RelationOptions) -> Edges:
-    if options.max_distance is None:
-        return edges
-    distance = np.abs(annotation.sentence_of[edges.source] - annotation.sentence_of[edges.target])
-    return edges.where(distance <= options.max_distance)
+def resolve_relations(names: str | Iterable[str]) -> tuple[str, ...]:
+    """Relation names from names and groups, `membership` always first; an unknown name is an error."""
+    names = [names] if isinstance(names, str) else list(names)
+    chosen = ["membership"]
+    for name in (part.strip() for entry in names for part in entry.split(",")):
+        for member in GROUPS.get(name, (name,)):
+            if member not in RELATIONS:
+                _load_plugin(member)
+            if member not in chosen:
+                chosen.append(member)
+    return tuple(chosen)
+
+
+def _load_plugin(name: str) -> None:
+    """Import the package that promised relation `name` by an entry point."""
+    found = list(entry_points(group=ENTRY_POINTS, name=name))
+    if not found:
+        known = ", ".join([*GROUPS, *RELATIONS])
+        raise DocgraphError(f"there is no relation '{name}'; choose among {known}")
+    try:
+        found[0].load()
+    except (ImportError, AttributeError) as error:
+        raise DocgraphError(
+            f"the relation '{name}' is promised by '{found[0].value}', which does not load ({error}); reinstall it"
+        ) from error
+    if name not in RELATIONS:
+        raise DocgraphError(f"'{found[0].value}' was to register the relation '{name}' by @relation and did not")
 
 
 @relation("membership", requires="words", scope="structure")
@@ -140,7 +118,7 @@ def membership(annotation: Annotation, options: RelationOptions = RelationOption
 @relation("adjacency", requires="words", scope="intra")
 def adjacency(annotation: Annotation, options: RelationOptions = RelationOptions()) -> Edges:
     """Word <-> the next word of its sentence, both ways."""
-    left = np.flatnonzero(np.diff(annotation.sentence_of) == 0).astype(np.int32)
+    left = np.flatnonzero(annotation.sentence_of[1:] == annotation.sentence_of[:-1]).astype(np.int32)
     return Edges(np.concatenate([left, left + 1]), np.concatenate([left + 1, left]))
 
 
@@ -159,15 +137,10 @@ def lexical(annotation: Annotation, options: RelationOptions = RelationOptions()
     forms = annotation.forms.ids
     lemmas = forms if annotation.lemmas is None else annotation.lemmas.ids
     if options.skip_stop_words:
-        skip = is_function_word(annotation)
-        forms, lemmas = np.where(skip, np.int32(-1), forms), np.where(skip, np.int32(-1), lemmas)
-    words = np.flatnonzero(forms >= 0).astype(np.int32)
-    position, reach = annotation.sentence_of, options.max_distance
-    pairs = forms[words].astype(np.int64) * (int(lemmas.max(initial=0)) + 1) + lemmas[words]
-    form, lemma, both = (
-        Cliques.of_keys(words, keys, position[words], reach) for keys in (forms[words], lemmas[words], pairs)
-    )
-    return Lexical(form, lemma, both, (forms, lemmas), position, reach)
+        skip, alike = is_function_word(annotation), lemmas is forms
+        forms = np.where(skip, np.int32(-1), forms)
+        lemmas = forms if alike else np.where(skip, np.int32(-1), lemmas)
+    return Lexical.of_keys(forms, lemmas, annotation.sentence_of, options.max_distance)
 
 
 @relation("coreference", requires="coreference", scope="inter")
@@ -176,7 +149,11 @@ def coreference(annotation: Annotation, options: RelationOptions = RelationOptio
     links = annotation.coreference
     if links is None or not len(links):
         return Edges.empty()
-    return _within(Edges(links[:, 0].copy(), links[:, 1].copy()), annotation, options)
+    edges = Edges(links[:, 0].copy(), links[:, 1].copy())
+    if options.max_distance is None:
+        return edges
+    distance = annotation.sentence_of[edges.target] - annotation.sentence_of[edges.source]
+    return edges.where(distance <= options.max_distance)
 
 
 @relation("tfidf", requires="words", scope="alternative")
@@ -184,7 +161,8 @@ def tfidf(annotation: Annotation, options: RelationOptions = RelationOptions()) 
     """Sentence node -> each later sentence it is among the nearest of, by tf-idf cosine over lemmas.
 
     The paper names the construction and no more; this is the usual one: a sentence is a bag of lemmas, idf counts
-    sentences, and each sentence receives an edge from its `tfidf_neighbours` nearest earlier sentences.
+    sentences, and each sentence receives an edge from its `tfidf_neighbours` nearest earlier sentences (similarity
+    above 0, the nearer sentence on a tie). Unlike the other relations it compares sentences pairwise, in blocks.
     """
     size, terms = annotation.num_sentences, (annotation.lemmas or annotation.forms).ids.astype(np.int64)
     if size < 2 or not len(terms):
@@ -192,44 +170,44 @@ def tfidf(annotation: Annotation, options: RelationOptions = RelationOptions()) 
     vocabulary = int(terms.max()) + 1
     cells, counts = np.unique(annotation.sentence_of.astype(np.int64) * vocabulary + terms, return_counts=True)
     rows, columns = np.divmod(cells, vocabulary)
-    idf = np.log(size / np.maximum(np.bincount(columns, minlength=vocabulary), 1))
-    weights = counts * idf[columns]
+    weights = counts * np.log(size / np.bincount(columns, minlength=vocabulary)[columns])
     norms = np.sqrt(np.bincount(rows, weights=weights**2, minlength=size))
-    weights = weights / np.maximum(norms[rows], 1e-12)
-    sources, targets = [], []
-    for sentence, near in enumerate(
-        _nearest_earlier(rows, columns, weights, size, vocabulary, options.tfidf_neighbours)
-    ):
-        sources.extend(near)
-        targets.extend([sentence] * len(near))
-    words = annotation.num_words
-    return Edges(int_array(source + words for source in sources), int_array(target + words for target in targets))
+    weights /= np.maximum(norms[rows], 1e-12)
+    informative = np.flatnonzero(weights > 0)
+    rows, columns, weights = rows[informative], columns[informative], weights[informative]
+    sharing = Cliques.of_keys(np.arange(len(rows)), [columns], rows.astype(np.int32), options.max_distance)
+    near = [_nearest(*block, options.tfidf_neighbours) for block in _similarities(sharing, rows, weights, size)]
+    edges = Edges.join(near)
+    return Edges(edges.source + np.int32(annotation.num_words), edges.target + np.int32(annotation.num_words))
 
 
-def _nearest_earlier(
-    rows: LongArray, columns: LongArray, weights: np.ndarray, size: int, vocabulary: int, k: int
-) -> list[list[int]]:
-    """For each sentence its k most similar earlier sentences (similarity above 0), nearer first on ties."""
-    postings = np.argsort(columns, kind="stable")  # by term, then sentence
-    opens = np.searchsorted(columns[postings], np.arange(vocabulary + 1))
-    starts = np.searchsorted(rows, np.arange(size + 1))
-    similarity = np.zeros(size)
-    result: list[list[int]] = []
-    for sentence in range(size):
-        similarity[:] = 0
-        for cell in range(starts[sentence], starts[sentence + 1]):
-            if weights[cell] > 0:
-                hits = postings[opens[columns[cell]] : opens[columns[cell] + 1]]
-                similarity[rows[hits]] += weights[cell] * weights[hits]
-        earlier = similarity[:sentence][::-1]
-        best = np.argsort(-earlier, kind="stable")[:k]
-        result.append(sorted(int(sentence - 1 - b) for b in best if earlier[b] > 1e-9))
-    return result
+def _similarities(
+    sharing: Cliques, rows: LongArray, weights: npt.NDArray[np.float64], size: int, block: int = 1_000_000
+) -> Iterable[tuple[LongArray, LongArray, npt.NDArray[np.float64]]]:
+    """(earlier sentence, later sentence, cosine) of all pairs that share a term, some sentences at a time."""
+    order = np.argsort(rows[sharing.nodes], kind="stable")  # by the later sentence
+    counts = sharing.received[order]
+    ends = np.searchsorted(rows[sharing.nodes[order]], np.arange(size), side="right")
+    work = np.concatenate([[0], np.cumsum(counts)])[ends]
+    begin = 0
+    for end in [*ends[np.flatnonzero(np.diff(work // block))].tolist(), len(order)]:
+        members, received = order[begin:end], counts[begin:end]
+        earlier = sharing.nodes[ragged_ranges(sharing.first[members], received)]
+        later = np.repeat(sharing.nodes[members], received)
+        pairs, where = np.unique(rows[later] * size + rows[earlier], return_inverse=True)
+        cosine = np.zeros(len(pairs))
+        np.add.at(cosine, where, weights[earlier] * weights[later])
+        yield pairs % size, pairs // size, cosine
+        begin = end
 
 
-GROUPS: dict[str, tuple[str, ...]] = {
-    "intra": ("adjacency", "dependency"),
-    "inter": ("lexical", "coreference"),
-    "all": ("adjacency", "dependency", "lexical", "coreference"),
-}
-"""The paper's groups; any relation name is a group of one."""
+def _nearest(earlier: LongArray, later: LongArray, cosine: npt.NDArray[np.float64], k: int) -> Edges:
+    """The k most similar earlier sentences of each later one, ordered by the later, then the earlier."""
+    # Sums in another order differ in the last digits; rounding keeps a tie a tie.
+    order = np.lexsort((-earlier, -np.round(cosine, 9), later))
+    earlier, later = earlier[order], later[order]
+    rank = np.arange(len(later)) - np.searchsorted(later, later, side="left")
+    chosen = rank < k
+    source, target = earlier[chosen], later[chosen]
+    order = np.lexsort((source, target))
+    return Edges(source[order].astype(np.int32), target[order].astype(np.int32))

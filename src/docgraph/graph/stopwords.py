@@ -1,4 +1,4 @@
-"""Which words carry no content: by part of speech where there is one, else by shape and spaCy's word lists."""
+"""Which words carry no content: punctuation by its characters, function words by part of speech where there is one."""
 
 from __future__ import annotations
 
@@ -6,20 +6,21 @@ import unicodedata
 
 import numpy as np
 
-from docgraph.annotation import Annotation, BoolArray
+from docgraph.annotation import Annotation, BoolArray, Strings
 
-FUNCTION_POS = frozenset({"ADP", "AUX", "CCONJ", "DET", "PART", "PRON", "PUNCT", "SCONJ", "SYM", "X"})
+FUNCTION_POS = frozenset({"ADP", "AUX", "CCONJ", "DET", "PART", "PRON", "PUNCT", "SCONJ", "SYM"})
 
 
 def is_function_word(annotation: Annotation) -> BoolArray:
     """[W]: True at punctuation and, where parts of speech are known, at function words."""
-    marks = np.array([_is_punctuation(form) for form in annotation.forms.table], dtype=np.bool_)
-    skip = marks[annotation.forms.ids] if len(marks) else np.zeros(annotation.num_words, dtype=np.bool_)
-    if annotation.upos is not None and len(annotation.upos.table):
-        skip = (
-            skip | np.array([pos in FUNCTION_POS for pos in annotation.upos.table], dtype=np.bool_)[annotation.upos.ids]
-        )
+    skip = _look_up(annotation.forms, [_is_punctuation(form) for form in annotation.forms.table])
+    if annotation.upos is not None:
+        skip |= _look_up(annotation.upos, [pos in FUNCTION_POS for pos in annotation.upos.table])
     return skip
+
+
+def _look_up(column: Strings, flags: list[bool]) -> BoolArray:
+    return np.array(flags, dtype=np.bool_)[column.ids]
 
 
 def _is_punctuation(form: str) -> bool:

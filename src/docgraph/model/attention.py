@@ -6,9 +6,6 @@ variable-length flash kernel, which sees no padding; elsewhere they are laid out
 
 from __future__ import annotations
 
-import inspect
-from functools import cache
-
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -16,16 +13,10 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from docgraph.model.packing import Packing
 
+WRITTEN_OUT = 1 << 28
+"""Most scores of attention over a memory that are held at once (512 MB in bf16)."""
 # cuDNN's kernel was seen to fail when several processes shared a GPU; the other three cover every case.
 BACKENDS = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]
-
-
-@cache
-def _causal_argument() -> dict[str, object]:
-    """How this PyTorch asks its variable-length kernel for a causal mask."""
-    from torch.nn.attention.varlen import varlen_attn
-
-    return {"is_causal": True} if "is_causal" in inspect.signature(varlen_attn).parameters else {"window_size": (-1, 0)}
 
 
 def packed_attention(
@@ -35,9 +26,9 @@ def packed_attention(
     if query.is_cuda and query.dtype in (torch.float16, torch.bfloat16):
         from torch.nn.attention.varlen import varlen_attn
 
-        options = _causal_argument() if causal else {}
-        lengths = (queries.boundaries, keys.boundaries, queries.max_length, keys.max_length)
-        return varlen_attn(query, key, value, *lengths, **options)  # type: ignore[arg-type, return-value]
+        bounds = (queries.boundaries, keys.boundaries, queries.kernel_length, keys.kernel_length)
+        window = (-1, 0) if causal else (-1, -1)
+        return varlen_attn(query, key, value, *bounds, window_size=window)  # type: ignore[return-value]
     query, key, value = (p.pad(x).transpose(1, 2) for p, x in ((queries, query), (keys, key), (keys, value)))
     visible = never_blind(keys.mask[:, None, None, :])
     if causal:
@@ -59,6 +50,18 @@ def masked_attention(query: Tensor, key: Tensor, value: Tensor, visible: Tensor 
         return F.scaled_dot_product_attention(query, key, value, attn_mask=visible)
 
 
+def memory_attention(query: Tensor, key: Tensor, value: Tensor, visible: Tensor) -> Tensor:
+    """The same for few slots and many rows: written out, so that its gradient is matrix products.
+
+    The fused kernel's gradient runs one block of threads per 64 slots and loops over all rows: on documents of 150
+    sentences it took four times as long. Where the scores would need much memory, the fused kernel is right again.
+    """
+    if query.shape[-2] * key.shape[-2] * query.shape[0] * query.shape[1] > WRITTEN_OUT:
+        return masked_attention(query, key, value, visible)
+    scores = (query @ key.transpose(-2, -1)) * query.shape[-1] ** -0.5
+    return scores.masked_fill(~visible, float("-inf")).softmax(-1).to(value.dtype) @ value
+
+
 class MultiHeadAttention(nn.Module):
     """The projections of Vaswani et al. (2017), section 3.2.2; the callers choose the attention between them."""
 
@@ -75,7 +78,7 @@ class MultiHeadAttention(nn.Module):
 
     def split(self, x: Tensor) -> Tensor:
         """[..., d] -> [..., h, e]."""
-        return x.view(*x.shape[:-1], self.heads, -1)
+        return x.unflatten(-1, (self.heads, -1))
 
     def project(self, memory: Tensor) -> tuple[Tensor, Tensor]:
         """Keys and values of a memory, [..., h, e] each."""

@@ -79,6 +79,8 @@ class DocumentBatch:
     """[S] int64."""
     index_of: Tensor
     """[S] int64: the place of each sentence in its document."""
+    places: Tensor
+    """[S] int64: the slot (d * M + m) of each sentence."""
     graph: GraphInput | None = None
     target_graph: GraphInput | None = None
 
@@ -104,7 +106,7 @@ def collate(documents: Sequence[DocumentExample], bos: int, plain_graph: bool = 
         references = [sentence for document in documents for sentence in document.target]
         target = _side([np.concatenate([[bos], sentence[:-1]]) for sentence in references], counts)
         gold = _concatenate(references)
-    width = max(int(counts.max(initial=0)), 1)
+    width = _slot_width(int(counts.max(initial=0)))
     used = np.arange(width)[None, :] < counts[:, None]
     bounds = np.concatenate([[0], np.cumsum(counts)])
     slots = np.where(used, bounds[:-1, None] + np.arange(width)[None, :], 0)
@@ -118,9 +120,15 @@ def collate(documents: Sequence[DocumentExample], bos: int, plain_graph: bool = 
         used=torch.from_numpy(used),
         document_of=torch.from_numpy(document_of),
         index_of=torch.from_numpy(index_of),
+        places=torch.from_numpy(document_of * width + index_of),
         graph=_source_graph(documents, plain_graph),
         target_graph=_target_graph(documents, plain_graph) if translated else None,
     )
+
+
+def _slot_width(sentences: int) -> int:
+    """Slots for so many sentences: 8, 16, 32, then multiples of 64: few compiled variants serve all batches."""
+    return max(8, 1 << (sentences - 1).bit_length()) if sentences <= 32 else -(-sentences // 64) * 64
 
 
 def _concatenate(arrays: Sequence[Ids]) -> Tensor:

@@ -11,6 +11,7 @@ import types
 import typing
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 from docgraph.errors import DocgraphError
@@ -47,10 +48,19 @@ class TransformerConfig:
     eos: int = 2
 
     def __post_init__(self) -> None:
+        _check_numbers(self)
         if self.dimension % self.heads:
             raise DocgraphError(f"dimension {self.dimension} is not a multiple of {self.heads} heads")
         if self.share_embeddings == "all" and self.source_vocabulary != self.target_vocabulary:
             raise DocgraphError("share_embeddings: all needs one joint vocabulary; set it to target or none")
+        for name in ("pad", "bos", "eos"):
+            if not 0 <= getattr(self, name) < self.target_vocabulary:
+                raise DocgraphError(f"'{name}' is {getattr(self, name)}, outside the vocabulary; give it an id in it")
+
+    @property
+    def never_generated(self) -> tuple[int, ...]:
+        """Tokens a search must not propose: padding and begin-of-sentence (one and the same in Marian's models)."""
+        return tuple(sorted({self.pad, self.bos}))
 
 
 @dataclass(frozen=True)
@@ -71,6 +81,9 @@ class GraphConfig:
     max_sentences: int = 512
     """Rows of the sentence-position embedding; later sentences share the last."""
 
+    def __post_init__(self) -> None:
+        _check_numbers(self)
+
     @classmethod
     def paper_literal(cls, **changes: Any) -> GraphConfig:
         """The encoder as printed: sigmoid, no residual, no LayerNorm."""
@@ -90,6 +103,9 @@ class ContextConfig:
     heads: int = 8
     graph: GraphConfig = field(default_factory=GraphConfig)
 
+    def __post_init__(self) -> None:
+        _check_numbers(self)
+
 
 FreezePolicy = Literal["base", "base_but_embeddings", "none"]
 
@@ -103,6 +119,40 @@ class ModelConfig:
     freeze: FreezePolicy = "base"
     """What stage 2 leaves alone: the whole Base; all of it but the embeddings (the authors' code); or nothing."""
 
+    def __post_init__(self) -> None:
+        if self.context is not None and self.transformer.dimension % self.context.heads:
+            raise DocgraphError(
+                f"dimension {self.transformer.dimension} is not a multiple of {self.context.heads} context heads"
+            )
+
+
+def _check_numbers(config: object) -> None:
+    """Sizes are at least 1, dropout is a probability below 1; token ids are checked apart."""
+    for entry in dataclasses.fields(config):  # type: ignore[arg-type]
+        value = getattr(config, entry.name)
+        if entry.name == "dropout" and not 0.0 <= value < 1.0:
+            raise DocgraphError(f"'dropout' is {value}; it must be at least 0 and below 1")
+        if type(value) is int and value < 1 and entry.name not in ("pad", "bos", "eos"):
+            raise DocgraphError(f"'{entry.name}' is {value}; it must be at least 1")
+
+
+def read_yaml(path: str | Path) -> ModelConfig:
+    """The model a YAML file describes; fields left out have their defaults."""
+    import yaml
+
+    try:
+        values = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        mark = getattr(error, "problem_mark", None)
+        line = None if mark is None else mark.line + 1
+        raise DocgraphError("this is not valid YAML; correct it", path=path, line=line) from None
+    if not isinstance(values, Mapping):
+        raise DocgraphError("a model config is a mapping with the fields transformer, context and freeze", path=path)
+    try:
+        return from_dict(ModelConfig, values)
+    except DocgraphError as error:
+        raise DocgraphError(str(error), path=path) from None
+
 
 def from_dict(cls: type[T], values: Mapping[str, Any], where: str = "") -> T:
     """A config from nested mappings; unknown fields and wrong values are errors that name the field."""
@@ -112,7 +162,7 @@ def from_dict(cls: type[T], values: Mapping[str, Any], where: str = "") -> T:
     for name, value in values.items():
         place = f"{where}.{name}" if where else name
         if name not in names:
-            near = difflib.get_close_matches(name, names, n=1)
+            near = difflib.get_close_matches(str(name), names, n=1)
             hint = f"did you mean '{near[0]}'?" if near else f"the fields are {', '.join(names)}"
             raise DocgraphError(f"unknown field '{place}'; {hint}")
         arguments[name] = _convert(hints[name], value, place)
@@ -134,7 +184,10 @@ def _convert(hint: Any, value: Any, place: str) -> Any:
             raise DocgraphError(f"'{place}' is {value!r}; it must be one of {', '.join(map(str, arguments))}")
         return value
     if origin is tuple:
-        return tuple(value.split(",")) if isinstance(value, str) else tuple(value)
+        parts = value.split(",") if isinstance(value, str) else value
+        if not isinstance(parts, list | tuple) or not all(isinstance(part, str) for part in parts):
+            raise DocgraphError(f"'{place}' is {value!r}; it must be a list of names")
+        return tuple(parts)
     if hint is float and isinstance(value, int) and not isinstance(value, bool):
         return float(value)
     if not isinstance(value, hint) or (hint is int and isinstance(value, bool)):

@@ -8,7 +8,7 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
-from docgraph.model.attention import MultiHeadAttention, masked_attention
+from docgraph.model.attention import MultiHeadAttention, memory_attention
 from docgraph.model.memory import Layout, Memory
 
 
@@ -40,7 +40,7 @@ class ContextAttention(nn.Module):
     def project(self, memory: Memory) -> Projected:
         """Keys and values, once for all who read the memory."""
         key, value = self.attention.project(memory.states)
-        return Projected(key[memory.slots].transpose(1, 2), value[memory.slots].transpose(1, 2))
+        return Projected(memory.in_slots(key), memory.in_slots(value))
 
     def forward(self, x: Tensor, projected: Projected, layout: Layout) -> Tensor:
         """x [N, d] -> [N, d]."""
@@ -52,7 +52,7 @@ class ContextAttention(nn.Module):
     def attend(self, x: Tensor, projected: Projected, layout: Layout) -> Tensor:
         """H_c = Context-Attn(X, H_G, H_G) (equation 8): [N, d]."""
         query = layout.rows.pad(self.attention.split(self.attention.query(x))).transpose(1, 2)
-        attended = masked_attention(query, projected.key, projected.value, layout.visible)
+        attended = memory_attention(query, projected.key, projected.value, layout.visible)
         return self.attention.join(layout.rows.pack(attended.transpose(1, 2)))
 
     def gate_weight(self, x: Tensor, context: Tensor) -> Tensor:

@@ -28,10 +28,11 @@ class GraphLayer(nn.Module):
         """H [N, d] -> [N, d]."""
         towards, away, own = self.transform(nodes).chunk(3, dim=-1)
         # H_t = sigma(D_t^-1/2 A_t D_t^-1/2 (W_t H + B_t)), equation 6
-        directions = torch.stack(
-            [structure.aggregate(towards, "in"), structure.aggregate(away, "out"), own], dim=1
-        )  # [N, 3, d]
-        fused = self.fuse(nodes, self.activation(directions))
+        return self.merge(nodes, structure.aggregate(towards, "in"), structure.aggregate(away, "out"), own)
+
+    def merge(self, nodes: Tensor, towards: Tensor, away: Tensor, own: Tensor) -> Tensor:
+        """H [N, d] and what came along the three directions, [N, d] each -> [N, d]."""
+        fused = self.fuse(nodes, self.activation(torch.stack([towards, away, own], dim=1)))
         return fused if self.norm is None else self.norm(nodes + self.dropout(fused))
 
     def fuse(self, nodes: Tensor, directions: Tensor) -> Tensor:

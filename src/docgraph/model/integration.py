@@ -7,30 +7,50 @@ system has no target side.
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+from functools import partial
+
 from torch import Tensor, nn
 
 from docgraph.model.config import ModelConfig
-from docgraph.model.context_attention import ContextAttention
+from docgraph.model.context_attention import ContextAttention, Projected
 from docgraph.model.memory import Layout, Memory, Queries
-from docgraph.model.transformer import Place, Reader, no_context
+from docgraph.model.transformer import Place, Reader, Site, no_context
 
 
+@dataclass(frozen=True, eq=False)
+class MemorySite:
+    """One context attention over one memory, whose keys and values are projected."""
+
+    attention: ContextAttention
+    projected: Projected
+    layout: Layout
+
+    def __call__(self, x: Tensor) -> Tensor:
+        return self.attention(x, self.projected, self.layout)
+
+
+@dataclass(frozen=True, eq=False)
 class SiteReader:
-    """Context attention at the sites of one stack over one memory, whose keys and values are projected once."""
+    """The context attentions of one stack over one memory; keys and values are projected once, when it is made."""
 
-    def __init__(self, place: Place, sites: nn.ModuleList, memory: Memory, queries: Queries) -> None:
-        self.place, self.sites = place, sites
-        self.layout = Layout.of(memory, queries)
-        self.projected = [site.project(memory) for site in self.attentions]
+    place: Place
+    memory: Memory
+    sites: list[MemorySite]
 
-    @property
-    def attentions(self) -> list[ContextAttention]:
-        return [site for site in self.sites if isinstance(site, ContextAttention)]
+    @classmethod
+    def of(cls, place: Place, attentions: nn.ModuleList, memory: Memory, queries: Queries) -> SiteReader:
+        layout = Layout.of(memory, queries)
+        found = [attention for attention in attentions if isinstance(attention, ContextAttention)]
+        return cls(place, memory, [MemorySite(a, a.project(memory), layout) for a in found])
 
-    def __call__(self, place: Place, layer: int, x: Tensor) -> Tensor:
-        if place != self.place:
-            return x
-        return self.sites[layer](x, self.projected[layer], self.layout)
+    def for_queries(self, queries: Queries) -> SiteReader:
+        """The same memory, read by other rows; nothing is projected again."""
+        layout = Layout.of(self.memory, queries)
+        return replace(self, sites=[replace(site, layout=layout) for site in self.sites])
+
+    def __call__(self, place: Place, layer: int) -> Site | None:
+        return self.sites[layer] if place == self.place else None
 
 
 class Recorder:
@@ -41,13 +61,15 @@ class Recorder:
         self.attention: list[Tensor] = []
         self.gates: list[Tensor] = []
 
-    def __call__(self, place: Place, layer: int, x: Tensor) -> Tensor:
-        reader = self.reader
-        if place == reader.place:
-            attention, gate = reader.attentions[layer].weights(x, reader.projected[layer], reader.layout)
-            self.attention.append(attention)
-            self.gates.append(gate)
-        return reader(place, layer, x)
+    def __call__(self, place: Place, layer: int) -> Site | None:
+        site = self.reader(place, layer)
+        return partial(self.record, site) if isinstance(site, MemorySite) else None
+
+    def record(self, site: MemorySite, x: Tensor) -> Tensor:
+        attention, gate = site.attention.weights(x, site.projected, site.layout)
+        self.attention.append(attention)
+        self.gates.append(gate)
+        return site(x)
 
 
 class Integration(nn.Module):
@@ -81,4 +103,4 @@ class Integration(nn.Module):
     def _reader(self, sites: nn.ModuleList, memory: Memory | None, queries: Queries) -> Reader:
         if memory is None or not len(sites) or not len(memory.states):
             return no_context
-        return SiteReader(self.place, sites, memory, queries)
+        return SiteReader.of(self.place, sites, memory, queries)

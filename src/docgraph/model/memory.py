@@ -13,7 +13,7 @@ from typing import Literal
 from torch import Tensor
 
 from docgraph.model.attention import never_blind
-from docgraph.model.packing import Packing
+from docgraph.model.packing import Packing, lay_out
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,6 +28,14 @@ class Memory:
     """[S, M] bool."""
     per: Literal["document", "sentence"]
     """Whether a group is a document (its sentences share the slots) or a single sentence."""
+    places: Tensor | None = None
+    """[R] int64: the one slot (g * M + m) of each state, where every state has exactly one."""
+
+    def in_slots(self, projected: Tensor) -> Tensor:
+        """What was made of the states, [R, h, e], in the slots: [G, h, M, e]."""
+        if self.places is None:
+            return projected[self.slots].transpose(1, 2)
+        return lay_out(projected, self.slots, self.places).transpose(1, 2)
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,6 +48,14 @@ class Queries:
     """The rows of each document."""
     sentences: Packing
     """The rows of each sentence."""
+
+    @classmethod
+    def of_beams(cls, sentences: Tensor, beams: int, document_of: Tensor, num_documents: int) -> Queries:
+        """K rows, side by side, for each of some sentences [S'] (ascending) of a batch with `document_of` [S]."""
+        by_document = document_of[sentences].bincount(minlength=num_documents) * beams
+        by_sentence = sentences.bincount(minlength=len(document_of)) * beams
+        packings = (Packing.of(sizes, sentences.device) for sizes in (by_document, by_sentence))
+        return cls(sentences.repeat_interleave(beams), *packings)
 
 
 @dataclass(frozen=True, eq=False)

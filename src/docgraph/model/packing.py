@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -29,6 +30,8 @@ class Packing:
     """[N] int64: the padded place (b * T + t) of each token."""
     max_length: int
     """T, the longest sequence, at least 1."""
+    kernel_length: int
+    """T rounded up to a power of two: what kernels are told, so that few compiled variants serve all batches."""
 
     @classmethod
     def of(cls, lengths: Sequence[int] | Tensor, device: torch.device | str = "cpu") -> Packing:
@@ -41,7 +44,8 @@ class Packing:
         mask = steps[None, :] < sizes[:, None]
         index = torch.where(mask, boundaries[:-1, None] + steps[None, :], 0)
         place = mask.flatten().nonzero().flatten()
-        return to_device(cls(boundaries.to(torch.int32), index, mask, place, longest), device)
+        kernel_length = max(1 << (longest - 1).bit_length(), 32)
+        return to_device(cls(boundaries.to(torch.int32), index, mask, place, longest, kernel_length), device)
 
     @property
     def num_sequences(self) -> int:
@@ -62,9 +66,45 @@ class Packing:
         return self.place // self.max_length
 
     def pad(self, packed: Tensor) -> Tensor:
-        """[N, ...] -> [B, T, ...]; what stands at padding is arbitrary and must be masked."""
-        return packed[self.index] if len(packed) else packed.new_zeros(*self.index.shape, *packed.shape[1:])
+        """[N, ...] -> [B, T, ...]; what stands at padding is arbitrary, must be masked, and gets no gradient."""
+        return lay_out(packed, self.index, self.place)
 
     def pack(self, padded: Tensor) -> Tensor:
         """[B, T, ...] -> [N, ...]."""
-        return padded.flatten(0, 1)[self.place]
+        return _Pack.apply(padded, self.index, self.mask, self.place)  # type: ignore[no-untyped-call]
+
+
+def lay_out(packed: Tensor, index: Tensor, place: Tensor) -> Tensor:
+    """packed[index]: [N, ...] -> [B, T, ...], where row n of N has the one real place `place`[n] of B * T."""
+    if not len(packed):
+        return packed.new_zeros(*index.shape, *packed.shape[1:])
+    return _Pad.apply(packed, index, place)  # type: ignore[no-untyped-call]
+
+
+class _Pad(torch.autograd.Function):
+    """Laying out; since every row has one real place, the gradient is a gather, not a scatter with sums."""
+
+    @staticmethod
+    def forward(ctx: Any, packed: Tensor, index: Tensor, place: Tensor) -> Tensor:
+        ctx.save_for_backward(place)
+        return packed[index]
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
+        (place,) = ctx.saved_tensors
+        return grads[0].flatten(0, 1)[place], None, None
+
+
+class _Pack(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, padded: Tensor, index: Tensor, mask: Tensor, place: Tensor) -> Tensor:
+        ctx.save_for_backward(index, mask)
+        return padded.flatten(0, 1)[place]
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
+        index, mask = ctx.saved_tensors
+        if not len(grads[0]):
+            return grads[0].new_zeros(*index.shape, *grads[0].shape[1:]), None, None, None
+        shaped = mask.reshape(*mask.shape, *[1] * (grads[0].dim() - 1))
+        return torch.where(shaped, grads[0][index], 0), None, None, None

@@ -65,18 +65,17 @@ def segmented_prefix(x: Tensor, starts: Tensor) -> Tensor:
     """
     count, dimension = x.shape
     if count <= SCAN_BLOCK:
-        return _triangle(starts[None], torch.zeros_like(starts[:1]), x[None])[0]
+        return _triangle(starts[None], starts.new_zeros(1), x[None])[0]
     blocks = -(-count // SCAN_BLOCK)
     padding = blocks * SCAN_BLOCK - count
-    if padding:
-        x = F.pad(x, (0, 0, 0, padding))
-        starts = F.pad(starts, (0, padding), value=count)
+    # Always padded, and with a constant: either choice made by size would have torch.compile specialise on the size.
+    x, starts = F.pad(x, (0, 0, 0, padding)), F.pad(starts, (0, padding))
     block_x, block_starts = x.view(blocks, SCAN_BLOCK, dimension), starts.view(blocks, SCAN_BLOCK)
     firsts = torch.arange(blocks, device=x.device) * SCAN_BLOCK
     inside = _triangle(block_starts, firsts, block_x)
-    # What a block hands on: its rows that belong to the segment open where the next block begins.
+    # What a block hands on: its rows that belong to the segment open where the next block begins (the last has none).
     places = firsts[:, None] + torch.arange(SCAN_BLOCK, device=x.device)
-    handed = places >= F.pad(block_starts[1:, 0], (0, 1), value=count)[:, None]
+    handed = places >= F.pad(block_starts[1:, 0], (0, 1))[:, None]
     totals = (handed.to(x.dtype)[:, None] @ block_x)[:, 0]
     carried = segmented_prefix(totals, block_starts[:, 0] // SCAN_BLOCK)
     reaches = (block_starts < firsts[:, None]).to(x.dtype)

@@ -11,11 +11,18 @@ from docgraph.model.batch import DocumentBatch
 from docgraph.model.cache import DecoderCache
 from docgraph.model.config import FreezePolicy, ModelConfig
 from docgraph.model.contexts import ContextEncoder, build_context
+from docgraph.model.graph_encoder import GraphLayer
 from docgraph.model.integration import Integration, Recorder, SiteReader
-from docgraph.model.loss import linear_cross_entropy
+from docgraph.model.loss import chunk_terms, linear_cross_entropy
 from docgraph.model.memory import Memory, Queries
-from docgraph.model.packing import Packing
-from docgraph.model.transformer import Decoder, DecoderLayer, Embeddings, Encoder, Reader, no_context
+from docgraph.model.transformer import (
+    Decoder,
+    DecoderLayer,
+    Embeddings,
+    Encoder,
+    Reader,
+    no_context,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,10 +35,31 @@ class Memories:
 
 @dataclass(eq=False)
 class DecodingState:
-    """Hypotheses being extended: K rows for each of S sentences."""
+    """Hypotheses being extended: K rows for each of the sentences not yet finished."""
 
     cache: DecoderCache
     reader: Reader
+    sentences: Tensor
+    """[S'] int64, ascending: the sentences of the batch not yet finished."""
+    beams: int
+    document_of: Tensor
+    """[S] int64: the document of every sentence of the batch."""
+    num_documents: int
+
+    def reorder(self, rows: Tensor) -> None:
+        """Row r becomes what row rows[r] [R] was; rows only move among those of their sentence."""
+        self.cache.reorder(rows)
+
+    def select(self, keep: Tensor) -> None:
+        """Keep only these of the unfinished sentences, by their places [S''], ascending."""
+        self.cache.select(keep, self.beams)
+        self.sentences = self.sentences[keep]
+        if isinstance(self.reader, SiteReader):
+            self.reader = self.reader.for_queries(self.queries)
+
+    @property
+    def queries(self) -> Queries:
+        return Queries.of_beams(self.sentences, self.beams, self.document_of, self.num_documents)
 
 
 class DocumentTransformer(nn.Module):
@@ -45,6 +73,7 @@ class DocumentTransformer(nn.Module):
         self.decoder = Decoder(config.transformer)
         self.context: ContextEncoder | None = None
         self.integration: Integration | None = None
+        self.loss_terms = chunk_terms
         if config.context is not None:
             self.context, self.integration = build_context(config), Integration(config)
 
@@ -71,18 +100,20 @@ class DocumentTransformer(nn.Module):
         reader = self.decoder_reader(side.queries, memories)
         return self.decoder(embedded, encoded, side.sentences, batch.source.sentences, reader)
 
+    def states(self, batch: DocumentBatch, memories: Memories) -> Tensor:
+        """Decoder states of the reference, [Nt, d]: the part of a training step that is compiled whole."""
+        return self.decode(batch, self.encode(batch, memories), memories)
+
     def forward(self, batch: DocumentBatch, smoothing: float = 0.0) -> tuple[Tensor, Tensor]:
         """Summed label-smoothed loss and summed negative log-likelihood of the reference."""
-        memories = self.memories(batch)
-        hidden = self.decode(batch, self.encode(batch, memories), memories)
+        hidden = self.states(batch, self.memories(batch))
         assert batch.gold is not None
-        output = self.embeddings.output_weight, self.embeddings.output_bias
-        return linear_cross_entropy(hidden, *output, batch.gold, smoothing, self.config.transformer.pad)
+        output, pad = (self.embeddings.output_weight, self.embeddings.output_bias), self.config.transformer.pad
+        return linear_cross_entropy(hidden, *output, batch.gold, smoothing, pad, self.loss_terms)
 
     def logits(self, batch: DocumentBatch) -> Tensor:
         """Scores of every next token of the reference, [Nt, V]: for tests and small batches."""
-        memories = self.memories(batch)
-        return self.embeddings.logits(self.decode(batch, self.encode(batch, memories), memories))
+        return self.embeddings.logits(self.states(batch, self.memories(batch)))
 
     def encoder_reader(self, batch: DocumentBatch, memories: Memories) -> Reader:
         if self.integration is None:
@@ -101,11 +132,10 @@ class DocumentTransformer(nn.Module):
         layers = [layer for layer in self.decoder.layers if isinstance(layer, DecoderLayer)]
         attentions = [layer.cross_attention for layer in layers]
         cache = DecoderCache(attentions, encoded, batch.source.sentences, beams, max_length)
-        counts = batch.used.sum(1).cpu() * beams
-        device = encoded.device
-        each = Packing.of([beams] * batch.num_sentences, device)
-        queries = Queries(each.sequence_of, Packing.of(counts, device), each)
-        return DecodingState(cache, self.decoder_reader(queries, memories))
+        sentences = torch.arange(batch.num_sentences, device=encoded.device)
+        state = DecodingState(cache, no_context, sentences, beams, batch.document_of, batch.num_documents)
+        state.reader = self.decoder_reader(state.queries, memories)
+        return state
 
     def step(self, tokens: Tensor, state: DecodingState) -> Tensor:
         """The scores of what follows each row's newest token [R] -> [R, V]."""
@@ -131,6 +161,19 @@ class DocumentTransformer(nn.Module):
         embedded = self.embeddings(side.tokens, side.sentences.positions, "target")
         self.decoder(embedded, encoded, side.sentences, batch.source.sentences, reader)
         return recorders
+
+    def compile_parts(self) -> None:
+        """Compile, in place, what a training step spends its time on, for batches of any shape.
+
+        The sums of the graph encoder stay as they are: they are single kernels already, and the depth of the prefix
+        sum follows the size of the document.
+        """
+        torch._dynamo.config.recompile_limit = 64
+        self.states = torch.compile(self.states, dynamic=True)  # type: ignore[method-assign]
+        self.loss_terms = torch.compile(chunk_terms, dynamic=True)
+        for module in self.modules():
+            if isinstance(module, GraphLayer):
+                module.merge = torch.compile(module.merge, dynamic=True)  # type: ignore[method-assign]
 
     def added_parameters(self) -> int:
         """Parameters beyond Base."""

@@ -1,14 +1,13 @@
 """The Transformer encoder-decoder (Vaswani et al. 2017), with three named places where context can come in.
 
-Everything runs on packed tokens [N, d]. A `Reader` is called at `pre` (on the embeddings), `hyb` (after the
-self-attention of every layer) and `post` (after the stack); Base passes `no_context`.
+Everything runs on packed tokens [N, d]. The stacks ask a `Reader` what to apply at `pre` (on the embeddings), `hyb`
+(after the self-attention of every layer) and `post` (after the stack); Base passes `no_context`, which says nothing.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import partial
 from typing import Literal
 
 import torch
@@ -21,12 +20,20 @@ from docgraph.model.config import TransformerConfig
 from docgraph.model.packing import Packing
 
 Place = Literal["pre", "hyb", "post"]
-Reader = Callable[[Place, int, Tensor], Tensor]
+Site = Callable[[Tensor], Tensor]
+"""Context attention over a given memory: [N, d] -> [N, d]."""
+Reader = Callable[[Place, int], Site | None]
+"""The site of a layer at a place, if there is one."""
 
 
-def no_context(place: Place, layer: int, x: Tensor) -> Tensor:
+def no_context(place: Place, layer: int = 0) -> Site | None:
     """The reader of Base: nothing to read."""
-    return x
+    return None
+
+
+def apply(site: Site | None, x: Tensor) -> Tensor:
+    """What the site makes of x; x itself without a site."""
+    return x if site is None else site(x)
 
 
 def sinusoids(length: int, dimension: int) -> Tensor:
@@ -125,10 +132,10 @@ class EncoderLayer(nn.Module):
         self.feed_forward = FeedForward(config)
         self.around_attention, self.around_feed_forward = Sublayer(config), Sublayer(config)
 
-    def forward(self, x: Tensor, source: Packing, context: Callable[[Tensor], Tensor]) -> Tensor:
+    def forward(self, x: Tensor, source: Packing, site: Site | None) -> Tensor:
         """x [N, d] -> [N, d]."""
         x = self.around_attention(x, lambda y: self.self_attention(y, y, source, source))
-        x = context(x)
+        x = apply(site, x)
         return self.around_feed_forward(x, self.feed_forward)
 
 
@@ -141,19 +148,17 @@ class DecoderLayer(nn.Module):
         self.around_attention, self.around_cross = Sublayer(config), Sublayer(config)
         self.around_feed_forward = Sublayer(config)
 
-    def forward(
-        self, x: Tensor, encoded: Tensor, target: Packing, source: Packing, context: Callable[[Tensor], Tensor]
-    ) -> Tensor:
+    def forward(self, x: Tensor, encoded: Tensor, target: Packing, source: Packing, site: Site | None) -> Tensor:
         """x [Nt, d], encoded [Ns, d] -> [Nt, d]."""
         x = self.around_attention(x, lambda y: self.self_attention(y, y, target, target, causal=True))
-        x = context(x)
+        x = apply(site, x)
         x = self.around_cross(x, lambda y: self.cross_attention(y, encoded, target, source))
         return self.around_feed_forward(x, self.feed_forward)
 
-    def step(self, x: Tensor, cache: LayerCache, context: Callable[[Tensor], Tensor]) -> Tensor:
+    def step(self, x: Tensor, cache: LayerCache, site: Site | None) -> Tensor:
         """One token of each row: x [R, d] -> [R, d]; appends to the cache."""
         x = self.around_attention(x, lambda y: cache.attend_self(y, self.self_attention))
-        x = context(x)
+        x = apply(site, x)
         x = self.around_cross(x, lambda y: cache.attend_source(y, self.cross_attention))
         return self.around_feed_forward(x, self.feed_forward)
 
@@ -166,10 +171,10 @@ class Encoder(nn.Module):
 
     def forward(self, x: Tensor, source: Packing, context: Reader = no_context) -> Tensor:
         """Embedded source x [Ns, d] -> [Ns, d]."""
-        x = context("pre", 0, x)
+        x = apply(context("pre", 0), x)
         for index, layer in enumerate(self.layers):
-            x = layer(x, source, partial(context, "hyb", index))
-        return context("post", 0, self.norm(x))
+            x = layer(x, source, context("hyb", index))
+        return apply(context("post", 0), self.norm(x))
 
 
 class Decoder(nn.Module):
@@ -182,16 +187,16 @@ class Decoder(nn.Module):
         self, x: Tensor, encoded: Tensor, target: Packing, source: Packing, context: Reader = no_context
     ) -> Tensor:
         """Embedded target x [Nt, d], encoded source [Ns, d] -> [Nt, d]."""
-        x = context("pre", 0, x)
+        x = apply(context("pre", 0), x)
         for index, layer in enumerate(self.layers):
-            x = layer(x, encoded, target, source, partial(context, "hyb", index))
-        return context("post", 0, self.norm(x))
+            x = layer(x, encoded, target, source, context("hyb", index))
+        return apply(context("post", 0), self.norm(x))
 
     def step(self, x: Tensor, cache: DecoderCache, context: Reader = no_context) -> Tensor:
         """One more token of each of R rows: x [R, d] -> [R, d]."""
-        x = context("pre", 0, x)
+        x = apply(context("pre", 0), x)
         for index, layer in enumerate(self.layers):
             assert isinstance(layer, DecoderLayer)
-            x = layer.step(x, cache.layers[index], partial(context, "hyb", index))
+            x = layer.step(x, cache.layers[index], context("hyb", index))
         cache.length += 1
-        return context("post", 0, self.norm(x))
+        return apply(context("post", 0), self.norm(x))

@@ -56,7 +56,7 @@ class DocumentGraphContext(nn.Module):
             place = self.places(batch.index_of.clamp(max=self.places.num_embeddings - 1))
             states = torch.cat([states[:words], states[words:] + place.to(states.dtype)])
         if nodes == "sentence":
-            return Memory(states[words:], batch.slots, visible, "document")
+            return Memory(states[words:], batch.slots, visible, "document", batch.places)
         own, own_mask = own_words(graph)
         if nodes == "word":
             return Memory(states[:words], own, own_mask, "sentence")

@@ -1,0 +1,60 @@
+"""Annotation: words a second on one core, component by component.
+
+    python -m benchmarks.annotation [FILE [SPEC]]
+
+The file (an example of this repository otherwise) is repeated to about 20,000 words, each copy a document; the
+components of the pipeline (the default English one otherwise) are timed apart, each on what those before it found.
+"""
+
+from __future__ import annotations
+
+import os
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+import sys
+import time
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from docgraph.annotate.registry import load_pipeline
+from docgraph.annotation import Annotation
+from docgraph.formats import read
+
+EXAMPLE = Path(__file__).parent.parent / "examples" / "thames.txt"
+WORDS = 20_000
+BAR_COREFERENCE = 10_000
+"""Words a second that coreference must reach beyond parsing."""
+
+
+def main(path: Path = EXAMPLE, spec: str = "en") -> None:
+    """Print the table."""
+    if not path.is_file():
+        raise SystemExit(f"there is no {path}; name a text: python -m benchmarks.annotation FILE")
+    pipeline = load_pipeline(spec)
+    documents = read(path)
+    words = sum(pipeline(document).num_words for document in documents)  # also warms caches up
+    documents = documents * max(1, round(WORDS / max(words, 1)))
+    annotations: list[Annotation | None] = [None] * len(documents)
+    table = Table(title=f"Annotation on one core: {path.name}, {len(documents)} documents")
+    for column in ("component", "words", "seconds", "words/s"):
+        table.add_column(column, justify="left" if column == "component" else "right")
+    total = 0.0
+    for component in pipeline.components:
+        began = time.process_time()  # one thread: processor time is what a quiet machine would take
+        annotations = [component(*pair) for pair in zip(documents, annotations, strict=True)]
+        seconds = time.process_time() - began
+        total += seconds
+        words = sum(annotation.num_words for annotation in annotations if annotation is not None)
+        table.add_row(component.name, f"{words:,}", f"{seconds:.2f}", f"{words / seconds:,.0f}")
+    table.add_row("all", f"{words:,}", f"{total:.2f}", f"{words / total:,.0f}", style="bold")
+    table.caption = f"bar for coreference: {BAR_COREFERENCE:,} words/s"
+    Console().print(table)
+    for note in pipeline.notes:
+        print(note)
+
+
+if __name__ == "__main__":
+    main(*(Path(argument) if index == 0 else argument for index, argument in enumerate(sys.argv[1:3])))

@@ -1,0 +1,212 @@
+"""Graph encoding: time and memory a word as documents grow, against the plain sparse path and PyTorch Geometric.
+
+One document at a time, d 512, two layers, the default encoder, one core. docgraph sums lexical cliques by prefix sums;
+the plain path multiplies by the union as one sparse matrix, and `GCNConv` passes a message along every edge of it. The
+number of those edges grows with the square of the document, so both stop where they would need too much memory. GCNConv
+stands for the convolutions alone: one over incoming and one over outgoing edges a layer, without fusion, residual and
+LayerNorm. Every measurement has a process of its own: times are CPU seconds, memory is the peak beyond what was there
+when the graph and the weights had been made.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+SIZES = (1_000, 4_000, 16_000, 64_000)
+PATHS = ("docgraph", "plain", "GCNConv")
+DIMENSION, LAYERS = 512, 2
+BAR_TIME, BAR_MEMORY = 1.5, 1.5
+"""Time and memory a word at the largest size, at most so many times those at the smallest."""
+EDGE_BYTES = {"docgraph": 0, "plain": 60, "GCNConv": 2 * 4 * DIMENSION}
+"""Bytes each edge of the union costs a path at its peak, beside what the nodes cost."""
+MEMORY_LIMIT = 6 << 30
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """CPU seconds of a forward pass and of forward and backward, and the peak memory of the latter in bytes."""
+
+    forward: float
+    training: float
+    memory: int
+
+
+def edges_in_union(words: int) -> int:
+    """Edges of the document's graph, counted without expanding them."""
+    from benchmarks.graph_building import synthetic_annotation
+    from docgraph.graph import build_graph
+
+    return build_graph(synthetic_annotation(words)).num_edges
+
+
+def encoder_call(path: str, words: int) -> tuple[Callable[[], object], Callable[[], object]]:
+    """A forward pass, and forward and backward, of one path over the document of `words` words."""
+    import torch
+    from torch import Tensor, nn
+
+    from benchmarks.graph_building import synthetic_annotation
+    from docgraph.graph import build_graph
+    from docgraph.model.config import GraphConfig
+    from docgraph.model.graph_encoder import GraphEncoder
+    from docgraph.model.graph_structure import source_structure
+
+    torch.manual_seed(0)
+    graph = build_graph(synthetic_annotation(words))
+    states = torch.randn(words if path != "GCNConv" else graph.num_nodes, DIMENSION, requires_grad=True)
+    if path == "GCNConv":
+        from torch_geometric.nn import GCNConv
+
+        union = graph.union()
+        ends = torch.stack(
+            [torch.from_numpy(union.source.astype("int64")), torch.from_numpy(union.target.astype("int64"))]
+        )
+        convolutions = nn.ModuleList(GCNConv(DIMENSION, DIMENSION, add_self_loops=False) for _ in range(2 * LAYERS))
+
+        def encode() -> Tensor:
+            nodes = states
+            for layer in range(LAYERS):
+                towards, away = convolutions[2 * layer](nodes, ends), convolutions[2 * layer + 1](nodes, ends.flip(0))
+                nodes = torch.tanh(towards) + torch.tanh(away)
+            return nodes
+    else:
+        structure = source_structure(graph, plain=path == "plain")
+        encoder = GraphEncoder(DIMENSION, GraphConfig(layers=LAYERS)).train()
+
+        def encode() -> Tensor:
+            return encoder(states, structure)
+
+    def forward() -> None:
+        with torch.no_grad():
+            encode()
+
+    return forward, lambda: encode().sum().backward()
+
+
+def peak_memory(call: Callable[[], object]) -> int:
+    """Bytes by which the resident memory of this process rises at most during a call, or -1 where nobody tells."""
+    status, clear = Path("/proc/self/status"), Path("/proc/self/clear_refs")
+    if not clear.exists():
+        return -1
+    clear.write_text("5")  # Linux: begin the record of the peak (VmHWM) anew
+    before = _kilobytes(status, "VmRSS")
+    call()
+    return (_kilobytes(status, "VmHWM") - before) * 1024
+
+
+def _kilobytes(status: Path, field: str) -> int:
+    return int(next(line for line in status.read_text().splitlines() if line.startswith(field)).split()[1])
+
+
+def best_time(call: Callable[[], object], seconds: float = 4.0) -> float:
+    """CPU seconds of the quickest of at least two calls, more where they fit in about `seconds`."""
+    times: list[float] = []
+    while len(times) < 2 or sum(times) < seconds:
+        began = time.process_time()
+        call()
+        times.append(time.process_time() - began)
+    return min(times)
+
+
+def measure_here(path: str, words: int) -> Measurement:
+    """Measure in this process, which must be fresh for its peak memory to mean anything."""
+    import torch
+
+    torch.set_num_threads(1)
+    encoder_call(path, 200)[1]()  # what the libraries allocate once
+    forward, training = encoder_call(path, words)
+    memory = peak_memory(training)
+    return Measurement(best_time(forward), best_time(training), memory)
+
+
+def measure(path: str, words: int) -> Measurement:
+    """Measure in a process of its own."""
+    command = [sys.executable, "-m", "benchmarks.graph_encoding", path, str(words)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=Path(__file__).parents[1])
+    return Measurement(**json.loads(done.stdout))
+
+
+def measurements() -> dict[tuple[str, int], Measurement | str]:
+    """Every path at every size, or why it was left out."""
+    missing = importlib.util.find_spec("torch_geometric") is None
+    found: dict[tuple[str, int], Measurement | str] = {}
+    for words in SIZES:
+        edges = edges_in_union(words)
+        for path in PATHS:
+            needed = edges * EDGE_BYTES[path]
+            if path == "GCNConv" and missing:
+                found[path, words] = "not installed"
+            elif needed > MEMORY_LIMIT:
+                found[path, words] = f"{edges / 1e6:,.0f}M edges, {needed / 2**30:,.0f} GB"
+            else:
+                found[path, words] = measure(path, words)
+    return found
+
+
+def main() -> None:
+    """Print the table and whether each bar is met."""
+    console = Console()
+    results = measurements()
+    table = Table(title=f"Graph encoding, one core, d {DIMENSION}, {LAYERS} layers; ratios are to docgraph")
+    for column in (
+        "words",
+        "edges",
+        "path",
+        "forward µs/word",
+        "ratio",
+        "+ backward µs/word",
+        "ratio",
+        "peak kB/word",
+        "ratio",
+    ):
+        table.add_column(column, justify="left" if column == "path" else "right")
+    for words in SIZES:
+        ours = results["docgraph", words]
+        assert isinstance(ours, Measurement)
+        for path in PATHS:
+            row = results[path, words]
+            first = (f"{words:,}", f"{edges_in_union(words):,}") if path == "docgraph" else ("", "")
+            table.add_row(*first, path, *([row] if isinstance(row, str) else cells(row, ours, words)))
+        table.add_section()
+    console.print(table)
+    if "not installed" in results.values():
+        console.print("  GCNConv was left out: pip install 'docgraph[bench]' brings torch_geometric")
+    small, large = (results["docgraph", words] for words in (SIZES[0], SIZES[-1]))
+    assert isinstance(small, Measurement)
+    assert isinstance(large, Measurement)
+    growth = SIZES[-1] / SIZES[0]
+    for name, ratio, bar in (
+        ("forward time a word", large.forward / small.forward / growth, BAR_TIME),
+        ("forward and backward time a word", large.training / small.training / growth, BAR_TIME),
+        ("peak memory a word", large.memory / small.memory / growth, BAR_MEMORY),
+    ):
+        met = "met" if ratio <= bar else "MISSED"
+        console.print(f"  {name}, {SIZES[-1]:,} against {SIZES[0]:,}: {ratio:.2f}x (bar: at most {bar}x) {met}")
+
+
+def cells(row: Measurement, ours: Measurement, words: int) -> list[str]:
+    """Forward, training and memory a word, each followed by its ratio to docgraph's."""
+    out: list[str] = []
+    for value, own, unit in (
+        (row.forward, ours.forward, 1e-6),
+        (row.training, ours.training, 1e-6),
+        (row.memory, ours.memory, 1e3),
+    ):
+        out += [f"{value / words / unit:,.1f}", f"{value / own:.2f}x"]
+    return out
+
+
+if __name__ == "__main__":
+    if len(sys.argv) == 3:
+        print(json.dumps(measure_here(sys.argv[1], int(sys.argv[2])).__dict__))
+    else:
+        main()

@@ -1,0 +1,330 @@
+"""Mentions: every word that heads something a text can come back to, with what agreement and syntax say of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+
+import numpy as np
+import numpy.typing as npt
+
+from docgraph.annotate.coref.lexicon import GROUP, PERSON, Lexicon
+from docgraph.annotate.coref.phrases import Phrases, find_phrases
+from docgraph.annotate.coref.quotes import Speakers, find_quotes, find_speakers
+from docgraph.annotate.coref.tables import (
+    ANIMACY,
+    ANY_ANIMACY,
+    ANY_GENDER,
+    ANY_NUMBER,
+    GENDER,
+    NUMBER,
+    Definiteness,
+    Pronoun,
+    PronounKind,
+    Table,
+)
+from docgraph.annotate.coref.trees import Trees, attach_titles, base, mark
+from docgraph.annotation import Annotation, BoolArray, IntArray, Strings
+from docgraph.document import Document
+
+
+class MentionKind(IntEnum):
+    """What the head word of a mention is."""
+
+    PRONOUN = 0
+    NAME = 1
+    NOUN = 2
+    EVENT = 3
+
+
+class Role(IntEnum):
+    """The place of a mention in its clause."""
+
+    OTHER = 0
+    SUBJECT = 1
+    OBJECT = 2
+    OBLIQUE = 3
+    MODIFIER = 4
+    POSSESSOR = 5
+    CONJUNCT = 6
+    APPOSITION = 7
+    ROOT = 8
+    COMPOUND = 9
+
+
+ROLES = {
+    "nsubj": Role.SUBJECT,
+    "csubj": Role.SUBJECT,
+    "obj": Role.OBJECT,
+    "iobj": Role.OBJECT,
+    "obl": Role.OBLIQUE,
+    "nmod": Role.MODIFIER,
+    "conj": Role.CONJUNCT,
+    "appos": Role.APPOSITION,
+    "root": Role.ROOT,
+    "compound": Role.COMPOUND,
+}
+NEVER = frozenset(
+    {"flat", "fixed", "goeswith", "expl", "amod", "nummod", "advmod", "case", "mark", "cc", "punct", "discourse"}
+)
+EVENT_CLAUSES = frozenset({"root", "conj", "parataxis", "ccomp", "advcl", "csubj"})
+NOMINAL = ("NOUN", "PROPN", "NUM", "X", "SYM", "ADJ", "DET")
+
+
+@dataclass(frozen=True, eq=False)
+class Mentions:
+    """N mentions in document order, in columns [N]; masks are those of `tables`, -1 stands for none."""
+
+    word: IntArray
+    sentence: IntArray
+    kind: IntArray
+    pronoun: IntArray
+    """Which pronoun of the table, counted from 1; 0 for other words."""
+    pronoun_kind: IntArray
+    person: IntArray
+    number: IntArray
+    gender: IntArray
+    animacy: IntArray
+    sort: IntArray
+    """Bits: person 1, group 2, time 4, place 8."""
+    definiteness: IntArray
+    role: IntArray
+    left: IntArray
+    """First and last word of the whole phrase."""
+    right: IntArray
+    head: IntArray
+    """The word above the mention's head word."""
+    clause: IntArray
+    """The word that heads the clause."""
+    lemma: IntArray
+    form: IntArray
+    core: IntArray
+    """Identity of the phrase's core, lower-cased and without determiners."""
+    phrase: IntArray
+    """Identity of core and complements together."""
+    acronym: IntArray
+    """Identity of the acronym a name is or abbreviates to."""
+    head_bits: npt.NDArray[np.uint64]
+    """The head lemma as one bit of 64."""
+    modifier_bits: npt.NDArray[np.uint64]
+    """The lemmas of the modifiers, one bit each."""
+    speaker: IntArray
+    """Who says the sentence."""
+    addressee: IntArray
+    """To whom it is said."""
+    names_speaker: IntArray
+    """The speaker that a name is the name of."""
+    quote: IntArray
+    """Which quotation the word stands in."""
+    quoted_by: IntArray
+    """The word that names the speaker of that quotation."""
+    pleonastic: BoolArray
+    """Looks like a pronoun that stands for nothing ("it rains")."""
+    coordinated: BoolArray
+    predicative: BoolArray
+    """Is what a copula says of its subject."""
+    word_lemmas: tuple[tuple[int, ...], ...]
+    """The lemmas of the content words of each mention, head first."""
+
+    def __len__(self) -> int:
+        return len(self.word)
+
+
+def find_mentions(document: Document, annotation: Annotation, table: Table) -> Mentions:
+    """The mentions of a document, whether or not anything refers back to them."""
+    annotation = attach_titles(annotation, table)
+    trees, lexicon = Trees(annotation), Lexicon(annotation, table)
+    lower = Strings.of(form.lower() for form in annotation.forms.to_list())
+    lemmas = Strings.of(lemma.lower() for lemma in (annotation.lemmas or annotation.forms).to_list())
+    pronouns = _pronoun_ids(lower, table)
+    kinds = _kinds(annotation, trees, pronouns, table)
+    word = np.flatnonzero(kinds >= 0).astype(np.int32)
+    sentence, kind, pronoun = annotation.sentence_of[word], kinds[word], pronouns[word]
+    phrases = find_phrases(word, kind == MentionKind.NAME, annotation, trees, lower, lemmas)
+    agreement = _agreement(word, kind, pronoun, phrases, trees, lexicon, table)
+    quotes, speakers = find_quotes(annotation, trees, table), find_speakers(document)
+    left, right = trees.spans
+    lemma_ids = lemmas.ids.tolist()
+    return Mentions(
+        word=word,
+        sentence=sentence,
+        kind=kind,
+        pronoun=pronoun,
+        pronoun_kind=agreement[:, 0],
+        person=agreement[:, 1],
+        number=agreement[:, 2],
+        gender=agreement[:, 3],
+        animacy=agreement[:, 4],
+        sort=agreement[:, 5],
+        definiteness=_definiteness(trees, lower, table)[word],
+        role=_roles(trees)[word],
+        left=left[word],
+        right=right[word],
+        head=trees.heads[word],
+        clause=trees.clauses[word],
+        lemma=lemmas.ids[word],
+        form=lower.ids[word],
+        core=phrases.core,
+        phrase=phrases.phrase,
+        acronym=phrases.acronym,
+        head_bits=phrases.head_bits,
+        modifier_bits=phrases.modifier_bits,
+        speaker=speakers.speaker[sentence],
+        addressee=speakers.addressee[sentence],
+        names_speaker=_names_speaker(kind, phrases, lower, speakers),
+        quote=quotes.quote[word],
+        quoted_by=quotes.quoted_by[word],
+        pleonastic=_pleonastic(trees, lemmas, pronouns, table)[word],
+        coordinated=trees.with_child(trees.has_relation({"conj"}))[word],
+        predicative=trees.with_child(trees.has_relation({"cop"}))[word],
+        word_lemmas=tuple(tuple(lemma_ids[w] for w in entry) for entry in phrases.words),
+    )
+
+
+def _pronoun_ids(lower: Strings, table: Table) -> IntArray:
+    """[W]: which pronoun of the table a word could be, counted from 1; 0 for none."""
+    order = {form: index for index, form in enumerate(table.pronouns, start=1)}
+    ids = np.array([order.get(form, 0) for form in lower.table], dtype=np.int32)
+    return ids[lower.ids] if len(ids) else np.zeros(len(lower), dtype=np.int32)
+
+
+def _kinds(annotation: Annotation, trees: Trees, pronouns: IntArray, table: Table) -> IntArray:
+    """[W]: the kind of mention each word heads, -1 for none."""
+    kinds = np.full(trees.count, -1, dtype=np.int32)
+    excluded = trees.has_relation(NEVER)
+    noun = trees.has_pos(*NOMINAL) & ~excluded & ~trees.has_relation({"det", "cop", "aux"})
+    capital = mark(annotation.forms, lambda form: form[:1].isupper())
+    noun &= ~(trees.has_relation({"compound"}) & ~trees.has_pos("PROPN") & ~capital)
+    noun &= ~mark(trees.deprels, lambda relation: relation == "nmod:desc")
+    noun &= ~(trees.has_pos("ADJ", "DET", "SYM", "X") & ~trees.has_relation({"nsubj", "obj", "iobj", "obl", "nmod"}))
+    kinds[noun] = MentionKind.NOUN
+    kinds[noun & trees.has_pos("PROPN")] = MentionKind.NAME
+    relative = np.array([p.kind == PronounKind.RELATIVE for p in table.pronouns.values()], dtype=np.bool_)
+    is_relative = (pronouns > 0) & relative[pronouns - 1]
+    if annotation.feats is not None:
+        is_relative |= mark(annotation.feats, lambda feats: "PronType=Rel" in feats or "PronType=Int" in feats)
+    pronoun = (pronouns > 0) & (trees.has_pos("PRON") | (trees.has_pos("DET") & trees.has_relation({"nmod"})))
+    pronoun &= ~is_relative & ~trees.has_relation(NEVER - {"expl"})
+    kinds[trees.has_pos("PRON")] = -1
+    kinds[pronoun] = MentionKind.PRONOUN
+    kinds[_events(trees) & (kinds < 0)] = MentionKind.EVENT
+    return kinds
+
+
+def _events(trees: Trees) -> BoolArray:
+    """[W]: the word an event goes by: the copula or passive auxiliary of a clause, else its verb."""
+    carrier = trees.has_relation({"cop"}) | mark(trees.deprels, lambda relation: relation == "aux:pass")
+    clause = trees.is_root | trees.has_relation(EVENT_CLAUSES)
+    plain = trees.has_pos("VERB") & clause & ~trees.with_child(carrier)
+    return plain | (carrier & clause[trees.heads])
+
+
+def _agreement(
+    word: IntArray,
+    kind: IntArray,
+    pronoun: IntArray,
+    phrases: Phrases,
+    trees: Trees,
+    lexicon: Lexicon,
+    table: Table,
+) -> IntArray:
+    """[N, 6]: pronoun kind, person, masks of number, gender and animacy, bits of sort."""
+    rows = np.zeros((len(word), 6), dtype=np.int32)
+    rows[:, 1] = 3
+    number = lexicon.feats_number[word].astype(np.int32)
+    coordinated = trees.with_child(trees.has_relation({"conj"}))[word]
+    sort = lexicon.sort[word].astype(np.int32)
+    name_sort, name_gender = _names(word, kind, phrases, lexicon)
+    sort = np.where(kind == MentionKind.NAME, name_sort | (sort & ~PERSON), sort)
+    either = (number == 0) | coordinated | ((sort & GROUP) > 0)
+    rows[:, 2] = np.where(either, ANY_NUMBER, number)
+    grammatical = lexicon.feats_gender[word].astype(np.int32)
+    lexical = np.where(kind == MentionKind.NAME, name_gender, lexicon.noun_gender[word])
+    rows[:, 3] = np.where(grammatical > 0, grammatical, lexical)
+    rows[:, 4] = _animacy(kind, sort, lexicon.feats_animacy[word].astype(np.int32), bool(table.nouns))
+    person = (rows[:, 3] == 0) & (rows[:, 4] == ANIMACY["a"])
+    rows[person, 3] = GENDER["m"] | GENDER["f"]
+    rows[(rows[:, 3] == 0) & (rows[:, 4] == ANIMACY["i"]), 3] = GENDER["n"]
+    rows[rows[:, 3] == 0, 3] = ANY_GENDER
+    rows[:, 5] = sort
+    entries = list(table.pronouns.values())
+    for index in np.flatnonzero(kind == MentionKind.PRONOUN).tolist():
+        rows[index] = _pronoun_row(entries[pronoun[index] - 1], int(word[index]), lexicon)
+    return rows
+
+
+def _pronoun_row(entry: Pronoun, word: int, lexicon: Lexicon) -> tuple[int, int, int, int, int, int]:
+    """The features of one pronoun: the table's, narrowed by the tagger's where the table leaves them open."""
+    number = entry.number & int(lexicon.feats_number[word]) or entry.number
+    gender = entry.gender & int(lexicon.feats_gender[word]) or entry.gender
+    return int(entry.kind), entry.person, number, gender, entry.animacy, 0
+
+
+def _animacy(kind: IntArray, sort: IntArray, feats: IntArray, closed: bool) -> IntArray:
+    """[N]: persons are animate, groups either, other nouns things where the language has a list of persons."""
+    animacy = np.full(len(kind), ANY_ANIMACY, dtype=np.int32)
+    if closed:
+        animacy[(kind == MentionKind.NOUN) & (sort & (PERSON | GROUP) == 0)] = ANIMACY["i"]
+    animacy[(sort & ~(PERSON | GROUP) != 0) & (sort & GROUP == 0)] = ANIMACY["i"]
+    animacy[sort & PERSON != 0] = ANIMACY["a"]
+    animacy = np.where(feats > 0, feats, animacy)
+    animacy[kind == MentionKind.EVENT] = ANIMACY["i"]
+    return animacy
+
+
+def _names(word: IntArray, kind: IntArray, phrases: Phrases, lexicon: Lexicon) -> tuple[IntArray, IntArray]:
+    """[N], [N]: sort and gender of names; a name shares them with the other names that have a part in common."""
+    sorts, genders = np.zeros(len(word), dtype=np.int32), np.zeros(len(word), dtype=np.int32)
+    parts: dict[int, list[int]] = {}
+    for row in np.flatnonzero(kind == MentionKind.NAME).tolist():
+        inside = list(phrases.words[row])
+        if lexicon.organisation[inside].any():
+            sorts[row] = GROUP
+            continue
+        gender = int(np.bitwise_or.reduce(lexicon.title_gender[inside] | lexicon.noun_gender[inside]))
+        gender = gender or int(np.bitwise_or.reduce(lexicon.name_gender[inside]))
+        if gender or (lexicon.title[inside] | lexicon.sort[inside] & PERSON).any():
+            sorts[row], genders[row] = PERSON, gender
+    return sorts, genders
+
+
+def _definiteness(trees: Trees, lower: Strings, table: Table) -> IntArray:
+    """[W]: how the noun phrase under each word is introduced."""
+    found = np.zeros(trees.count, dtype=np.int32)
+    determiner = trees.has_relation({"det"}) & ~trees.is_root
+    for value in (Definiteness.QUANTIFIED, Definiteness.INDEFINITE, Definiteness.DEFINITE, Definiteness.DEMONSTRATIVE):
+        chosen = determiner & mark(lower, lambda form, value=value: table.determiners.get(form) == value)
+        found[trees.heads[chosen]] = value
+    possessed = mark(trees.deprels, lambda relation: relation in ("nmod:poss", "det:poss"))
+    found[trees.heads[possessed & ~trees.is_root]] = Definiteness.POSSESSED
+    return found
+
+
+def _roles(trees: Trees) -> IntArray:
+    """[W]: the place of each word in its clause."""
+    table = [
+        Role.POSSESSOR if relation in ("nmod:poss", "det:poss") else ROLES.get(base(relation), Role.OTHER)
+        for relation in trees.deprels.table
+    ]
+    roles = np.array(table, dtype=np.int32)[trees.deprels.ids] if table else np.zeros(0, dtype=np.int32)
+    verbal = trees.has_relation({"cop", "aux"})
+    return np.where(verbal, roles[trees.heads], roles)
+
+
+def _pleonastic(trees: Trees, lemmas: Strings, pronouns: IntArray, table: Table) -> BoolArray:
+    """[W]: pronouns that may stand for nothing and whose clause says they do."""
+    can = np.array([False, *(p.pleonastic for p in table.pronouns.values())], dtype=np.bool_)[pronouns]
+    clausal = trees.with_child(trees.has_relation({"ccomp", "csubj", "xcomp", "advcl"}))
+    predicate = mark(lemmas, table.pleonastic.__contains__) & clausal
+    return can & (trees.has_relation({"expl"}) | (trees.has_relation({"nsubj"}) & predicate[trees.heads]))
+
+
+def _names_speaker(kind: IntArray, phrases: Phrases, lower: Strings, speakers: Speakers) -> IntArray:
+    """[N]: the speaker whose name a mention is; -1 for none."""
+    found = np.full(len(kind), -1, dtype=np.int32)
+    if speakers.by_name_part:
+        for row in np.flatnonzero(kind == MentionKind.NAME).tolist():
+            matches = {speakers.by_name_part.get(lower[w], -1) for w in phrases.words[row]} - {-1}
+            if len(matches) == 1:
+                found[row] = matches.pop()
+    return found

@@ -1,0 +1,130 @@
+"""The word lists of one language: pronouns with their features, determiners, names and nouns of known sort."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import IntEnum
+from functools import cache
+from importlib import resources
+from typing import Any
+
+from docgraph.errors import DocgraphError
+
+NUMBER = {"s": 1, "p": 2}
+GENDER = {"m": 1, "f": 2, "n": 4}
+ANIMACY = {"a": 1, "i": 2}
+ANY_NUMBER, ANY_GENDER, ANY_ANIMACY = 3, 7, 3
+
+
+class PronounKind(IntEnum):
+    """What a pronoun does; NONE is every other word. Relative and interrogative pronouns are no mentions."""
+
+    NONE = 0
+    PERSONAL = 1
+    POSSESSIVE = 2
+    REFLEXIVE = 3
+    DEMONSTRATIVE = 4
+    INDEFINITE = 5
+    RELATIVE = 6
+
+
+class Definiteness(IntEnum):
+    """How a noun phrase is introduced."""
+
+    BARE = 0
+    DEFINITE = 1
+    INDEFINITE = 2
+    DEMONSTRATIVE = 3
+    QUANTIFIED = 4
+    POSSESSED = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Pronoun:
+    """One pronoun form. Number, gender and animacy are bit masks: two words agree where their masks share a bit."""
+
+    kind: PronounKind
+    person: int
+    number: int
+    gender: int
+    animacy: int
+    pleonastic: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """What the sieves know of a language; a list that the language's file leaves out is empty."""
+
+    language: str
+    pronouns: Mapping[str, Pronoun]
+    determiners: Mapping[str, Definiteness]
+    speech_verbs: frozenset[str]
+    pleonastic: frozenset[str]
+    nouns: Mapping[str, frozenset[str]]
+    titles: Mapping[str, frozenset[str]]
+    names: Mapping[str, frozenset[str]]
+
+
+def languages() -> list[str]:
+    """The languages whose tables ship with the package."""
+    folder = resources.files("docgraph.data.coref")
+    return sorted(file.name.removesuffix(".toml") for file in folder.iterdir() if file.name.endswith(".toml"))
+
+
+@cache
+def load_table(language: str) -> Table:
+    """The table of a language code such as `en` or `zh-Hans` (the part before the hyphen counts)."""
+    code = language.replace("_", "-").split("-")[0].lower()
+    file = resources.files("docgraph.data.coref") / f"{code}.toml"
+    if not file.is_file():
+        known = ", ".join(languages())
+        raise DocgraphError(f"no coreference table for the language '{language}'; there are tables for {known}")
+    return parse_table(code, tomllib.loads(file.read_text(encoding="utf-8")))
+
+
+def parse_table(language: str, data: Mapping[str, Any]) -> Table:
+    """A table from the content of its TOML file."""
+    pronouns = {form: _pronoun(row) for row in data["pronouns"] for form in row["forms"]}
+    determiners = {
+        word: Definiteness[name]
+        for key, name in (
+            ("definite", "DEFINITE"),
+            ("indefinite", "INDEFINITE"),
+            ("demonstrative", "DEMONSTRATIVE"),
+            ("quantifier", "QUANTIFIED"),
+            ("possessive", "POSSESSED"),
+        )
+        for word in data.get("determiners", {}).get(key, ())
+    }
+    pleonastic = data.get("pleonastic", {})
+    return Table(
+        language,
+        pronouns,
+        determiners,
+        frozenset(data.get("speech", {}).get("verbs", ())),
+        frozenset(pleonastic.get("verbs", ())) | frozenset(pleonastic.get("predicates", ())),
+        _lists(data.get("nouns", {})),
+        _lists(data.get("titles", {})),
+        _lists(data.get("names", {})),
+    )
+
+
+def _pronoun(row: Mapping[str, Any]) -> Pronoun:
+    return Pronoun(
+        PronounKind[row["kind"].upper()],
+        row["person"],
+        _mask(row["number"], NUMBER),
+        _mask(row["gender"], GENDER),
+        _mask(row["animacy"], ANIMACY),
+        row.get("pleonastic", False),
+    )
+
+
+def _mask(letters: Iterable[str], bits: Mapping[str, int]) -> int:
+    return sum(bits[letter] for letter in letters)
+
+
+def _lists(data: Mapping[str, Iterable[str]]) -> dict[str, frozenset[str]]:
+    return {key: frozenset(words) for key, words in data.items()}

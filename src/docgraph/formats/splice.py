@@ -1,0 +1,115 @@
+"""Writing a document: the source with new sentences in the place of the old, and the markup inside them put back.
+
+A sentence that did not change is copied raw. In one that did, each gap goes to the word boundary of the new text that
+lies proportionally where it lay in the old, in the old order, so that nested markup stays nested.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left, bisect_right
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Literal
+
+from docgraph.document import Document, Sentence
+from docgraph.formats.base import CJK
+
+Side = Literal["after", "before", "between"]
+"""What a gap holds on to: the word before it, the word after it, or neither (a line or subtitle break)."""
+_TOKEN = re.compile(rf"[{CJK}][^\w\s]*|[^\s{CJK}]+")
+_WORD = re.compile(rf"[{CJK}]|[^\W{CJK}]+(?:['’-][^\W{CJK}]+)*")
+
+
+def splice(document: Document, texts: Sequence[str], escape: Callable[[str], str]) -> str:
+    """The source of the document with `texts` for its sentences."""
+    parts, end = [], 0
+    for sentence, text in zip(document.sentences, texts, strict=True):
+        raw = document.source[sentence.start : sentence.end]
+        parts += [
+            document.source[end : sentence.start],
+            raw if text == sentence.text else rewrite(sentence, text, escape),
+        ]
+        end = sentence.end
+    return "".join([*parts, document.source[end:]])
+
+
+def rewrite(sentence: Sentence, text: str, escape: Callable[[str], str]) -> str:
+    """The raw form of `text` in the place of the sentence, on one line, its gaps put back."""
+    text = " ".join(line.strip() for line in text.replace("\0", "").splitlines()).strip()
+    parts: list[str] = []
+    start, trim = 0, False
+    for gap, position in zip(sentence.gaps, _places(sentence, text), strict=True):
+        piece = text[start:position]
+        piece = piece.lstrip() if trim else piece
+        # a gap that begins or ends with white space stands for the space there
+        piece = piece.rstrip() if gap.raw[:1].isspace() else piece
+        parts += [escape(piece), gap.raw]
+        start, trim = position, gap.raw[-1:].isspace()
+    piece = text[start:]
+    return "".join([*parts, escape(piece.lstrip() if trim else piece)])
+
+
+def _places(sentence: Sentence, text: str) -> list[int]:
+    """Where each gap goes in the new text, never before the gap that precedes it."""
+    tokens, words = _spans(_TOKEN, text), _spans(_WORD, text)
+    scale = len(text) / max(len(sentence.text), 1)
+    sides = _sides(sentence)
+    breaks_left = sides.count("between")
+    places: list[int] = []
+    token, last, opened = 0, 0, False
+    for gap, side in zip(sentence.gaps, sides, strict=True):
+        target = gap.offset * scale
+        if side == "between":
+            breaks_left -= 1
+            # each line keeps a word while there are words enough
+            nearest = _nearest(tokens[1], target) + 1
+            token = min(max(token + 1, min(nearest, len(tokens[1]) - 1 - breaks_left)), len(tokens[1]))
+            place = tokens[1][token - 1] if token else 0
+        else:
+            starts, ends = tokens if _beside_space(sentence.text, gap.offset) else words
+            choices = starts if side == "before" else ends
+            place = choices[_nearest(choices, target)] if choices else 0
+            if side == "after" and opened and place <= last and bisect_right(ends, last) < len(ends):
+                place = ends[bisect_right(ends, last)]
+        last = max(last, place)
+        opened = side == "before"
+        places.append(last)
+    return places
+
+
+def _spans(pattern: re.Pattern[str], text: str) -> tuple[list[int], list[int]]:
+    """Starts and ends of the matches."""
+    spans = [match.span() for match in pattern.finditer(text)]
+    return [start for start, _ in spans], [end for _, end in spans]
+
+
+def _nearest(places: list[int], target: float) -> int:
+    """Index of the place nearest to the target; -1 where there is none."""
+    index = bisect_left(places, target)
+    if index > 0 and (index == len(places) or target - places[index - 1] <= places[index] - target):
+        index -= 1
+    return index if places else -1
+
+
+def _beside_space(text: str, offset: int) -> bool:
+    return text[offset - 1].isspace() or text[offset].isspace()
+
+
+def _sides(sentence: Sentence) -> list[Side]:
+    """White space tells what a gap belongs to; without any, its own form; at last, whether its twin came before."""
+    text, seen = sentence.text, Counter[str]()
+    sides: list[Side] = []
+    for gap in sentence.gaps:
+        leads, trails = gap.raw[:1].isspace(), gap.raw[-1:].isspace()
+        space_before, space_after = text[gap.offset - 1].isspace(), text[gap.offset].isspace()
+        if leads or trails:
+            sides.append("between" if leads and trails else "after" if leads else "before")
+        elif space_before != space_after:
+            sides.append("before" if space_before else "after")
+        elif gap.raw.startswith(("<", "[", "]")):
+            sides.append("after" if gap.raw.startswith(("</", "]")) else "before")
+        else:
+            sides.append("after" if seen[gap.raw] % 2 else "before")
+        seen[gap.raw] += 1
+    return sides

@@ -1,0 +1,186 @@
+"""Document graphs for other tools: networkx, GraphML, PyTorch Geometric, and JSON both ways.
+
+The JSON is one object, `"format": "docgraph-graph"`, `"version": 1`:
+
+    words, sentences   how many nodes of each kind; node numbers are 0..words-1, then words..words+sentences-1
+    nodes              one object a node: id, kind (word | sentence), sentence; for a word also text and position in it
+    edges              relation -> [[source, target], ...]
+    lexical            where lexical links are kept as groups: form and lemma, each a list of groups of word numbers,
+                       and max_distance (sentences, or null); every member of a group has an edge to each later member
+                       at most max_distance sentences away, and an edge found in both lists counts once
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+from xml.sax.saxutils import escape, quoteattr
+
+import numpy as np
+
+from docgraph.annotation import IntArray, Strings, int_array
+from docgraph.errors import DocgraphError
+from docgraph.graph.document_graph import DocumentGraph
+from docgraph.graph.lexical import Lexical
+from docgraph.graph.links import Edges
+from docgraph.graph.relations import Links
+
+if TYPE_CHECKING:
+    import networkx
+    import torch_geometric.data
+
+FORMAT, VERSION = "docgraph-graph", 1
+
+
+def nodes(graph: DocumentGraph) -> Iterator[dict[str, Any]]:
+    """One record a node: id, kind, sentence, and for a word its text and its position in the sentence."""
+    sentence, place = graph.sentence_of.tolist(), graph.place_in_sentence.tolist()
+    for word in range(graph.num_words):
+        text = graph.text(word)
+        yield {"id": word, "kind": "word", "sentence": sentence[word], "position": place[word], "text": text}
+    for index in range(graph.num_sentences):
+        yield {"id": graph.num_words + index, "kind": "sentence", "sentence": index}
+
+
+def to_json(graph: DocumentGraph, *, expand: bool = False) -> dict[str, Any]:
+    """The graph as a JSON object; `expand` lists lexical edges one by one in place of their groups."""
+    listed = {name: links for name, links in graph.relations.items() if expand or not isinstance(links, Lexical)}
+    value: dict[str, Any] = {
+        "format": FORMAT,
+        "version": VERSION,
+        "words": graph.num_words,
+        "sentences": graph.num_sentences,
+        "nodes": list(nodes(graph)),
+        "edges": {name: _pairs(links.expand()) for name, links in listed.items()},
+    }
+    if graph.lexical is not None and not expand:
+        value["lexical"] = {
+            "form": graph.lexical.form.groups(),
+            "lemma": graph.lexical.lemma.groups(),
+            "max_distance": graph.lexical.reach,
+        }
+    return value
+
+
+def from_json(value: Any) -> DocumentGraph:
+    """The graph that `to_json` wrote; anything else is one clear error."""
+    if not isinstance(value, dict) or value.get("format") != FORMAT or value.get("version") != VERSION:
+        raise DocgraphError(f"this JSON is not a {FORMAT} of version {VERSION}; write one by `docgraph graph --json`")
+    try:
+        return _from_json(value)
+    except (KeyError, TypeError, ValueError, IndexError, OverflowError) as error:
+        raise DocgraphError(f"this {FORMAT} is damaged ({type(error).__name__}: {error}); write it again") from error
+
+
+def _from_json(value: dict[str, Any]) -> DocumentGraph:
+    words, sentences = int(value["words"]), int(value["sentences"])
+    records = value["nodes"][:words]
+    sentence_of = int_array(int(record["sentence"]) for record in records)
+    if len(value["nodes"]) != words + sentences or (np.diff(sentence_of) < 0).any():
+        raise ValueError("the nodes are not all there, in order")
+    if len(sentence_of) and not 0 <= sentence_of[0] <= sentence_of[-1] < sentences:
+        raise ValueError("a word stands outside the sentences")
+    relations: dict[str, Links] = {}
+    for name, pairs in value["edges"].items():
+        table = np.array(pairs, dtype=np.int32).reshape(-1, 2)
+        edges = relations[name] = Edges(table[:, 0].copy(), table[:, 1].copy())
+        if not edges.within(words + sentences):
+            raise ValueError(f"an edge of '{name}' leaves the document")
+    if (groups := value.get("lexical")) is not None:
+        forms, lemmas = (_group_ids(groups[kind], words) for kind in ("form", "lemma"))
+        relations["lexical"] = Lexical.of_keys(forms, lemmas, sentence_of, groups["max_distance"])
+    return DocumentGraph(words, sentences, sentence_of, relations, Strings.of(record["text"] for record in records))
+
+
+def _group_ids(groups: list[list[int]], words: int) -> IntArray:
+    """[W]: the number of the group each word is in, -1 for none."""
+    ids = np.full(words, -1, dtype=np.int32)
+    for number, members in enumerate(groups):
+        if members and not 0 <= min(members) <= max(members) < words:
+            raise ValueError("a group has a member that is no word")
+        ids[members] = number
+    return ids
+
+
+def to_networkx(graph: DocumentGraph) -> networkx.MultiDiGraph:
+    """A MultiDiGraph with an edge for each relation that holds, keyed by its name; its DiGraph is the union."""
+    try:
+        import networkx
+    except ImportError as error:
+        raise DocgraphError("networkx is not installed; install it by: pip install 'docgraph[graphs]'") from error
+    result = networkx.MultiDiGraph()
+    for record in nodes(graph):
+        result.add_node(record.pop("id"), **record)
+    for name in graph.relations:
+        result.add_edges_from(
+            (source, target, name, {"relation": name}) for source, target in _pairs(graph.edges(name))
+        )
+    return result
+
+
+def to_pyg(graph: DocumentGraph) -> torch_geometric.data.Data:
+    """A torch_geometric `Data` of the binary union: edge_index [2, E], which relations hold on each edge
+    (edge_relations [E, R], named by relation_names), and for each node its sentence [N] and whether it is_word [N]."""
+    try:
+        import torch
+        from torch_geometric.data import Data
+    except ImportError as error:
+        raise DocgraphError("PyTorch Geometric is not installed; install it by: pip install torch_geometric") from error
+    union, size = graph.union(), max(graph.num_nodes, 1)
+    keys = union.target.astype(np.int64) * size + union.source
+    holds = np.zeros((len(union), len(graph.relations)), dtype=np.bool_)
+    for column, name in enumerate(graph.relations):
+        edges = graph.edges(name).unique()
+        holds[np.searchsorted(keys, edges.target.astype(np.int64) * size + edges.source), column] = True
+    return Data(
+        edge_index=torch.from_numpy(np.stack([union.source, union.target]).astype(np.int64)),
+        edge_relations=torch.from_numpy(holds),
+        relation_names=list(graph.relations),
+        sentence=torch.from_numpy(graph.sentence_of_node.astype(np.int64)),
+        is_word=torch.arange(graph.num_nodes) < graph.num_words,
+        num_nodes=graph.num_nodes,
+    )
+
+
+GRAPHML_KEYS = (
+    ("node", "kind", "string"),
+    ("node", "text", "string"),
+    ("node", "sentence", "int"),
+    ("node", "position", "int"),
+    ("edge", "relation", "string"),
+)
+
+
+def to_graphml(graph: DocumentGraph) -> str:
+    """GraphML with one edge for each relation that holds, as networkx, Gephi, yEd and igraph read it."""
+    return "".join(f"{line}\n" for line in _graphml(graph))
+
+
+def _graphml(graph: DocumentGraph) -> Iterable[str]:
+    yield '<?xml version="1.0" encoding="UTF-8"?>'
+    yield '<graphml xmlns="http://graphml.graphdrawing.org/xmlns">'
+    for domain, name, kind in GRAPHML_KEYS:
+        yield f'  <key id="{name}" for="{domain}" attr.name="{name}" attr.type="{kind}"/>'
+    yield '  <graph edgedefault="directed">'
+    for record in nodes(graph):
+        number = record.pop("id")
+        data = "".join(f'<data key="{key}">{xml_text(str(value))}</data>' for key, value in record.items())
+        yield f'    <node id="n{number}">{data}</node>'
+    for name in graph.relations:
+        data = f'<data key="relation">{xml_text(name)}</data>'
+        for index, (source, target) in enumerate(_pairs(graph.edges(name))):
+            number = quoteattr(f"{xml_text(name)}{index}")
+            yield f'    <edge id={number} source="n{source}" target="n{target}">{data}</edge>'
+    yield "  </graph>"
+    yield "</graphml>"
+
+
+def xml_text(text: str) -> str:
+    """Text as XML allows it: markup escaped, what XML cannot hold (control characters) replaced."""
+    return escape(re.sub("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]", "\ufffd", text))
+
+
+def _pairs(edges: Edges) -> list[list[int]]:
+    pairs: list[list[int]] = np.stack([edges.source, edges.target], axis=1).tolist()
+    return pairs

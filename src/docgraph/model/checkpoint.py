@@ -1,0 +1,261 @@
+"""Model folders: `model.safetensors`, `config.json` and the tokenizer's files; no pickles, nothing that runs.
+
+A folder is written beside its place and then renamed, so it is there whole or not at all. `config.json` carries the
+checksum of every other file and of itself: what was damaged or half copied is refused in one sentence.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Iterable, Mapping
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+from torch.overrides import TorchFunctionMode
+
+from docgraph import __version__
+from docgraph.errors import DocgraphError
+from docgraph.model.config import ModelConfig, from_dict, to_dict
+from docgraph.model.system import DocumentTransformer
+
+FORMAT = 1
+CONFIG, WEIGHTS = "config.json", "model.safetensors"
+BASE_MODULES = ("embeddings.", "encoder.", "decoder.")
+AGAIN = "copy the model folder again from where it came from"
+
+
+def save(
+    model: DocumentTransformer, folder: str | Path, tokenizer_files: Iterable[str | Path] = (), half: bool = False
+) -> None:
+    """Write a model folder; one that is already there is replaced, a folder of anything else is left alone.
+
+    `half` keeps the weights in fp16 on disk.
+    """
+    target = Path(folder).resolve()
+    _check_replaceable(target)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    temporary = Path(tempfile.mkdtemp(dir=target.parent, prefix=f".{target.name}.", suffix=".tmp"))
+    try:
+        save_file(_disk_tensors(model, half), temporary / WEIGHTS, metadata={"format": "pt"})
+        names = [WEIGHTS]
+        for file in map(Path, tokenizer_files):
+            if file.name in (CONFIG, *names):
+                raise DocgraphError("two files of the model folder would have this name; rename it", path=file)
+            shutil.copyfile(file, temporary / file.name)
+            names.append(file.name)
+        settings = {
+            "format": FORMAT,
+            "docgraph": __version__,
+            "system": system_name(model.config),
+            "precision": "float16" if half else "float32",
+            "model": to_dict(model.config),
+            "files": {name: _checksum(temporary / name) for name in names},
+        }
+        text = json.dumps({**settings, "sha256": _settings_checksum(settings)}, indent=2, ensure_ascii=False)
+        (temporary / CONFIG).write_text(text + "\n", encoding="utf-8")
+        _put_in_place(temporary, target)
+    except BaseException:
+        shutil.rmtree(temporary, ignore_errors=True)
+        raise
+
+
+def load(folder: str | Path, device: torch.device | str = "cpu") -> DocumentTransformer:
+    """The model of a folder in fp32, ready to translate (dropout off)."""
+    config = read_config(folder)
+    tensors = _read_weights(Path(folder))
+    model = blank(config)
+    check_tensors(model.state_dict(), tensors, Path(folder) / WEIGHTS)
+    model.load_state_dict(tensors)
+    return model.to(device).eval()
+
+
+def load_base(model: DocumentTransformer, folder: str | Path) -> None:
+    """Put the weights of a Base checkpoint into a system; its context parameters stay as they are."""
+    ours, theirs = model.config.transformer, read_config(folder).transformer
+    free = {"dropout"} | ({"max_positions"} if ours.positions == "sinusoidal" else set())
+    for name in (field.name for field in fields(ours) if field.name not in free):
+        mine, other = getattr(ours, name), getattr(theirs, name)
+        if mine != other:
+            raise DocgraphError(
+                f"'{name}' is {other} in this base model and {mine} in yours; make them equal", path=folder
+            )
+    tensors = {name: t for name, t in _read_weights(Path(folder)).items() if name.startswith(BASE_MODULES)}
+    state = model.state_dict()
+    expected = {name: tensor for name, tensor in state.items() if name.startswith(BASE_MODULES)}
+    check_tensors(expected, tensors, Path(folder) / WEIGHTS)
+    model.load_state_dict({**state, **tensors})
+
+
+def read_config(folder: str | Path) -> ModelConfig:
+    """What model a folder holds, after checking that its config.json is whole and its files are there."""
+    return from_dict(ModelConfig, _settings(Path(folder))["model"])
+
+
+def tokenizer_files(folder: str | Path) -> list[Path]:
+    """The tokenizer's files of a model folder, checked to be what was saved."""
+    files: Mapping[str, str] = _settings(Path(folder))["files"]
+    paths = [Path(folder) / name for name in files if name != WEIGHTS]
+    for path in paths:
+        _check_file(path, files[path.name])
+    return paths
+
+
+def system_name(config: ModelConfig) -> str:
+    """`base`, or the context encoder, integration and sides: `docgraph-hyb-both`."""
+    context = config.context
+    return "base" if context is None else f"{context.encoder}-{context.integration}-{context.sides}"
+
+
+class _NoRandomWeights(TorchFunctionMode):
+    """Draws of random numbers do nothing: a model about to be overwritten needs no initial weights."""
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if getattr(func, "__name__", "") in ("uniform_", "normal_"):
+            return args[0] if args else kwargs["tensor"]
+        return func(*args, **(kwargs or {}))
+
+
+def blank(config: ModelConfig, device: torch.device | str = "cpu") -> DocumentTransformer:
+    """A model whose weights are arbitrary; on `meta` it has shapes alone and costs nothing."""
+    with _NoRandomWeights(), torch.device(device):
+        return DocumentTransformer(config)
+
+
+def _disk_tensors(model: DocumentTransformer, half: bool) -> dict[str, Tensor]:
+    tensors = {}
+    for name, tensor in model.state_dict().items():
+        stored = tensor.detach().to("cpu", torch.float16 if half else torch.float32).contiguous()
+        if half and bool((stored.isinf() & tensor.cpu().isfinite()).any()):
+            raise DocgraphError(f"'{name}' has weights beyond the range of half precision; save it in full precision")
+        tensors[name] = stored
+    return tensors
+
+
+def _check_replaceable(target: Path) -> None:
+    """Refuse to replace anything but an empty folder or a model folder with nothing else in it."""
+    if not target.exists() or (target.is_dir() and not any(target.iterdir())):
+        return
+    if not target.is_dir():
+        raise DocgraphError("this is a file; name a folder for the model", path=target)
+    try:
+        settings = json.loads((target / CONFIG).read_bytes())
+        known = {CONFIG, *settings["files"]} if "format" in settings else set()
+    except (OSError, ValueError, TypeError, KeyError):
+        known = set()
+    strange = sorted(entry.name for entry in target.iterdir() if entry.name not in known)
+    if strange:
+        raise DocgraphError(f"the folder holds '{strange[0]}', no part of a model; choose another", path=target)
+
+
+def _put_in_place(temporary: Path, target: Path) -> None:
+    """Rename `temporary` to `target`, by way of `.NAME.previous` where a model is replaced."""
+    for file in temporary.iterdir():
+        _sync(file)
+    _sync(temporary)
+    mask = os.umask(0)
+    os.umask(mask)
+    temporary.chmod(0o777 & ~mask)
+    previous = _previous(target)
+    if target.exists():
+        shutil.rmtree(previous, ignore_errors=True)
+        target.rename(previous)
+    try:
+        temporary.rename(target)
+    except BaseException:
+        if previous.exists():
+            previous.rename(target)
+        raise
+    _sync(target.parent)
+    shutil.rmtree(previous, ignore_errors=True)
+
+
+def _previous(target: Path) -> Path:
+    return target.with_name(f".{target.name}.previous")
+
+
+def _sync(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _settings(folder: Path) -> dict[str, Any]:
+    """The parsed config.json of a folder whose files are all there, or one sentence on what is wrong."""
+    path = folder / CONFIG
+    if not folder.is_dir():
+        kept = _previous(folder.absolute())
+        hint = f"rename {kept} to it, the last whole model" if kept.is_dir() else "check the name"
+        raise DocgraphError(f"there is no such model folder; {hint}", path=folder)
+    if not path.is_file():
+        raise DocgraphError(f"the model folder has no {CONFIG}; {AGAIN}", path=folder)
+    try:
+        settings = json.loads(path.read_bytes())
+    except (ValueError, RecursionError):
+        raise DocgraphError(f"this is not valid JSON; {AGAIN}", path=path) from None
+    version = settings.get("format") if isinstance(settings, dict) else None
+    if not isinstance(version, int):
+        marian = isinstance(settings, dict) and settings.get("model_type") == "marian"
+        remedy = f"run docgraph import marian {folder} OUT first" if marian else "name a folder written by docgraph"
+        raise DocgraphError(f"this is not the config of a docgraph model; {remedy}", path=path)
+    if version != FORMAT:
+        remedy = "install a newer docgraph" if version > FORMAT else AGAIN
+        raise DocgraphError(f"model format {version} is unknown to docgraph {__version__}; {remedy}", path=path)
+    if settings.pop("sha256", None) != _settings_checksum(settings):
+        raise DocgraphError(f"the file was damaged or edited (its checksum differs); {AGAIN}", path=path)
+    files = settings.get("files")
+    if not isinstance(settings.get("model"), dict) or not isinstance(files, dict) or WEIGHTS not in files:
+        raise DocgraphError(f"the config of this model lacks its fields or files; {AGAIN}", path=path)
+    for name in files:
+        if name != Path(name).name:
+            raise DocgraphError(f"the config names '{name}', outside the model folder; do not trust it", path=path)
+        if not (folder / name).is_file():
+            raise DocgraphError(f"the file is missing from the model folder; {AGAIN}", path=folder / name)
+    return settings
+
+
+def _settings_checksum(settings: Mapping[str, Any]) -> str:
+    """Of the values, not of the bytes: indentation and order do not matter."""
+    return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()
+
+
+def _checksum(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _check_file(path: Path, checksum: str) -> None:
+    if _checksum(path) != checksum:
+        raise DocgraphError(f"the file is damaged or only partly copied (its checksum differs); {AGAIN}", path=path)
+
+
+def _read_weights(folder: Path) -> dict[str, Tensor]:
+    path = folder / WEIGHTS
+    _check_file(path, _settings(folder)["files"][WEIGHTS])
+    try:
+        return {name: tensor.float() for name, tensor in load_file(path).items()}
+    except SafetensorError as error:
+        raise DocgraphError(f"this is not a whole safetensors file ({error}); {AGAIN}", path=path) from None
+
+
+def check_tensors(expected: Mapping[str, Tensor], found: Mapping[str, Tensor], path: Path) -> None:
+    """Names and shapes must be those the config asks for."""
+    for name, tensor in expected.items():
+        if name not in found:
+            raise DocgraphError(f"the weights lack '{name}', which {CONFIG} asks for; {AGAIN}", path=path)
+        if found[name].shape != tensor.shape:
+            shapes = f"{list(found[name].shape)}, where {CONFIG} asks for {list(tensor.shape)}"
+            raise DocgraphError(f"'{name}' has shape {shapes}; {AGAIN}", path=path)
+    strange = next((name for name in found if name not in expected), None)
+    if strange is not None:
+        raise DocgraphError(f"the weights hold '{strange}', which {CONFIG} does not know; {AGAIN}", path=path)

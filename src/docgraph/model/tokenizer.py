@@ -1,0 +1,172 @@
+"""Sub-words: text to ids with character offsets, ids to text, and the words that pieces belong to.
+
+A model folder holds `joint.spm`, or `source.spm` and `target.spm`: SentencePiece models whose own ids are used. In
+Marian's arrangement `vocab.json` (and `target_vocab.json` where the sides differ) gives the ids of the pieces instead.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import regex
+from sentencepiece import SentencePieceProcessor
+
+from docgraph.errors import DocgraphError
+from docgraph.model.config import TransformerConfig
+
+Ids = npt.NDArray[np.int64]
+SPACE = "▁"
+"""SentencePiece's mark of a space."""
+UNKNOWN = "<unk>"
+FILES = ("joint.spm", "source.spm", "target.spm", "vocab.json", "target_vocab.json")
+_UNSPACED = regex.compile(
+    r"[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]"
+)
+_SURROGATE = regex.compile(r"[\ud800-\udfff]")
+
+
+class SubwordCoder:
+    """One language's sub-words: a SentencePiece model and, where ids are not its own, a table of them."""
+
+    def __init__(self, model: SentencePieceProcessor, table: dict[str, int] | None, config: TransformerConfig) -> None:
+        self.model = model
+        self.table = table
+        self.eos = config.eos
+        self._silent = {config.pad, config.bos, config.eos}
+        pieces = [model.id_to_piece(index) for index in range(len(model))] if table is None else list(table)
+        self._ids = {piece: index for index, piece in enumerate(pieces)} if table is None else table
+        self._pieces = {index: piece for piece, index in self._ids.items()}
+        self._unknown = model.unk_id() if table is None else table[UNKNOWN]
+        self.size = max(self._pieces) + 1
+
+    def encode(self, text: str, tag: str | None = None) -> tuple[Ids, Ids]:
+        """Ids [P], end-of-sentence included, and the characters of `text` each piece stands for: spans [P, 2].
+
+        `tag` is a target-language token such as `>>fra<<`, put first; it and the end have empty spans. Spans refer to
+        the raw text, whatever SentencePiece normalises; the pieces of one character all have its span.
+        """
+        text = _SURROGATE.sub("\ufffd", text)
+        found = self.model.encode(text, return_type="offset_mapping")
+        spans = [(0, 0)] if tag is not None else []
+        ids = [self.tag_id(tag)] if tag is not None else []
+        for piece, (begin, end) in zip(found["pieces"], found["offsets"], strict=True):
+            # SentencePiece gives a character that became several pieces to the last of them alone.
+            if (begin == end or text[begin:end].isspace()) and piece != SPACE:
+                end = min(end + 1, len(text))
+            spans.append((begin, end))
+            ids.append(self._ids.get(piece, self._unknown))
+        ids.append(self.eos)
+        spans.append((len(text), len(text)))
+        return np.array(ids, dtype=np.int64), np.array(spans, dtype=np.int64)
+
+    def decode(self, ids: Iterable[int]) -> str:
+        """The text of ids; padding, begin and end of sentence are silent."""
+        text: str = self.model.decode_pieces([piece for piece in self.pieces(ids) if piece])
+        return text.replace(SPACE, " ").strip()
+
+    def pieces(self, ids: Iterable[int]) -> list[str]:
+        """The piece of each id, empty for padding, begin and end of sentence."""
+        return ["" if i in self._silent else self._pieces.get(i, UNKNOWN) for i in map(int, ids)]
+
+    @property
+    def tags(self) -> list[str]:
+        """Target-language tokens a source sentence may begin with."""
+        return sorted(piece for piece in self._ids if piece.startswith(">>") and piece.endswith("<<"))
+
+    def tag_id(self, tag: str) -> int:
+        if tag not in self.tags:
+            known = ", ".join(self.tags) or "none"
+            raise DocgraphError(f"the model has no language tag '{tag}'; it has {known}")
+        return self._ids[tag]
+
+
+class Tokenizer:
+    """The sub-words of both languages of a model."""
+
+    def __init__(self, source: SubwordCoder, target: SubwordCoder) -> None:
+        self.source, self.target = source, target
+
+    @classmethod
+    def load(cls, folder: str | Path, config: TransformerConfig) -> Tokenizer:
+        """The tokenizer of a folder, checked against the vocabulary of its model."""
+        place = Path(folder)
+        joint = (place / "joint.spm").is_file()
+        models = [_model(place / name) for name in (["joint.spm"] if joint else ["source.spm", "target.spm"])]
+        tables: list[dict[str, int] | None]
+        tables = [_table(place / "vocab.json")] if (place / "vocab.json").is_file() else [None]
+        if (place / "target_vocab.json").is_file():
+            tables.append(_table(place / "target_vocab.json"))
+        source = SubwordCoder(models[0], tables[0], config)
+        target = source if joint and len(tables) == 1 else SubwordCoder(models[-1], tables[-1], config)
+        for coder, size in ((source, config.source_vocabulary), (target, config.target_vocabulary)):
+            end = coder.model.eos_id() if coder.table is None else coder.table.get("</s>")
+            if coder.size > size or end != config.eos:
+                ours, theirs = f"{coder.size} pieces, the end is {end}", f"{size}, the end is {config.eos}"
+                raise DocgraphError(
+                    f"the tokenizer ({ours}) is not that of the model ({theirs}); replace it", path=place
+                )
+        return cls(source, target)
+
+
+def _model(path: Path) -> SentencePieceProcessor:
+    if not path.is_file():
+        raise DocgraphError("the tokenizer's file is missing; copy the model folder again", path=path)
+    try:
+        return SentencePieceProcessor.from_proto(path.read_bytes())
+    except RuntimeError:
+        raise DocgraphError("this is not a SentencePiece model; copy the model folder again", path=path) from None
+
+
+def _table(path: Path) -> dict[str, int]:
+    try:
+        table = json.loads(path.read_bytes())
+    except (ValueError, RecursionError):
+        table = None
+    if not isinstance(table, dict) or not all(type(index) is int and index >= 0 for index in table.values()):
+        raise DocgraphError("a vocabulary is a JSON object of pieces and ids; copy the folder again", path=path)
+    if UNKNOWN not in table:
+        raise DocgraphError(f"the vocabulary has no {UNKNOWN} piece; copy the folder again", path=path)
+    return table
+
+
+def words_of_pieces(spans: Ids, word_starts: npt.NDArray[np.integer], word_ends: npt.NDArray[np.integer]) -> Ids:
+    """The word that each piece overlaps most (the first among equals), -1 for none: spans [P, 2] -> [P].
+
+    Words are in order: neither starts nor ends ever decrease.
+    """
+    begins, ends = spans[:, 0], spans[:, 1]
+    first = np.searchsorted(word_ends, begins, side="right")
+    counts = np.maximum(np.searchsorted(word_starts, ends, side="left") - first, 0)
+    offsets = np.cumsum(counts) - counts
+    piece = np.repeat(np.arange(len(spans)), counts)
+    word = np.arange(len(piece)) + (first - offsets)[piece]
+    overlap = np.minimum(ends[piece], word_ends[word]) - np.maximum(begins[piece], word_starts[word])
+    order = np.lexsort((-overlap, piece))
+    some = np.flatnonzero(counts)
+    best = order[offsets[some]]
+    owner = np.full(len(spans), -1, dtype=np.int64)
+    owner[some] = np.where(overlap[best] > 0, word[best], -1)
+    return owner
+
+
+def words_by_space(pieces: Sequence[str]) -> Ids:
+    """The word of each piece of a sentence, counted from 0; -1 for an empty piece (padding, end): [P].
+
+    A word begins at SentencePiece's space mark and, in scripts written without spaces, with every piece.
+    """
+    owner = np.full(len(pieces), -1, dtype=np.int64)
+    word, before = -1, ""
+    for index, piece in enumerate(pieces):
+        if not piece:
+            continue
+        joined = before != "" and not piece.startswith(SPACE)
+        if joined and before != SPACE:
+            joined = not (_UNSPACED.match(before[-1]) or _UNSPACED.match(piece[0]))
+        word += not joined
+        owner[index] = word
+        before = piece
+    return owner

@@ -1,0 +1,80 @@
+from __future__ import annotations
+
+import io
+import re
+
+import pytest
+from format_examples import HTML, soup
+from hypothesis import given
+from hypothesis import strategies as st
+
+from docgraph.document import Document
+from docgraph.formats import read, render
+
+TAG = re.compile(r"<[^<>]*>")
+
+
+def read_one(source: str) -> Document:
+    (document,) = read(io.BytesIO(source.encode()), "html")
+    return document
+
+
+def rewrite(document: Document, texts: list[str]) -> str:
+    written = render([document], [texts])
+    assert isinstance(written, str)
+    return written
+
+
+def test_text_is_read_by_blocks() -> None:
+    assert read_one(HTML).texts == [
+        "Down the Rabbit-Hole",
+        "Alice & the Rabbit",
+        "Alice saw a white rabbit, run by now.",
+        "It\u00a0had pink eyes.",
+        "It was late.",
+        "One watch",
+        "Two gloves",
+    ]
+
+
+def test_markup_survives_new_text() -> None:
+    document = read_one(HTML)
+    written = rewrite(document, [text.upper() for text in document.texts])
+    assert TAG.findall(written) == TAG.findall(HTML)
+    assert "<h1>ALICE &amp; THE RABBIT</h1>" in written
+    assert "ALICE SAW A <b>WHITE <i>RABBIT</i></b>, RUN BY <code>follow()</code> NOW." in written
+    assert '<script>if (a < b) { document.write("<p>No. Yes.</p>") }</script>' in written
+    assert "<pre>Keep   this. And this.</pre>" in written
+
+
+@given(soup("html"), st.data())
+def test_any_page_keeps_its_tags_whatever_the_new_text(source: str, data: st.DataObject) -> None:
+    document = read_one(source)
+    texts = [data.draw(st.text("a<>&;#x1 b/!-", max_size=12)) for _ in document]
+    outside = re.compile(r"</?[a-z]+[^<>]*>")
+    assert outside.findall(rewrite(document, texts)) == outside.findall(source)
+
+
+@pytest.mark.parametrize(
+    ("source", "texts"),
+    [
+        ("1 < 2 & 3 > 2", ["1 < 2 & 3 > 2"]),
+        ("&lt;b&gt; &#65;&#x42; &nope; &copy", ["<b> AB &nope; &copy"]),
+        ("a<p>b<div>c</div>d", ["a", "b", "c", "d"]),
+        ('<a href="x>y">link</a> text', ["link text"]),
+        ("<code>unclosed text", ["unclosed text"]),
+        ("<script>unclosed text", []),
+        ("<!-- unclosed text", []),
+        ("<svg><text>label</text></svg>shown", ["shown"]),
+        ('say <span class="a notranslate">Brand</span> now', ["say now"]),
+        ('<p translate="no">Brand</p><p>text</p>', ["text"]),
+        ("<b\n>bold</b\n> <I>italic</I>", ["bold italic"]),
+    ],
+)
+def test_constructs(source: str, texts: list[str]) -> None:
+    assert read_one(source).texts == texts
+
+
+def test_many_unclosed_elements_take_linear_time() -> None:
+    for token in ("<code>", "<a '", '<a "', "<!--", "<p translate=no>", "<", "&", "&#1", "<script>"):
+        read_one(token * 20_000)

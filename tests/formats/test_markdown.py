@@ -1,0 +1,113 @@
+from __future__ import annotations
+
+import io
+
+import pytest
+from format_examples import MARKDOWN
+from hypothesis import given
+from hypothesis import strategies as st
+
+from docgraph.document import Document
+from docgraph.formats import read, render
+
+
+def read_one(source: str) -> Document:
+    (document,) = read(io.BytesIO(source.encode()), "markdown")
+    return document
+
+
+def shout(document: Document) -> str:
+    written = render([document], [[text.upper() for text in document.texts]])
+    assert isinstance(written, str)
+    return written
+
+
+def test_prose_is_read_without_its_markup() -> None:
+    assert read_one(MARKDOWN).texts == [
+        "The White Rabbit",
+        "Alice saw a white rabbit with pink eyes.",
+        "Run to go after it.",
+        "It said: 2 * 2 & more.",
+        "Oh dear!",
+        "I shall be too late!",
+        "a watch",
+        "a waistcoat-pocket",
+    ]
+
+
+def test_markup_survives_new_text() -> None:
+    expected = MARKDOWN
+    for old, new in [
+        ("The *White* Rabbit", "THE *WHITE* RABBIT"),
+        ("Alice saw a **white rabbit** with [pink eyes]", "ALICE SAW A **WHITE RABBIT** WITH [PINK EYES]"),
+        ("Run `follow --now` to go\nafter it.", "RUN `follow --now` TO GO AFTER IT."),
+        ("It said: 2 \\* 2 &amp; more.", "IT SAID: 2 \\* 2 & MORE."),
+        ("Oh dear! I shall be\n> too late!", "OH DEAR! I SHALL BE TOO LATE!"),
+        ("a *watch*", "A *WATCH*"),
+        ("a waistcoat-pocket", "A WAISTCOAT-POCKET"),
+    ]:
+        assert old in expected
+        expected = expected.replace(old, new)
+    assert shout(read_one(MARKDOWN)) == expected
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "```\ncode here\n```\n",
+        "~~~~ py\ncode\n~~~\nmore\n~~~~\n",
+        "    indented code\n\n    goes on\n",
+        "- item\n\n      code in an item\n".replace("item\n\n", "\n\n"),
+        "---\nfront: matter\n---\n",
+        "+++\nfront = 'matter'\n+++\n",
+        "<!-- a comment\n\nthat goes on -->\n",
+        "<div>\nblock of HTML\n</div>\n",
+        "<script>\n\nvar x\n</script>\n",
+        "| a | b |\n|:--|--:|\n| c | d |\n",
+        "[label]: https://example.org 'Title'\n",
+        "$$\nx = y\n$$\n",
+        "* * *\n\n---\n\n___\n",
+        "`code alone`\n",
+        "![an image](picture.png)\n",
+        "https://example.org/alone\n",
+    ],
+)
+def test_what_is_not_prose_has_no_sentences(source: str) -> None:
+    assert read_one(source).texts == []
+
+
+@pytest.mark.parametrize(
+    ("source", "texts"),
+    [
+        ("Title\n=====\nText.\n", ["Title", "Text."]),
+        ("## Closed heading ##\n", ["Closed heading"]),
+        ("line one  \nline two\\\nline three\n", ["line one", "line two", "line three"]),
+        ("1. first\n2) second\n   goes on\n", ["first", "second goes on"]),
+        ("> > deep\n> > quote\n", ["deep quote"]),
+        ("- item\n\n  its second paragraph\n\n      its code\n\nafter\n", ["item", "its second paragraph", "after"]),
+        ("[^1]: The note.\n", ["The note."]),
+        ("Text with a note.[^1]\n", ["Text with a note."]),
+        ("snake_case_name and 2*3*4 stay\n", ["snake_case_name and 234 stay"]),
+        ("an _emphatic_ ~~old~~ new\n", ["an emphatic old new"]),
+        ("a lone * star and _ line\n", ["a lone * star and _ line"]),
+        ("[not a link] and [x](y)\n", ["[not a link] and x"]),
+        ("See [label] for\n[more][label].\n\n[label]: http://x.y\n", ["See for more."]),
+        ("<b>Bold</b> text &copy; 2\n", ["Bold text © 2"]),
+        ("---\nno front matter\n", ["no front matter"]),
+    ],
+)
+def test_constructs(source: str, texts: list[str]) -> None:
+    assert read_one(source).texts == texts
+
+
+def test_a_link_by_its_own_text_keeps_it() -> None:
+    source = "See [label] for [more][label].\n\n[label]: http://x.y\n"
+    assert shout(read_one(source)) == "SEE [label] FOR [MORE][label].\n\n[label]: http://x.y\n"
+
+
+@given(st.text("ab1 *_[]()<>#-+=&;\\~|`'\"", max_size=30))
+def test_any_text_is_escaped_so_that_it_reads_the_same(text: str) -> None:
+    expected = " ".join(f"{text} end".split())
+    written = render([read_one("old\n")], [[expected]])
+    assert isinstance(written, str)
+    assert " ".join(read_one(written).texts) == expected

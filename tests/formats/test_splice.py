@@ -1,0 +1,62 @@
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from docgraph.document import Gap, Sentence
+from docgraph.formats.splice import rewrite
+
+TAG = re.compile(r"</?[a-z]>")
+
+
+def sentence(raw: str) -> Sentence:
+    """A sentence from a raw form with tags `<b>` and line breaks."""
+    gaps, text, end = [], "", 0
+    for mark in re.finditer(r"</?[a-z]>|\n", raw):
+        text += raw[end : mark.start()]
+        gaps.append(Gap(len(text), mark[0]))
+        text += " " if mark[0] == "\n" else ""
+        end = mark.end()
+    return Sentence(text + raw[end:], 0, len(raw), gaps=tuple(gaps))
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("the <b>cat</b> sat", "le <b>chat</b> dort"),
+        ("a <b>cat</b>, sat", "un <b>chat</b>, assis"),
+        ("a <b>c</b> d", "<b>x</b>"),
+        ("a <b>c</b> d", "<b></b>"),
+        ("one two <b>three <i>four</i></b> five", "<b><i>un</i></b>"),
+        ("un<b>believ</b>able", "<b>pas croyable</b>"),
+        ("one two\nthree four", "un deux\ntrois quatre"),
+        ("one\ntwo\nthree", "un\n\n"),
+        ("我<b>爱</b>你", "我们<b>喜</b>欢你"),
+        ('he said "<i>No</i>" again', 'il redit "<i>Non</i>" encore'),
+    ],
+)
+def test_gaps_go_to_the_matching_word(old: str, new: str) -> None:
+    assert rewrite(sentence(old), TAG.sub("", new), str) == new
+
+
+@given(
+    st.lists(st.sampled_from(["<b>", "</b>", "<i>", "</i>", "\n", "word ", "a, ", "中", "x"]), max_size=15),
+    st.text("ab ,中.", max_size=30),
+)
+def test_every_gap_is_put_back_in_order_and_no_word_is_cut_or_lost(tokens: list[str], new: str) -> None:
+    old = sentence("go" + "".join(tokens) + "on")
+    written = rewrite(old, new, str)
+    marks = re.compile(r"</?[a-z]>|\n")
+    assert marks.findall(written) == [gap.raw for gap in old.gaps]
+    assert marks.sub("", written).replace(" ", "") == new.replace(" ", "")
+    words = re.findall(r"[ab]+", new)
+    assert re.findall(r"[ab]+", TAG.sub("", written).replace("\n", " ")) == words
+
+
+def test_only_text_is_escaped() -> None:
+    assert (
+        rewrite(sentence("one <b>two</b> three"), "x < y", lambda text: text.replace("<", "&lt;")) == "x <b>&lt;</b> y"
+    )

@@ -1,0 +1,66 @@
+from __future__ import annotations
+
+import time
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from benchmarks.sentence_splitting import docgraph_splitter, measure, paragraphs
+from hypothesis import given
+from hypothesis import strategies as st
+
+from conftest import SHARED, needs_data
+from docgraph.formats.split import split_sentences
+
+
+def split(text: str, language: str = "en") -> list[str]:
+    return [text[start:end] for start, end in split_sentences(text, language)]
+
+
+@pytest.mark.parametrize(
+    ("language", "sentences"),
+    [
+        ("en", ["Dr. J. K. Smith paid $3.50, e.g. for tea.", "Did he?", "Yes!"]),
+        ("en", ["He left.", '"And then?', "Nothing."]),
+        ("fr", ["M. Dupont est venu.", "« Bonjour ! » dit-il.", "Il pleut, cf. p. 4."]),
+        ("de", ["Das ist z. B. gut.", "Am 3. Oktober kam Dr. Müller.", "Gut."]),
+        ("ru", ["Он жил в г. Москве, т. е. далеко.", "Потом уехал."]),
+        ("pt-BR", ["Ele veio.", "O Sr. Silva saiu."]),
+        ("qqq", ["No such language.", "It works."]),
+    ],
+)
+def test_sentences_of_many_languages(language: str, sentences: list[str]) -> None:
+    assert split(" ".join(sentences), language) == sentences
+
+
+def test_chinese_needs_no_spaces() -> None:
+    assert split("他来了。她走了！真的吗？", "zh") == ["他来了。", "她走了！", "真的吗？"]
+
+
+@given(
+    st.lists(
+        st.text(max_size=5) | st.sampled_from(["J. ", "Dr. ", "\u00a0", "e.g. ", "“", '"', "? ", "。", "\n\n"])
+    ).map("".join)
+)
+def test_spans_cover_all_but_white_space(text: str) -> None:
+    for language in ("en", "fr", "zh"):
+        spans = split_sentences(text, language)
+        assert all(a < b for a, b in spans)
+        assert all(b <= c for (_, b), (c, _) in pairwise(spans))
+        assert all(text[a:b] == text[a:b].strip() for a, b in spans)
+        outside = [text[b:c] for (_, b), (c, _) in zip([(0, 0), *spans], [*spans, (len(text), 0)], strict=True)]
+        assert not "".join(outside).strip()
+
+
+@pytest.mark.parametrize("unit", ["word ", "Word. ", "“A. ", "a.", '"', "(", "\n"])
+def test_long_texts_take_little_time(unit: str) -> None:
+    began = time.monotonic()
+    split_sentences(unit * 20_000)
+    assert time.monotonic() - began < 10
+
+
+@needs_data
+@pytest.mark.parametrize(("treebank", "bar"), [("en_ewt-dev", 86.5), ("en_ewt-test", 85.0), ("en_ontogum-dev", 94.5)])
+def test_boundaries_of_treebanks(treebank: str, bar: float) -> None:
+    gold = list(paragraphs(Path(SHARED) / "ud" / f"{treebank}.conllu.xz"))
+    assert measure(docgraph_splitter("en"), gold)[2] >= bar

@@ -1,0 +1,213 @@
+"""Pictures and the page: well formed, safe, and of bounded size."""
+
+from __future__ import annotations
+
+import json
+import re
+import struct
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from graph_examples import annotated, nick
+
+from docgraph.annotation import Annotation
+from docgraph.document import Document
+from docgraph.errors import DocgraphError
+from docgraph.graph import build_graph
+from docgraph.graph.draw import to_svg, write_png
+from docgraph.graph.page import to_html
+
+SVG = "{http://www.w3.org/2000/svg}"
+NASTY = "</script><script>alert(1)</script> <!-- \u2028 {{data}} & \" ' <img src=x onerror=alert(2)>"
+
+
+def nasty() -> tuple[Document, Annotation]:
+    return annotated([NASTY, NASTY])
+
+
+def svg_of(pair: tuple[Document, Annotation], title: str = "t", relations: str = "all") -> ElementTree.Element:
+    document, annotation = pair
+    return ElementTree.fromstring(to_svg(build_graph(annotation, relations), document, annotation, title))
+
+
+def page_of(pair: tuple[Document, Annotation], title: str = "t", relations: str = "all") -> str:
+    document, annotation = pair
+    return to_html(build_graph(annotation, relations), document, annotation, title)
+
+
+class Page(HTMLParser):
+    """The elements of a page, the text of its scripts, and every address it names."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.scripts: list[str] = []
+        self.addresses: list[str] = []
+        self.title = ""
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.addresses += [value or "" for name, value in attrs if name in ("src", "href", "data", "action")]
+        if tag == "script":
+            self.scripts.append("")
+
+    def handle_data(self, data: str) -> None:
+        if self.tags and self.tags[-1] == "script":
+            self.scripts[-1] += data
+        if self.tags and self.tags[-1] == "title":
+            self.title += data
+
+
+def data_of(page: str) -> dict[str, object]:
+    value: dict[str, object] = json.loads(Page(page).scripts[0])
+    return value
+
+
+def test_svg_draws_every_word_and_arc() -> None:
+    root = svg_of(nick(), "Nick & <he>")
+    texts = [element.text for element in root.iter(f"{SVG}text")]
+    assert [text for text in texts if text in nick()[1].forms.table] == nick()[1].forms.to_list()
+    assert "Nick & <he>" in texts
+    assert {"adjacency 22", "dependency 11", "lexical 1", "coreference 1"} <= set(texts)
+    strokes = {
+        path.get("stroke"): path.get("d", "").count("M") for path in root.iter(f"{SVG}path") if path.get("stroke")
+    }
+    # one arc each in the legend is a path of its own, so the last of a colour is the drawing
+    assert strokes["#2c8a5a"] == 11
+    assert strokes["#a8690a"] == 1
+    assert strokes["#3f74c8"] == 11  # both ways in one
+    assert strokes["#c8423b"] == 1  # the commas: with so few repeats, all are drawn
+
+
+def test_svg_leaves_out_repeats_of_punctuation_where_there_are_many() -> None:
+    root = svg_of(annotated(["a , b , c ," for _ in range(4)] + ["word , word ,"]))
+    drawn = [path.get("d", "").count("M") for path in root.iter(f"{SVG}path") if path.get("stroke") == "#c8423b"]
+    assert drawn == [1, 3 * 3 + 1]  # the legend, then a, b, c from line to line and the two words
+
+
+def test_svg_of_a_long_document_stays_small() -> None:
+    pair = annotated([f"a b c w{index} w{index // 2} ." for index in range(300)])
+    text = to_svg(build_graph(pair[1]), *pair, "long")
+    root = ElementTree.fromstring(text)
+    lexical = [path for path in root.iter(f"{SVG}path") if path.get("stroke") == "#c8423b"]
+    assert sum(path.get("d", "").count("M") for path in lexical) <= 1 + 150
+    assert len(text) < 1_000_000
+
+
+@pytest.mark.parametrize("texts", [[], [""], ["word"], ["", "a", ""], ["שלום עולם"], ["w" * 2000], ["🦊 👩‍👩‍👧"]])
+def test_odd_documents_are_drawn(texts: list[str], tmp_path: Path) -> None:
+    pair = annotated(texts)
+    assert svg_of(pair).tag == f"{SVG}svg"
+    assert len(data_of(page_of(pair))["sentences"]) == len(texts)  # type: ignore[arg-type]
+
+
+def test_right_to_left_words_run_leftwards() -> None:
+    root = svg_of(annotated(["שלום עולם"]))
+    x = {text.text: float(text.get("x", "")) for text in root.iter(f"{SVG}text")}
+    assert x["שלום"] > x["עולם"]
+
+
+def test_svg_holds_no_document_markup() -> None:
+    root = svg_of(annotated([NASTY.replace("\u2028", "\x00")]), NASTY)
+    assert {element.tag.removeprefix(SVG) for element in root.iter()} <= {"svg", "title", "rect", "text", "path"}
+
+
+def test_page_is_self_contained_and_safe() -> None:
+    page = page_of(nasty(), NASTY)
+    parsed = Page(page)
+    assert parsed.tags.count("script") == 2
+    assert "img" not in parsed.tags
+    assert parsed.addresses == []
+    assert "default-src 'none'" in page
+    assert not re.search(r"https?://(?!www\.w3\.org/2000/svg)", page)
+    assert parsed.title.strip() == NASTY
+    data = data_of(page)
+    assert data["title"] == NASTY
+    assert "".join(data["sentences"][0]["pieces"]) == " ".join(NASTY.split())  # type: ignore[index]
+
+
+def test_page_script_puts_text_in_as_text() -> None:
+    script = Page(page_of(nick())).scripts[1]
+    assert not re.search(
+        r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\b|new Function|fetch\(", script
+    )
+
+
+def test_page_data() -> None:
+    data = data_of(page_of(nick()))
+    relations = {entry["name"]: entry for entry in data["relations"]}  # type: ignore[attr-defined]
+    assert {name: entry["count"] for name, entry in relations.items()} == {
+        "membership": 13,
+        "adjacency": 22,
+        "dependency": 11,
+        "lexical": 1,
+        "coreference": 1,
+    }
+    assert relations["coreference"]["edges"] == [0, 10]
+    assert relations["coreference"]["sentencePairs"] == [[0, 1, 1.0]]
+    assert data["lexical"] == {"form": [[5, 9]], "lemma": [[5, 9]], "maxDistance": None}
+    assert data["functionWords"] == [2, 3, 5, 7, 9, 10, 11, 12]
+    assert data["numEdges"] == 41
+
+
+def test_page_cuts_by_character_not_by_code_unit() -> None:
+    pair = annotated(["🦊🦊 sees 👩‍👩‍👧 ."])
+    assert data_of(page_of(pair))["sentences"] == [
+        {"pieces": ["", "🦊🦊", " ", "sees", " ", "👩‍👩‍👧", " ", ".", ""], "parts": []}
+    ]
+
+
+def test_page_shows_words_that_share_characters() -> None:
+    from dataclasses import replace
+
+    from docgraph.annotation import Strings, int_array
+
+    document, annotation = annotated(["du pain x"])
+    shared = replace(
+        annotation, starts=int_array([0, 0, 3]), ends=int_array([2, 2, 7]), forms=Strings.of(["de", "le", "pain"])
+    )
+    assert data_of(page_of((document, shared)))["sentences"] == [
+        {"pieces": ["", "du", "", "le", " ", "pain", " x"], "parts": [1]}
+    ]
+
+
+def test_page_of_a_long_document_stays_small() -> None:
+    pair = annotated(["the cat and the dog of the house , the end ." for _ in range(400)])
+    graph = build_graph(pair[1])
+    assert graph.num_edges > 900_000
+    assert len(to_html(graph, *pair, "long")) < 1_000_000
+
+
+def test_png_has_the_size_of_the_scene(tmp_path: Path) -> None:
+    document, annotation = nick()
+    write_png(tmp_path / "nick.png", build_graph(annotation), document, annotation, "$x_1$ & Nick")
+    data = (tmp_path / "nick.png").read_bytes()
+    assert data[:8] == b"\x89PNG\r\n\x1a\n"
+    width, height = struct.unpack(">II", data[16:24])
+    root = svg_of(nick())
+    assert width == pytest.approx(2 * int(root.get("width", "")), abs=2)
+    assert height == pytest.approx(2 * int(root.get("height", "")), abs=2)
+
+
+def test_png_refuses_what_is_too_tall(tmp_path: Path) -> None:
+    document, annotation = annotated(["a"] * 1300)
+    with pytest.raises(DocgraphError, match="1,300 sentences is too tall for PNG; write --svg or --html"):
+        write_png(tmp_path / "x.png", build_graph(annotation), document, annotation, "t")
+    assert not (tmp_path / "x.png").exists()
+
+
+def test_png_without_matplotlib_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    document, annotation = nick()
+    with pytest.raises(DocgraphError, match="matplotlib is not installed"):
+        write_png(tmp_path / "x.png", build_graph(annotation), document, annotation, "t")
+
+
+def test_tfidf_is_drawn_between_sentences() -> None:
+    root = svg_of(annotated(["red fox", "blue sea", "red fox"]), relations="tfidf")
+    drawn = [path.get("d", "") for path in root.iter(f"{SVG}path") if path.get("stroke") == "#7a55b0"]
+    assert len(drawn) == 2  # the legend and the one link

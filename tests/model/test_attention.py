@@ -1,0 +1,61 @@
+"""Attention over packed sequences against the formula, sequence by sequence."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import Tensor
+
+from docgraph.model.attention import MultiHeadAttention, masked_attention, packed_attention
+from docgraph.model.packing import Packing
+
+from .examples import sentence_rows
+
+
+def explicit_attention(query: Tensor, key: Tensor, value: Tensor, visible: Tensor | None = None) -> Tensor:
+    """softmax(Q K^T / sqrt(e)) V of one sequence: [Tq, h, e] x [Tk, h, e] -> [Tq, h, e]."""
+    scores = torch.einsum("qhe,khe->hqk", query, key) / math.sqrt(query.shape[-1])
+    if visible is not None:
+        scores = scores.masked_fill(~visible, -math.inf)
+    return torch.einsum("hqk,khe->qhe", scores.softmax(-1), value)
+
+
+@settings(max_examples=30, deadline=None)
+@given(lengths=st.lists(st.tuples(st.integers(0, 5), st.integers(1, 5)), min_size=1, max_size=5))
+def test_packed_attention_is_attention_of_each_sequence(lengths: list[tuple[int, int]]) -> None:
+    asked, read = ([pair[side] for pair in lengths] for side in range(2))
+    query = torch.randn(sum(asked), 2, 8, dtype=torch.float64)
+    key, value = (torch.randn(sum(read), 2, 8, dtype=torch.float64) for _ in range(2))
+    found = packed_attention(query, key, value, Packing.of(asked), Packing.of(read), causal=False)
+    for q, k in zip(sentence_rows(asked), sentence_rows(read), strict=True):
+        torch.testing.assert_close(found[q], explicit_attention(query[q], key[k], value[k]))
+
+
+def test_causal_attention_sees_no_later_token() -> None:
+    lengths = [4, 1, 6]
+    query, key, value = (torch.randn(11, 2, 8, dtype=torch.float64) for _ in range(3))
+    found = packed_attention(query, key, value, Packing.of(lengths), Packing.of(lengths), causal=True)
+    for rows, length in zip(sentence_rows(lengths), lengths, strict=True):
+        causal = torch.ones(length, length, dtype=torch.bool).tril()
+        torch.testing.assert_close(found[rows], explicit_attention(query[rows], key[rows], value[rows], causal))
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_a_query_that_sees_nothing_is_finite_and_so_is_its_gradient(dtype: torch.dtype) -> None:
+    query, key, value = (torch.randn(1, 2, 3, 8, dtype=dtype, requires_grad=True) for _ in range(3))
+    visible = torch.tensor([[True, False, True], [False, False, False], [True, True, True]])[None, None]
+    masked_attention(query, key, value, visible).sum().backward()
+    assert all(x.grad is not None and x.grad.isfinite().all() for x in (query, key, value))
+
+
+def test_multi_head_attention_equals_torch() -> None:
+    ours, theirs = MultiHeadAttention(32, 4), torch.nn.MultiheadAttention(32, 4, batch_first=True)
+    theirs.in_proj_weight.data = torch.cat([ours.query.weight, ours.key.weight, ours.value.weight])
+    theirs.out_proj.weight.data = ours.output.weight.data
+    x, memory = torch.randn(5, 32), torch.randn(7, 32)
+    expected, _ = theirs(x[None], memory[None], memory[None])
+    torch.testing.assert_close(ours(x, memory, Packing.of([5]), Packing.of([7])), expected[0])

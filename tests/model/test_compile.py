@@ -1,0 +1,72 @@
+"""torch.compile takes the whole training step as one graph, and computes the same."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+
+import pytest
+import torch
+
+from docgraph.model.system import DocumentTransformer
+
+from .examples import batch_of, documents, small_config, small_model
+
+ONE_LAYER = {"encoder_layers": 1, "decoder_layers": 1}
+
+
+@pytest.fixture(autouse=True)
+def _fresh_compiler() -> Iterator[None]:
+    torch.compiler.reset()
+    yield
+    torch.compiler.reset()
+
+
+def system(place: str | None, nodes: str = "sentence") -> DocumentTransformer:
+    changes = {"integration": place, "sides": "both", "graph": {"nodes": nodes}} if place else {}
+    return small_model(small_config(context=place is not None, transformer=ONE_LAYER, **changes), open_gates=True)
+
+
+@pytest.mark.parametrize(
+    ("place", "nodes"),
+    [(None, "sentence"), ("hyb", "both"), ("post", "sentence"), ("pre", "word")],
+)
+def test_the_training_step_is_one_graph(place: str | None, nodes: str) -> None:
+    model = system(place, nodes)
+    batch = batch_of(documents(0, [3, 0, 5], [4]))
+    parameters = list(model.parameters())
+    expected, _ = model(batch, 0.1)
+    wanted = torch.autograd.grad(expected, parameters)
+    compiled = torch.compile(model, backend="eager", fullgraph=True)  # a graph break is an error
+    found, _ = compiled(batch, 0.1)
+    torch.testing.assert_close(found, expected)
+    for ours, theirs in zip(torch.autograd.grad(found, parameters), wanted, strict=True):
+        torch.testing.assert_close(ours, theirs)
+
+
+def test_backward_is_traced_too() -> None:
+    model = system("hyb")
+    batch = batch_of(documents(0, [3, 0, 5], [4]))
+    parameters = list(model.parameters())
+    wanted = torch.autograd.grad(model(batch, 0.1)[0], parameters)
+    compiled = torch.compile(model, backend="aot_eager", fullgraph=True)
+    for ours, theirs in zip(torch.autograd.grad(compiled(batch, 0.1)[0], parameters), wanted, strict=True):
+        torch.testing.assert_close(ours, theirs)
+
+
+def test_compiled_parts_serve_batches_of_every_shape(monkeypatch: pytest.MonkeyPatch) -> None:
+    """After two batches nothing is compiled again, and no part has a graph break."""
+    monkeypatch.setattr(torch, "compile", partial(torch.compile, backend="eager", fullgraph=True))
+    reference, model = system("hyb"), system("hyb")
+    model.compile_parts()
+    # Enough words for two levels of the prefix sum (65 to 4,096 members of cliques): each level is compiled apart.
+    shapes = [
+        ([13, 14, 15], [14, 12]),
+        ([16, 12, 13, 14], [15, 3]),
+        ([17, 3], [12, 13, 4], [15, 6]),
+        ([29, 0, 17, 6], [4]),
+    ]
+    for seed, sizes in enumerate(shapes):
+        monkeypatch.setattr(torch._dynamo.config, "error_on_recompile", seed >= 2)
+        batch = batch_of(documents(seed, *sizes))
+        torch.testing.assert_close(model(batch, 0.1)[0], reference(batch, 0.1)[0])
