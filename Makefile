@@ -13,7 +13,7 @@ $(READY): pyproject.toml constraints.txt
 	touch $@
 
 demo: $(READY)
-	$(BIN)/docgraph graph examples/thames.txt --html demo/graph.html --svg demo/graph.svg
+	$(BIN)/docgraph graph examples/three_men_in_a_boat.txt --html demo/graph.html --svg demo/graph.svg
 	@echo "Open demo/graph.html in a browser."
 
 lint: $(READY)

@@ -23,7 +23,7 @@ from docgraph.annotate.registry import load_pipeline
 from docgraph.annotation import Annotation
 from docgraph.formats import read
 
-EXAMPLE = Path(__file__).parent.parent / "examples" / "thames.txt"
+EXAMPLE = Path(__file__).parent.parent / "examples" / "three_men_in_a_boat.txt"
 WORDS = 20_000
 BAR_COREFERENCE = 10_000
 """Words a second that coreference must reach beyond parsing."""

@@ -12,48 +12,17 @@ import gc
 import time
 from collections.abc import Callable
 
-import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from docgraph.annotation import Annotation, Strings, int_array
+from benchmarks.synthetic import synthetic_annotation
+from docgraph.annotation import Annotation
 from docgraph.graph import DocumentGraph, build_graph
 
 SIZES = (1_000, 4_000, 16_000, 64_000, 100_000)
 NETWORKX_LIMIT = 16_000
 """Beyond this many words networkx needs minutes and gigabytes."""
 BAR_SPEED, BAR_RATIO, BAR_GROWTH = 300_000, 20, 1.5
-
-
-def synthetic_annotation(words: int, seed: int = 0) -> Annotation:
-    """A document of `words` words with the statistics of English text: every layer present."""
-    rng = np.random.default_rng(seed)
-    lengths = np.maximum(rng.lognormal(3.0, 0.5, size=words // 8 + 1).astype(np.int64), 2)
-    offsets = np.concatenate([[0], np.minimum(np.cumsum(lengths), words)])
-    offsets = offsets[: np.searchsorted(offsets, words) + 1].astype(np.int32)
-    # Zipf-Mandelbrot over 20,000 lemmas: the commonest covers some 5% of a text, as "the" does.
-    weights = 1 / (np.arange(20_000) + 2.7) ** 1.05
-    lemmas = rng.choice(len(weights), size=words, p=weights / weights.sum()) + 2
-    forms = lemmas * 4 + rng.choice(4, size=words, p=(0.7, 0.15, 0.1, 0.05))
-    for mark, where in enumerate((rng.random(words) < 0.05, offsets[1:] - 1)):  # commas, full stops
-        lemmas[where], forms[where] = mark, mark
-    sentence_of = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
-    first, size = offsets[sentence_of], np.diff(offsets)[sentence_of]
-    place = np.arange(words) - first
-    # Each word hangs on an earlier one of its sentence, mostly a near one; the first is the root.
-    heads = first + np.maximum(place - rng.geometric(0.4, size=words), 0)
-    mentions = np.flatnonzero(rng.random(words) < 0.06)
-    links = np.stack([mentions[:-1], mentions[1:]], axis=1) if len(mentions) > 1 else np.empty((0, 2), np.int64)
-    starts = place * 6
-    return Annotation(
-        offsets,
-        int_array(starts),
-        int_array(starts + 5),
-        Strings.of(f"w{form}" for form in forms.tolist()),
-        lemmas=Strings.of(f"l{lemma}" for lemma in lemmas.tolist()),
-        heads=int_array(np.where(size == 1, first, heads)),
-        coreference=int_array(links),
-    )
 
 
 def build_with_docgraph(annotation: Annotation) -> DocumentGraph:

@@ -21,7 +21,8 @@ def _importable(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_both_build_the_same_graph() -> None:
-    from benchmarks.graph_building import build_with_docgraph, build_with_networkx, synthetic_annotation
+    from benchmarks.graph_building import build_with_docgraph, build_with_networkx
+    from benchmarks.synthetic import synthetic_annotation
 
     annotation = synthetic_annotation(700, seed=3)
     graph = build_with_docgraph(annotation)
@@ -31,7 +32,7 @@ def test_both_build_the_same_graph() -> None:
 
 
 def test_synthetic_documents_are_sound_and_seeded() -> None:
-    from benchmarks.graph_building import synthetic_annotation
+    from benchmarks.synthetic import synthetic_annotation
 
     annotation, again = synthetic_annotation(3000), synthetic_annotation(3000)
     annotation.check(Document.from_sentences(["x" * 2000] * annotation.num_sentences))

@@ -216,7 +216,7 @@ def test_the_format_that_the_manual_adds_works() -> None:
 
 
 def test_the_example_document_is_prose() -> None:
-    (document,) = read(ROOT / "examples" / "thames.txt")
+    (document,) = read(ROOT / "examples" / "three_men_in_a_boat.txt")
     assert (document.format, len(document), document.sentences[-1].paragraph) == ("text", 12, 3)
 
 

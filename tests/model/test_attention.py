@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import pytest
 import torch
@@ -10,7 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from docgraph.model.attention import MultiHeadAttention, masked_attention, packed_attention
+from docgraph.model import attention
+from docgraph.model.attention import (
+    MultiHeadAttention,
+    masked_attention,
+    memory_attention,
+    never_blind,
+    packed_attention,
+)
 from docgraph.model.packing import Packing
 
 from .examples import sentence_rows
@@ -44,12 +52,27 @@ def test_causal_attention_sees_no_later_token() -> None:
         torch.testing.assert_close(found[rows], explicit_attention(query[rows], key[rows], value[rows], causal))
 
 
+@pytest.mark.parametrize("attend", [masked_attention, memory_attention])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-def test_a_query_that_sees_nothing_is_finite_and_so_is_its_gradient(dtype: torch.dtype) -> None:
+def test_a_query_that_sees_nothing_is_finite_and_so_is_its_gradient(
+    dtype: torch.dtype, attend: Callable[..., Tensor]
+) -> None:
     query, key, value = (torch.randn(1, 2, 3, 8, dtype=dtype, requires_grad=True) for _ in range(3))
     visible = torch.tensor([[True, False, True], [False, False, False], [True, True, True]])[None, None]
-    masked_attention(query, key, value, visible).sum().backward()
+    attend(query, key, value, never_blind(visible)).sum().backward()
     assert all(x.grad is not None and x.grad.isfinite().all() for x in (query, key, value))
+
+
+def test_memory_attention_is_the_fused_kernel_written_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    query, key, value = (torch.randn(2, 4, rows, 8, dtype=torch.float64, requires_grad=True) for rows in (5, 7, 7))
+    visible = never_blind(torch.rand(2, 1, 5, 7) < 0.5)
+    results = []
+    for limit in (0, 1 << 20):  # the fused kernel, then the formula
+        monkeypatch.setattr(attention, "WRITTEN_OUT", limit)
+        found = memory_attention(query, key, value, visible)
+        results.append([found, *torch.autograd.grad(found.square().sum(), [query, key, value])])
+    for fused, written in zip(*results, strict=True):
+        torch.testing.assert_close(written, fused)
 
 
 def test_multi_head_attention_equals_torch() -> None:

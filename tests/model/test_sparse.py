@@ -61,3 +61,12 @@ def test_sparse_product_is_the_dense_one(data: st.DataObject, rows: int, columns
     x = torch.randn(columns, 2, dtype=torch.float64, requires_grad=True)
     torch.testing.assert_close(sparse_product(matrix, transposed, x), dense @ x)
     assert torch.autograd.gradcheck(lambda values: sparse_product(matrix, transposed, values), (x,))
+
+
+def test_segmented_prefix_compiles_once_for_all_lengths_of_a_depth() -> None:
+    torch.compiler.reset()
+    compiled = torch.compile(segmented_prefix, backend="eager", fullgraph=True, dynamic=True)
+    with torch._dynamo.config.patch(error_on_recompile=True):
+        for count in (190, 206, 256, 3000):
+            x, starts = torch.randn(count, 2, dtype=torch.float64), torch.arange(count) // 50 * 50
+            torch.testing.assert_close(compiled(x, starts), naive_prefix(x, starts.tolist()))

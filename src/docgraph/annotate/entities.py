@@ -67,6 +67,10 @@ class EntityReader:
 
     def links(self, heads: IntArray | None) -> IntArray:
         """[C, 2]: links of the mentions of each entity, once the document has ended."""
+        return chain_links(self.chains(heads))
+
+    def chains(self, heads: IntArray | None) -> list[list[int]]:
+        """The head words of the mentions of each entity, once the document has ended."""
         for entity, mentions in self._open.items():
             if mentions:
                 raise DocgraphError(
@@ -78,7 +82,7 @@ class EntityReader:
         for entity, words, head in self._mentions:
             told = head is not None and heads is None and 1 <= head <= len(words)
             chains.setdefault(entity, []).append(words[head - 1] if told and head else head_word(words, heads))
-        return chain_links(chains.values())
+        return list(chains.values())
 
     def _identify(self, opening: str) -> tuple[str, int | None]:
         """(entity with its part, position of the head in the mention where a field tells)."""

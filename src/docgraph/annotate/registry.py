@@ -43,7 +43,7 @@ _BUILT_IN = {
     "jieba": _BuiltIn("jieba_", "JiebaAnnotator"),
     "words": _BuiltIn("words", "WordAnnotator", "fr"),
     "simplemma": _BuiltIn("simplemma_", "SimplemmaAnnotator", "fr"),
-    "coref": _BuiltIn("coref", "CorefAnnotator", "en"),
+    "coref": _BuiltIn("coref", "SieveCoreference", "en"),
     "fastcoref": _BuiltIn("coreference_models", "FastcorefAnnotator"),
     "coreferee": _BuiltIn("coreference_models", "CorefereeAnnotator"),
     "conllu": _BuiltIn("conllu_file", "ConlluAnnotator", "parsed.conllu"),

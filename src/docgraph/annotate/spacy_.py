@@ -7,7 +7,9 @@ tokens never reach the parser: their neighbours are then attached as if the text
 from __future__ import annotations
 
 import hashlib
+import importlib
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -40,9 +42,11 @@ class SpacyAnnotator:
     def load(cls, pipeline: str | Path) -> SpacyAnnotator:
         """A pipeline by package name or by folder."""
         spacy = load_package("spacy", f"spacy:{pipeline}", "pip install spacy")
+        importlib.import_module("docgraph.annotate.english_lemmas")  # registers the component of the embedded pipeline
         folder = Path(pipeline)
         try:
-            nlp = spacy.load(folder if folder.is_dir() else str(pipeline), exclude=UNUSED)
+            with _numpy_blas():
+                nlp = spacy.load(folder if folder.is_dir() else str(pipeline), exclude=UNUSED)
         except OSError:
             raise DocgraphError(
                 f"spaCy has no pipeline '{pipeline}'; install it with: python -m spacy download {pipeline}"
@@ -85,6 +89,20 @@ class SpacyAnnotator:
                 for token in doc:
                     token.is_sent_start = token.i == 0
                 yield doc, (index, starts)
+
+
+@contextmanager
+def _numpy_blas() -> Iterator[None]:
+    """Models made inside multiply by NumPy's BLAS: the BLIS of thinc has fast kernels for some processors only."""
+    from thinc.api import NumpyOps, get_current_ops, set_current_ops
+
+    ops = get_current_ops()
+    if type(ops) is NumpyOps:  # neither a GPU nor Apple's Accelerate
+        set_current_ops(NumpyOps(use_blis=False))
+    try:
+        yield
+    finally:
+        set_current_ops(ops)
 
 
 def _without_spaces(doc: Doc) -> Doc:

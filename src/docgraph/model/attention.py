@@ -53,8 +53,8 @@ def masked_attention(query: Tensor, key: Tensor, value: Tensor, visible: Tensor 
 def memory_attention(query: Tensor, key: Tensor, value: Tensor, visible: Tensor) -> Tensor:
     """The same for few slots and many rows: written out, so that its gradient is matrix products.
 
-    The fused kernel's gradient runs one block of threads per 64 slots and loops over all rows: on documents of 150
-    sentences it took four times as long. Where the scores would need much memory, the fused kernel is right again.
+    The fused kernel's gradient runs one block of threads per 64 slots and loops over all rows: on an H200, with
+    documents of 150 sentences, it took 0.57 ms a layer. Where the scores would need much memory, it is right again.
     """
     if query.shape[-2] * key.shape[-2] * query.shape[0] * query.shape[1] > WRITTEN_OUT:
         return masked_attention(query, key, value, visible)
@@ -78,7 +78,7 @@ class MultiHeadAttention(nn.Module):
 
     def split(self, x: Tensor) -> Tensor:
         """[..., d] -> [..., h, e]."""
-        return x.unflatten(-1, (self.heads, -1))
+        return x.view(*x.shape[:-1], self.heads, x.shape[-1] // self.heads)
 
     def project(self, memory: Tensor) -> tuple[Tensor, Tensor]:
         """Keys and values of a memory, [..., h, e] each."""

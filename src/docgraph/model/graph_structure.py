@@ -41,7 +41,8 @@ class OrderedCliques:
 
     def aggregate(self, x: Tensor, direction: Direction) -> Tensor:
         """Sum over the clique edges that come in to, or go out of, each node: x [N, d] -> [N, d]."""
-        members = x[self.nodes]
+        gather = Rows(self.nodes, torch.arange(len(self.nodes) + 1, device=x.device))
+        members = sparse_product(gather, self.bag, x)
         if direction == "in":
             sums = segmented_prefix(members, self.starts)
             if self.windows is not None:
@@ -51,7 +52,6 @@ class OrderedCliques:
             sums = segmented_prefix(members.flip(0), count - self.ends.flip(0)).flip(0)
             if self.windows is not None:
                 sums = sums - sums[self.windows[1] - 1]
-        gather = Rows(self.nodes, torch.arange(len(self.nodes) + 1, device=x.device))
         return sparse_product(self.bag, gather, sums * self.signs.to(sums.dtype))
 
 
@@ -61,6 +61,8 @@ class GraphStructure:
 
     num_words: int
     num_sentences: int
+    longest: int
+    """Words of the longest sentence, at least 1."""
     sentence_of: Tensor
     """[W] int64."""
     words_of: Rows
@@ -74,7 +76,8 @@ class GraphStructure:
     scale_out: Tensor
     cliques: OrderedCliques | None = None
     complete: bool = False
-    """Every word is linked with every other word of its sentence, both ways (target sentences)."""
+    """Every word is linked with every other word of its sentence, both ways (target sentences), and to its sentence;
+    nothing else is."""
     plain: Tensor | None = None
     """[N, N] sparse: A[i, j] = 1 where an edge goes from j to i; takes the place of all parts when present."""
 
@@ -89,20 +92,34 @@ class GraphStructure:
         if self.plain is not None:
             matrix = self.plain if direction == "in" else self.plain.t()
             return torch.sparse.mm(matrix, x.float()).to(x.dtype) * scale
+        if self.complete:
+            return self.complete_sums(x, direction) * scale
         edges = (self.incoming, self.outgoing) if direction == "in" else (self.outgoing, self.incoming)
         total = sparse_product(*edges, x)
         if self.cliques is not None:
             total = total + self.cliques.aggregate(x, direction)
-        if self.complete:
-            words = x[: self.num_words]
-            others = self.sentence_sums(words)[self.sentence_of] - words
-            total = torch.cat([total[: self.num_words] + others, total[self.num_words :]])
         return total * scale
+
+    def complete_sums(self, x: Tensor, direction: Direction) -> Tensor:
+        """A x where sentences are complete: a word gets the others of its sentence; a sentence gets its words."""
+        words, sentences = x[: self.num_words], x[self.num_words :]
+        sums = self.sentence_sums(words)
+        if direction == "in":
+            return torch.cat([self.spread(sums) - words, sums])
+        return torch.cat([self.spread(sums + sentences) - words, torch.zeros_like(sentences)])
+
+    @property
+    def own_sentence(self) -> Rows:
+        """The sentence of each word, [W] rows of one."""
+        return Rows(self.sentence_of, torch.arange(self.num_words + 1, device=self.sentence_of.device))
 
     def sentence_sums(self, words: Tensor) -> Tensor:
         """[W, d] -> [M, d]."""
-        own = Rows(self.sentence_of, torch.arange(self.num_words + 1, device=words.device))
-        return sparse_product(self.words_of, own, words)
+        return sparse_product(self.words_of, self.own_sentence, words)
+
+    def spread(self, sentences: Tensor) -> Tensor:
+        """Each word gets the vector of its sentence: [M, d] -> [W, d]."""
+        return sparse_product(self.own_sentence, self.words_of, sentences)
 
     def sentence_means(self, words: Tensor) -> Tensor:
         """[W, d] -> [M, d]; a sentence without words is zero."""
@@ -155,6 +172,7 @@ def _structure(
     return GraphStructure(
         words,
         sentences,
+        int(np.bincount(sentence_of).max(initial=1)),
         torch.from_numpy(sentence_of.astype(np.int64)),
         Rows.of(sentence_of, np.arange(words), sentences),
         Rows.of(edges.target, edges.source, nodes),

@@ -35,7 +35,7 @@ def chunk_terms(logits: Tensor, gold: Tensor, smoothing: float, pad: int, grad: 
         return nll, smooth, logits
     # softmax - (1 - eps) onehot - eps / V
     hit = torch.arange(logits.shape[-1], device=logits.device)[None, :] == labels[:, None]
-    target = torch.where(hit, 1.0 - smoothing, 0.0) + smoothing / logits.shape[-1]
+    target = (1.0 - smoothing) * hit.to(precise.dtype) + smoothing / logits.shape[-1]
     slope = torch.where(real[:, None], (precise - log_norm).exp() - target, 0.0)
     return nll, smooth, slope.to(logits.dtype)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +12,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+HAS_TRITON = importlib.util.find_spec("triton") is not None
 SCAN_BLOCK = 64
 """Rows summed by one triangular matrix product of the prefix sum."""
 
@@ -35,6 +37,10 @@ class Rows:
         """The matrix times x [columns, d] -> [rows, d], without gradient."""
         if not len(self.columns):
             return x.new_zeros(len(self.offsets) - 1, x.shape[1])
+        if x.is_cuda and HAS_TRITON:
+            from docgraph.model.kernels import row_sums
+
+            return row_sums(x, self.columns, self.offsets)
         return F.embedding_bag(self.columns, x, self.offsets, mode="sum", include_last_offset=True)
 
 

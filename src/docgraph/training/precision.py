@@ -1,6 +1,6 @@
 """Half-precision training: the model computes in bf16, the optimizer keeps single-precision masters of its weights.
 
-Casting every weight in every forward pass, as autocast does, costs some four hundred small kernels a step; here a step
+Casting every weight in every forward pass, as autocast does, costs some three hundred small kernels a step; here a step
 casts gradients up and weights down in a handful.
 """
 

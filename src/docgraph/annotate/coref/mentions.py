@@ -17,7 +17,6 @@ from docgraph.annotate.coref.tables import (
     ANY_GENDER,
     ANY_NUMBER,
     GENDER,
-    NUMBER,
     Definiteness,
     Pronoun,
     PronounKind,
@@ -67,6 +66,15 @@ ROLES = {
 NEVER = frozenset(
     {"flat", "fixed", "goeswith", "expl", "amod", "nummod", "advmod", "case", "mark", "cc", "punct", "discourse"}
 )
+OWNERS = frozenset({"nmod:poss", "det:poss"})
+INTRODUCERS = (
+    Definiteness.QUANTIFIED,
+    Definiteness.INDEFINITE,
+    Definiteness.DEFINITE,
+    Definiteness.DEMONSTRATIVE,
+    Definiteness.POSSESSED,
+)
+"""The surer ones last: they win over others on the same noun."""
 EVENT_CLAUSES = frozenset({"root", "conj", "parataxis", "ccomp", "advcl", "csubj"})
 NOMINAL = ("NOUN", "PROPN", "NUM", "X", "SYM", "ADJ", "DET")
 
@@ -136,12 +144,12 @@ def find_mentions(document: Document, annotation: Annotation, table: Table) -> M
     trees, lexicon = Trees(annotation), Lexicon(annotation, table)
     lower = Strings.of(form.lower() for form in annotation.forms.to_list())
     lemmas = Strings.of(lemma.lower() for lemma in (annotation.lemmas or annotation.forms).to_list())
-    pronouns = _pronoun_ids(lower, table)
+    pronouns = _pronoun_numbers(lower, trees, table)
     kinds = _kinds(annotation, trees, pronouns, table)
     word = np.flatnonzero(kinds >= 0).astype(np.int32)
     sentence, kind, pronoun = annotation.sentence_of[word], kinds[word], pronouns[word]
     phrases = find_phrases(word, kind == MentionKind.NAME, annotation, trees, lower, lemmas)
-    agreement = _agreement(word, kind, pronoun, phrases, trees, lexicon, table)
+    agreement = _agreement(word, kind, pronoun, phrases, trees, lexicon, lower.ids, table)
     quotes, speakers = find_quotes(annotation, trees, table), find_speakers(document)
     left, right = trees.spans
     lemma_ids = lemmas.ids.tolist()
@@ -181,11 +189,19 @@ def find_mentions(document: Document, annotation: Annotation, table: Table) -> M
     )
 
 
-def _pronoun_ids(lower: Strings, table: Table) -> IntArray:
-    """[W]: which pronoun of the table a word could be, counted from 1; 0 for none."""
-    order = {form: index for index, form in enumerate(table.pronouns, start=1)}
-    ids = np.array([order.get(form, 0) for form in lower.table], dtype=np.int32)
-    return ids[lower.ids] if len(ids) else np.zeros(len(lower), dtype=np.int32)
+def _pronoun_numbers(lower: Strings, trees: Trees, table: Table) -> IntArray:
+    """[W]: which pronoun of the table a word is, counted from 1; 0 for none."""
+    owner = mark(trees.deprels, lambda relation: relation in OWNERS) | trees.has_pos("DET")
+    word = trees.has_pos("PRON", "DET")
+
+    def column(before_noun: bool) -> IntArray:
+        numbers = table.numbers(before_noun=before_noun)
+        return np.array([numbers.get(form, 0) for form in lower.table] or [0], dtype=np.int32)[lower.ids]
+
+    owners, others = column(True), column(False)
+    alone = np.where(others > 0, others, owners)
+    beside = np.where(owners > 0, owners, np.where(trees.has_pos("PRON"), others, 0))
+    return np.where(word, np.where(owner, beside, alone), 0).astype(np.int32)
 
 
 def _kinds(annotation: Annotation, trees: Trees, pronouns: IntArray, table: Table) -> IntArray:
@@ -199,14 +215,11 @@ def _kinds(annotation: Annotation, trees: Trees, pronouns: IntArray, table: Tabl
     noun &= ~(trees.has_pos("ADJ", "DET", "SYM", "X") & ~trees.has_relation({"nsubj", "obj", "iobj", "obl", "nmod"}))
     kinds[noun] = MentionKind.NOUN
     kinds[noun & trees.has_pos("PROPN")] = MentionKind.NAME
-    relative = np.array([p.kind == PronounKind.RELATIVE for p in table.pronouns.values()], dtype=np.bool_)
-    is_relative = (pronouns > 0) & relative[pronouns - 1]
+    relative = np.array([False, *(p.kind == PronounKind.RELATIVE for p in table.pronouns)], dtype=np.bool_)[pronouns]
     if annotation.feats is not None:
-        is_relative |= mark(annotation.feats, lambda feats: "PronType=Rel" in feats or "PronType=Int" in feats)
-    pronoun = (pronouns > 0) & (trees.has_pos("PRON") | (trees.has_pos("DET") & trees.has_relation({"nmod"})))
-    pronoun &= ~is_relative & ~trees.has_relation(NEVER - {"expl"})
-    kinds[trees.has_pos("PRON")] = -1
-    kinds[pronoun] = MentionKind.PRONOUN
+        relative |= mark(annotation.feats, lambda feats: "PronType=Rel" in feats or "PronType=Int" in feats)
+    kinds[trees.has_pos("PRON") | (pronouns > 0)] = -1
+    kinds[(pronouns > 0) & ~relative & ~trees.has_relation(NEVER - {"expl"})] = MentionKind.PRONOUN
     kinds[_events(trees) & (kinds < 0)] = MentionKind.EVENT
     return kinds
 
@@ -226,6 +239,7 @@ def _agreement(
     phrases: Phrases,
     trees: Trees,
     lexicon: Lexicon,
+    keys: IntArray,
     table: Table,
 ) -> IntArray:
     """[N, 6]: pronoun kind, person, masks of number, gender and animacy, bits of sort."""
@@ -234,27 +248,28 @@ def _agreement(
     number = lexicon.feats_number[word].astype(np.int32)
     coordinated = trees.with_child(trees.has_relation({"conj"}))[word]
     sort = lexicon.sort[word].astype(np.int32)
-    name_sort, name_gender = _names(word, kind, phrases, lexicon)
+    name_sort, name_gender = _names(word, kind, phrases, lexicon, keys)
     sort = np.where(kind == MentionKind.NAME, name_sort | (sort & ~PERSON), sort)
     either = (number == 0) | coordinated | ((sort & GROUP) > 0)
     rows[:, 2] = np.where(either, ANY_NUMBER, number)
     grammatical = lexicon.feats_gender[word].astype(np.int32)
     lexical = np.where(kind == MentionKind.NAME, name_gender, lexicon.noun_gender[word])
     rows[:, 3] = np.where(grammatical > 0, grammatical, lexical)
-    rows[:, 4] = _animacy(kind, sort, lexicon.feats_animacy[word].astype(np.int32), bool(table.nouns))
+    rows[:, 4] = _animacy(kind, sort, lexicon.feats_animacy[word].astype(np.int32), "person" in table.nouns)
     person = (rows[:, 3] == 0) & (rows[:, 4] == ANIMACY["a"])
     rows[person, 3] = GENDER["m"] | GENDER["f"]
     rows[(rows[:, 3] == 0) & (rows[:, 4] == ANIMACY["i"]), 3] = GENDER["n"]
     rows[rows[:, 3] == 0, 3] = ANY_GENDER
     rows[:, 5] = sort
-    entries = list(table.pronouns.values())
     for index in np.flatnonzero(kind == MentionKind.PRONOUN).tolist():
-        rows[index] = _pronoun_row(entries[pronoun[index] - 1], int(word[index]), lexicon)
+        rows[index] = _pronoun_row(table.pronouns[pronoun[index] - 1], int(word[index]), lexicon)
     return rows
 
 
 def _pronoun_row(entry: Pronoun, word: int, lexicon: Lexicon) -> tuple[int, int, int, int, int, int]:
     """The features of one pronoun: the table's, narrowed by the tagger's where the table leaves them open."""
+    if entry.kind == PronounKind.POSSESSIVE:  # the tagger's are those of what is possessed
+        return int(entry.kind), entry.person, entry.number, entry.gender, entry.animacy, 0
     number = entry.number & int(lexicon.feats_number[word]) or entry.number
     gender = entry.gender & int(lexicon.feats_gender[word]) or entry.gender
     return int(entry.kind), entry.person, number, gender, entry.animacy, 0
@@ -272,11 +287,14 @@ def _animacy(kind: IntArray, sort: IntArray, feats: IntArray, closed: bool) -> I
     return animacy
 
 
-def _names(word: IntArray, kind: IntArray, phrases: Phrases, lexicon: Lexicon) -> tuple[IntArray, IntArray]:
-    """[N], [N]: sort and gender of names; a name shares them with the other names that have a part in common."""
+def _names(
+    word: IntArray, kind: IntArray, phrases: Phrases, lexicon: Lexicon, keys: IntArray
+) -> tuple[IntArray, IntArray]:
+    """[N], [N]: sort and gender of names; a bare "Bos" has those of "Nick Bos" where no other Bos differs."""
     sorts, genders = np.zeros(len(word), dtype=np.int32), np.zeros(len(word), dtype=np.int32)
-    parts: dict[int, list[int]] = {}
-    for row in np.flatnonzero(kind == MentionKind.NAME).tolist():
+    known: dict[int, int] = {}
+    rows = np.flatnonzero(kind == MentionKind.NAME).tolist()
+    for row in rows:
         inside = list(phrases.words[row])
         if lexicon.organisation[inside].any():
             sorts[row] = GROUP
@@ -285,6 +303,12 @@ def _names(word: IntArray, kind: IntArray, phrases: Phrases, lexicon: Lexicon) -
         gender = gender or int(np.bitwise_or.reduce(lexicon.name_gender[inside]))
         if gender or (lexicon.title[inside] | lexicon.sort[inside] & PERSON).any():
             sorts[row], genders[row] = PERSON, gender
+            for part in inside:
+                known[int(keys[part])] = known.get(int(keys[part]), 0) | gender
+    for row in rows:
+        part = int(keys[word[row]])
+        if genders[row] == 0 and sorts[row] != GROUP and part in known:
+            sorts[row], genders[row] = PERSON, known[part]
     return sorts, genders
 
 
@@ -292,18 +316,21 @@ def _definiteness(trees: Trees, lower: Strings, table: Table) -> IntArray:
     """[W]: how the noun phrase under each word is introduced."""
     found = np.zeros(trees.count, dtype=np.int32)
     determiner = trees.has_relation({"det"}) & ~trees.is_root
-    for value in (Definiteness.QUANTIFIED, Definiteness.INDEFINITE, Definiteness.DEFINITE, Definiteness.DEMONSTRATIVE):
-        chosen = determiner & mark(lower, lambda form, value=value: table.determiners.get(form) == value)
-        found[trees.heads[chosen]] = value
-    possessed = mark(trees.deprels, lambda relation: relation in ("nmod:poss", "det:poss"))
+    values = [int(table.determiners.get(form, Definiteness.BARE)) for form in lower.table]
+    kinds = np.array(values or [0], dtype=np.int32)
+    for value in INTRODUCERS:
+        found[trees.heads[determiner & (kinds[lower.ids] == value)]] = value
+    possessed = mark(trees.deprels, lambda relation: relation in OWNERS)
     found[trees.heads[possessed & ~trees.is_root]] = Definiteness.POSSESSED
+    if not table.has_articles:  # a bare noun may be definite there
+        found[found == Definiteness.BARE] = Definiteness.DEFINITE
     return found
 
 
 def _roles(trees: Trees) -> IntArray:
     """[W]: the place of each word in its clause."""
     table = [
-        Role.POSSESSOR if relation in ("nmod:poss", "det:poss") else ROLES.get(base(relation), Role.OTHER)
+        Role.POSSESSOR if relation in OWNERS else ROLES.get(base(relation), Role.OTHER)
         for relation in trees.deprels.table
     ]
     roles = np.array(table, dtype=np.int32)[trees.deprels.ids] if table else np.zeros(0, dtype=np.int32)
@@ -313,7 +340,7 @@ def _roles(trees: Trees) -> IntArray:
 
 def _pleonastic(trees: Trees, lemmas: Strings, pronouns: IntArray, table: Table) -> BoolArray:
     """[W]: pronouns that may stand for nothing and whose clause says they do."""
-    can = np.array([False, *(p.pleonastic for p in table.pronouns.values())], dtype=np.bool_)[pronouns]
+    can = np.array([False, *(p.pleonastic for p in table.pronouns)], dtype=np.bool_)[pronouns]
     clausal = trees.with_child(trees.has_relation({"ccomp", "csubj", "xcomp", "advcl"}))
     predicate = mark(lemmas, table.pleonastic.__contains__) & clausal
     return can & (trees.has_relation({"expl"}) | (trees.has_relation({"nsubj"}) & predicate[trees.heads]))

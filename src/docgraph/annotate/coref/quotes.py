@@ -33,8 +33,7 @@ def find_quotes(annotation: Annotation, trees: Trees, table: Table) -> Quotes:
     """Pair the quotation marks and look for a verb of speech beside each quotation."""
     quote = np.full(annotation.num_words, -1, dtype=np.int32)
     quoted_by = quote.copy()
-    assert annotation.lemmas is not None
-    says = mark(annotation.lemmas, lambda lemma: lemma in table.speech_verbs)
+    says = mark(annotation.lemmas or annotation.forms, lambda lemma: lemma in table.speech_verbs)
     subject = trees.child(trees.has_relation(SUBJECTS))
     verbs = np.flatnonzero(says & (subject >= 0)).tolist()
     for index, (start, end) in enumerate(_pairs(annotation)):

@@ -56,9 +56,9 @@ def components(links: Iterable[Link]) -> list[list[int]]:
 
 
 def index(chains: Iterable[Collection[int]]) -> dict[int, int]:
-    """Head word -> number of its chain; a word of two chains keeps the first."""
+    """Head word -> number of its chain; a word of two chains counts for the smaller, more particular one."""
     found: dict[int, int] = {}
-    for number, chain in enumerate(chains):
+    for number, chain in sorted(enumerate(chains), key=lambda entry: len(entry[1])):
         for word in chain:
             found.setdefault(word, number)
     return found
@@ -100,9 +100,7 @@ def _pairs(sizes: Iterable[int]) -> int:
     return sum(size * (size - 1) // 2 for size in sizes)
 
 
-def antecedents(
-    gold: Sequence[Collection[int]], links: Iterable[Link], only: Collection[int] | None = None
-) -> Counts:
+def antecedents(gold: Sequence[Collection[int]], links: Iterable[Link], only: Collection[int] | None = None) -> Counts:
     """A link is right where both ends are in one gold chain; wanted is one for each mention with an earlier one.
 
     `only` restricts both to these mentions, such as the third-person pronouns.
@@ -113,3 +111,34 @@ def antecedents(
     right = {m for m, a in given.items() if m in chain_of and chain_of.get(a) == chain_of[m]}
     wanted = {w for w, number in chain_of.items() if w != first[number] and (only is None or w in only)}
     return Counts(len(right), len(given), len(right & wanted), len(wanted))
+
+
+THIRD_PERSON = frozenset(
+    ("he", "him", "his", "himself", "she", "her", "hers", "herself", "it", "its", "itself")
+    + ("they", "them", "their", "theirs", "themselves", "'em")
+)
+
+
+def third_person_pronouns(forms: Iterable[str]) -> set[int]:
+    """The words that are English third-person personal, possessive or reflexive pronouns."""
+    return {word for word, form in enumerate(forms) if form.lower() in THIRD_PERSON}
+
+
+def evaluate(gold: Sequence[Collection[int]], links: Sequence[Link], forms: Iterable[str]) -> dict[str, Counts]:
+    """Every measure for one document of words `forms`."""
+    predicted = components(links)
+    return {
+        "muc": muc(gold, predicted),
+        "pairwise": pairwise(gold, predicted),
+        "antecedent": antecedents(gold, links),
+        "third person": antecedents(gold, links, third_person_pronouns(forms)),
+    }
+
+
+def total(documents: Iterable[Mapping[str, Counts]]) -> dict[str, Counts]:
+    """The sum over documents, measure by measure."""
+    found: dict[str, Counts] = {}
+    for document in documents:
+        for name, counts in document.items():
+            found[name] = found.get(name, Counts()) + counts
+    return found

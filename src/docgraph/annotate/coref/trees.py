@@ -33,7 +33,8 @@ def attach_titles(annotation: Annotation, table: Table) -> Annotation:
 
     Treebanks differ in this, and parsers trained on several of them waver; the head word of a name must not.
     """
-    assert annotation.heads is not None and annotation.deprels is not None
+    if not table.attach_titles or annotation.heads is None or annotation.deprels is None or annotation.num_words < 2:
+        return annotation
     titles = frozenset(title for words in table.titles.values() for title in words)
     heads, words = annotation.heads, np.arange(annotation.num_words, dtype=np.int32)
     title = mark(annotation.forms, lambda form: form.lower() in titles)
@@ -57,12 +58,13 @@ class Trees:
     """The dependency trees of a document; every array is over its W words."""
 
     def __init__(self, annotation: Annotation) -> None:
-        assert annotation.heads is not None and annotation.upos is not None and annotation.deprels is not None
+        assert annotation.heads is not None
+        assert annotation.upos is not None
         self.count = annotation.num_words
         self.words: IntArray = np.arange(self.count, dtype=np.int32)
         self.heads = annotation.heads
         self.upos = annotation.upos
-        self.deprels = annotation.deprels
+        self.deprels = annotation.deprels or Strings(np.zeros(self.count, dtype=np.int32), ("dep",))
         self.is_root: BoolArray = self.heads == self.words
 
     def has_relation(self, names: Iterable[str]) -> BoolArray:

@@ -76,7 +76,6 @@ def pooled_words(graph: GraphInput, embeddings: Embeddings, side: Literal["sourc
 def own_words(graph: GraphInput) -> tuple[Tensor, Tensor]:
     """The words of each sentence as padded slots: word [S, L] and whether there is one [S, L]."""
     offsets = graph.structure.words_of.offsets
-    sizes = offsets.diff()
-    steps = torch.arange(max(int(sizes.max()) if len(sizes) else 0, 1), device=offsets.device)
-    mask = steps[None, :] < sizes[:, None]
+    steps = torch.arange(graph.structure.longest, device=offsets.device)
+    mask = steps[None, :] < offsets.diff()[:, None]
     return torch.where(mask, offsets[:-1, None] + steps[None, :], 0), mask

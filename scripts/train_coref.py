@@ -1,0 +1,258 @@
+"""Train the English coreference ranker on a treebank with `Entity=` chains, and report its scores.
+
+    python scripts/train_coref.py --train en_ontogum-train.conllu.xz --dev en_ontogum-dev.conllu.xz \\
+        --pipeline src/docgraph/data/en_docgraph --out src/docgraph/data/coref/en_ranker.safetensors
+
+The threshold is chosen on held-out documents of the training file; the development file is only reported on.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from docgraph.annotate.coref import SieveCoreference, score
+from docgraph.annotate.coref.candidates import find_candidates
+from docgraph.annotate.coref.features import Columns, mention_features
+from docgraph.annotate.coref.gold import GoldDocument, read_gold
+from docgraph.annotate.coref.mentions import find_mentions
+from docgraph.annotate.coref.pairs import Pairs
+from docgraph.annotate.coref.ranker import FloatArray, Ranker, features, save
+from docgraph.annotate.coref.tables import load_table
+from docgraph.annotation import Annotation, Strings, int_array
+from docgraph.document import Document
+
+HELD_OUT = 6
+"""One document in so many chooses the threshold."""
+THRESHOLDS = np.arange(-2.0, 0.51, 0.1)
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How to boost."""
+
+    rounds: int = 600
+    depth: int = 6
+    rate: float = 0.15
+    l2: float = 5.0
+    columns: float = 0.5
+    """Share of the features a tree may ask."""
+    top: float = 0.04
+    """Share of the pairs, those with the largest gradients, that every tree sees."""
+    rest: float = 0.08
+    """Share of the pairs drawn from the others (gradient-based one-side sampling, Ke et al. 2017)."""
+    bias: float = -4.0
+    seed: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class Example:
+    """The pairs of one document, their features [F, P] and which of them corefer [P]."""
+
+    gold: GoldDocument
+    pairs: Pairs
+    columns: Columns
+    labels: npt.NDArray[np.bool_]
+
+    def links(self, scores: FloatArray, threshold: float) -> list[score.Link]:
+        best = np.maximum.reduceat(scores, self.pairs.starts)
+        ties = np.flatnonzero(scores == best[self.pairs.group])
+        first = ties[np.searchsorted(self.pairs.group[ties], np.arange(len(best)))][best > threshold]
+        word = self.pairs.mentions.word
+        return list(zip(word[self.pairs.j[first]].tolist(), word[self.pairs.i[first]].tolist(), strict=True))
+
+
+def parse(documents: Sequence[GoldDocument], pipeline: str) -> list[GoldDocument]:
+    """The same documents with predicted lemmas, tags and trees on gold words and sentences."""
+    from docgraph.annotate.spacy_ import SpacyAnnotator
+
+    nlp = SpacyAnnotator.load(pipeline).nlp
+    return [replace(gold, annotation=_parse(gold.document, gold.annotation, nlp)) for gold in documents]
+
+
+def _parse(document: Document, annotation: Annotation, nlp) -> Annotation:  # type: ignore[no-untyped-def]
+    from spacy.tokens import Doc
+
+    docs = []
+    forms = annotation.forms.to_list()
+    for first, last in zip(annotation.offsets[:-1].tolist(), annotation.offsets[1:].tolist(), strict=True):
+        if first < last:
+            after = (annotation.starts[first + 1 : last] > annotation.ends[first : last - 1]).tolist()
+            starts = [word == first for word in range(first, last)]
+            docs.append(Doc(nlp.vocab, words=forms[first:last], spaces=[*after, True], sent_starts=starts))
+    tokens, heads = [], []
+    for doc in nlp.pipe(docs):
+        base = len(tokens)
+        tokens.extend(doc)
+        heads.extend(base + token.head.i for token in doc)
+    return replace(
+        annotation,
+        lemmas=Strings.of(token.lemma_ for token in tokens),
+        upos=Strings.of(token.pos_ for token in tokens),
+        feats=Strings.of(str(token.morph) for token in tokens),
+        heads=int_array(heads),
+        deprels=Strings.of("root" if token.dep_ == "ROOT" else token.dep_ for token in tokens),
+    )
+
+
+def without_speakers(gold: GoldDocument) -> GoldDocument:
+    """The same document with nobody named as speaker, as most files are."""
+    sentences = tuple(replace(sentence, speaker=None) for sentence in gold.document)
+    return replace(gold, document=replace(gold.document, sentences=sentences))
+
+
+def examples(documents: Sequence[GoldDocument], language: str = "en") -> Iterator[Example]:
+    """The training pairs of each document."""
+    table = load_table(language)
+    for gold in documents:
+        mentions = find_mentions(gold.document, gold.annotation, table)
+        candidates = find_candidates(mentions)
+        pairs = Pairs(mentions, candidates.anaphor, candidates.antecedent)
+        chain_of = score.index(gold.chains)
+        chain = np.array([chain_of.get(word, -1) for word in mentions.word.tolist()], dtype=np.int64)
+        labels = (chain[pairs.i] == chain[pairs.j]) & (chain[pairs.i] >= 0)
+        yield Example(gold, pairs, features(pairs, mention_features(mentions, len(table.pronouns))), labels)
+
+
+def boost(columns: Columns, labels: npt.NDArray[np.bool_], settings: Settings) -> Ranker:
+    """Logistic loss over features [F, P] and labels [P], one oblivious tree a round (Newton steps)."""
+    rng = np.random.default_rng(settings.seed)
+    wanted = labels.astype(np.float32)
+    scores = np.full(len(labels), settings.bias, dtype=np.float32)
+    questions = np.zeros((settings.rounds, settings.depth), dtype=np.int16)
+    leaves = np.zeros((settings.rounds, 1 << settings.depth), dtype=np.float32)
+    for tree in range(settings.rounds):
+        probability = 1 / (1 + np.exp(-scores))
+        gradient, hessian = probability - wanted, probability * (1 - probability)
+        rows, weights = _sample(np.abs(gradient), settings, rng)
+        asked = rng.choice(len(columns), int(len(columns) * settings.columns), replace=False)
+        sums = np.stack([gradient[rows] * weights, hessian[rows] * weights])
+        questions[tree] = _grow(columns, rows, np.sort(asked), sums, settings)
+        leaf = np.zeros(len(labels), dtype=np.uint8)
+        for feature in questions[tree]:
+            leaf = leaf << 1 | columns[feature]
+        size = 1 << settings.depth
+        steps = np.bincount(leaf, gradient, size) / (np.bincount(leaf, hessian, size) + settings.l2)
+        # Rounded as the file will hold them, so that what is trained is what is shipped.
+        leaves[tree] = (-settings.rate * steps).astype(np.float16)
+        scores += leaves[tree].take(leaf)
+    return Ranker(questions, leaves, settings.bias, 0.0, len(columns), "")
+
+
+def _sample(size: FloatArray, settings: Settings, rng: np.random.Generator) -> tuple[npt.NDArray[np.int64], FloatArray]:
+    """Rows to grow a tree on and their weights: all large gradients, some of the others, weighted up."""
+    cut = np.partition(size, -int(settings.top * len(size)))[-int(settings.top * len(size))]
+    large, small = np.flatnonzero(size >= cut), np.flatnonzero(size < cut)
+    drawn = small[rng.random(len(small)) < settings.rest / (1 - settings.top)]
+    weights = np.ones(len(large) + len(drawn), dtype=np.float32)
+    weights[len(large) :] = len(small) / max(len(drawn), 1)
+    return np.concatenate([large, drawn]), weights
+
+
+def _grow(
+    columns: Columns,
+    rows: npt.NDArray[np.int64],
+    asked: npt.NDArray[np.int64],
+    sums: FloatArray,
+    settings: Settings,
+) -> list[int]:
+    """The questions of one tree: level by level the feature with the largest gain over all leaves together."""
+    values = np.stack([columns[feature].take(rows) for feature in asked]).astype(np.float32)
+    leaf = np.zeros(len(rows), dtype=np.int64)
+    found: list[int] = []
+    for level in range(settings.depth):
+        spread = np.zeros((2, 1 << level, len(rows)), dtype=np.float32)
+        spread[:, leaf, np.arange(len(rows))] = sums
+        yes = spread @ values.T
+        no = spread.sum(axis=2, keepdims=True) - yes
+        gain = (yes[0] ** 2 / (yes[1] + settings.l2) + no[0] ** 2 / (no[1] + settings.l2)).sum(axis=0)
+        best = int(gain.argmax())
+        found.append(int(asked[best]))
+        leaf = leaf << 1 | values[best].astype(np.int64)
+    return found
+
+
+def choose_threshold(ranker: Ranker, held_out: Sequence[Example]) -> Ranker:
+    """The ranker with the threshold that gives the best MUC F1 on held-out documents."""
+    scored = [(example, ranker.score(example.columns)) for example in held_out]
+
+    def f1(threshold: float) -> float:
+        return report([(example, example.links(scores, threshold)) for example, scores in scored])["muc"].f1
+
+    return replace(ranker, threshold=float(max(THRESHOLDS, key=f1)))
+
+
+def report(predicted: Sequence[tuple[Example, list[score.Link]]]) -> dict[str, score.Counts]:
+    return score.total(
+        score.evaluate(example.gold.chains, links, example.gold.annotation.forms.to_list())
+        for example, links in predicted
+    )
+
+
+def show(title: str, scores: dict[str, score.Counts]) -> None:
+    cells = (f"{name} {100 * c.f1:.1f} ({100 * c.precision:.1f}/{100 * c.recall:.1f})" for name, c in scores.items())
+    print(f"{title:28}", "  ".join(cells), flush=True)
+
+
+def fit(train: Sequence[Example], settings: Settings) -> Ranker:
+    columns = np.concatenate([example.columns for example in train], axis=1)
+    return boost(columns, np.concatenate([example.labels for example in train]), settings)
+
+
+def evaluate(title: str, ranker: Ranker, found: Sequence[Example]) -> None:
+    show(title, report([(e, e.links(ranker.score(e.columns), ranker.threshold)) for e in found]))
+
+
+def evaluate_sieves(title: str, documents: Sequence[GoldDocument]) -> None:
+    annotator = SieveCoreference("en", learned=False)
+    scores = []
+    for gold in documents:
+        links = annotator(gold.document, gold.annotation).coreference
+        assert links is not None
+        pairs = [(int(a), int(b)) for a, b in links]
+        scores.append(score.evaluate(gold.chains, pairs, gold.annotation.forms.to_list()))
+    show(title, score.total(scores))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--train", type=Path, required=True, help="CoNLL-U with Entity= chains, may end in .xz")
+    parser.add_argument("--dev", type=Path, required=True)
+    parser.add_argument("--pipeline", required=True, help="spaCy pipeline that parses both files")
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--rounds", type=int, default=Settings.rounds)
+    parser.add_argument("--seed", type=int, default=0)
+    arguments = parser.parse_args()
+    settings = Settings(rounds=arguments.rounds, seed=arguments.seed)
+
+    begun = time.time()
+    gold_train, gold_dev = read_gold(arguments.train), read_gold(arguments.dev)
+    parsed_dev = parse(gold_dev, arguments.pipeline)
+    train = list(examples(parse(gold_train, arguments.pipeline)))
+    print(f"{len(train)} documents, {sum(len(e.labels) for e in train)} pairs, {len(train[0].columns)} features")
+
+    part = fit([e for n, e in enumerate(train) if n % HELD_OUT], settings)
+    part = choose_threshold(part, train[::HELD_OUT])
+    print(f"threshold {part.threshold:.1f} after {time.time() - begun:.0f} s")
+    evaluate("held out", part, train[::HELD_OUT])
+    ranker = replace(fit(train, settings), threshold=part.threshold)
+    evaluate_sieves("dev, sieves alone", parsed_dev)
+    evaluate("dev, predicted trees", ranker, list(examples(parsed_dev)))
+    evaluate("dev, no speakers", ranker, list(examples([without_speakers(gold) for gold in parsed_dev])))
+    evaluate("dev, gold trees", ranker, list(examples(gold_dev)))
+
+    arguments.out.parent.mkdir(parents=True, exist_ok=True)
+    temporary = arguments.out.with_name(arguments.out.name + ".tmp")
+    temporary.write_bytes(save(ranker))
+    temporary.replace(arguments.out)
+    print(f"{arguments.out}: {arguments.out.stat().st_size / 1000:.0f} kB in {time.time() - begun:.0f} s")
+
+
+if __name__ == "__main__":
+    main()
