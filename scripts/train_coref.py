@@ -23,7 +23,7 @@ from docgraph.annotate.coref.features import Columns, mention_features
 from docgraph.annotate.coref.gold import GoldDocument, read_gold
 from docgraph.annotate.coref.mentions import find_mentions
 from docgraph.annotate.coref.pairs import Pairs
-from docgraph.annotate.coref.ranker import FloatArray, Ranker, features, save
+from docgraph.annotate.coref.ranker import FloatArray, Ranker, best_pairs, features, save
 from docgraph.annotate.coref.tables import load_table
 from docgraph.annotation import Annotation, Strings, int_array
 from docgraph.document import Document
@@ -37,17 +37,18 @@ THRESHOLDS = np.arange(-2.0, 0.51, 0.1)
 class Settings:
     """How to boost."""
 
+    sifting: int = 60
     rounds: int = 600
     depth: int = 6
-    rate: float = 0.15
+    rate: float = 0.1
     l2: float = 5.0
     columns: float = 0.5
     """Share of the features a tree may ask."""
-    top: float = 0.04
-    """Share of the pairs, those with the largest gradients, that every tree sees."""
-    rest: float = 0.08
-    """Share of the pairs drawn from the others (gradient-based one-side sampling, Ke et al. 2017)."""
+    sample: int = 60000
+    """Pairs a tree is grown on: half of them those with the largest gradients, half drawn from the others
+    (gradient-based one-side sampling, Ke et al. 2017)."""
     bias: float = -4.0
+    cut: float = -4.5
     seed: int = 0
 
 
@@ -61,11 +62,9 @@ class Example:
     labels: npt.NDArray[np.bool_]
 
     def links(self, scores: FloatArray, threshold: float) -> list[score.Link]:
-        best = np.maximum.reduceat(scores, self.pairs.starts)
-        ties = np.flatnonzero(scores == best[self.pairs.group])
-        first = ties[np.searchsorted(self.pairs.group[ties], np.arange(len(best)))][best > threshold]
-        word = self.pairs.mentions.word
-        return list(zip(word[self.pairs.j[first]].tolist(), word[self.pairs.i[first]].tolist(), strict=True))
+        chosen = best_pairs(self.pairs, scores, threshold)
+        word, chosen = self.pairs.mentions.word, chosen[chosen >= 0]
+        return list(zip(word[self.pairs.j[chosen]].tolist(), word[self.pairs.i[chosen]].tolist(), strict=True))
 
 
 def parse(documents: Sequence[GoldDocument], pipeline: str) -> list[GoldDocument]:
@@ -120,14 +119,37 @@ def examples(documents: Sequence[GoldDocument], language: str = "en") -> Iterato
         yield Example(gold, pairs, features(pairs, mention_features(mentions, len(table.pronouns))), labels)
 
 
-def boost(columns: Columns, labels: npt.NDArray[np.bool_], settings: Settings) -> Ranker:
-    """Logistic loss over features [F, P] and labels [P], one oblivious tree a round (Newton steps)."""
+def training_examples(gold: GoldDocument) -> list[Example]:
+    """A document, and once more without its speakers where it has any."""
+    spoken = any(sentence.speaker is not None for sentence in gold.document)
+    return list(examples([gold, without_speakers(gold)] if spoken else [gold]))
+
+
+def fit(train: Sequence[Example], settings: Settings) -> Ranker:
+    """The trees that see every pair, then, on the pairs these leave hopeful, the others."""
+    columns = np.concatenate([example.columns for example in train], axis=1)
+    labels = np.concatenate([example.labels for example in train])
+    scores = np.full(len(labels), settings.bias, dtype=np.float32)
+    sifting = boost(columns, labels, scores, settings.sifting, settings)
+    hopeful = np.flatnonzero(scores >= settings.cut)
+    print(f"{len(hopeful)} hopeful pairs with {labels[hopeful].sum()} of {labels.sum()} coreferent ones", flush=True)
+    ranking = boost(columns[:, hopeful], labels[hopeful], scores[hopeful], settings.rounds, settings)
+    questions, leaves = (np.concatenate(parts) for parts in zip(sifting, ranking, strict=True))
+    return Ranker(questions, leaves, settings.bias, 0.0, settings.sifting, settings.cut, len(columns), "")
+
+
+def boost(
+    columns: Columns, labels: npt.NDArray[np.bool_], scores: FloatArray, rounds: int, settings: Settings
+) -> tuple[npt.NDArray[np.int16], FloatArray]:
+    """Questions [T, D] and leaves [T, 2^D] that lower the logistic loss, one oblivious tree a round (Newton steps).
+
+    `scores` [P] are where to begin, and are raised in place; features are [F, P], labels [P].
+    """
     rng = np.random.default_rng(settings.seed)
     wanted = labels.astype(np.float32)
-    scores = np.full(len(labels), settings.bias, dtype=np.float32)
-    questions = np.zeros((settings.rounds, settings.depth), dtype=np.int16)
-    leaves = np.zeros((settings.rounds, 1 << settings.depth), dtype=np.float32)
-    for tree in range(settings.rounds):
+    questions = np.zeros((rounds, settings.depth), dtype=np.int16)
+    leaves = np.zeros((rounds, 1 << settings.depth), dtype=np.float32)
+    for tree in range(rounds):
         probability = 1 / (1 + np.exp(-scores))
         gradient, hessian = probability - wanted, probability * (1 - probability)
         rows, weights = _sample(np.abs(gradient), settings, rng)
@@ -142,17 +164,19 @@ def boost(columns: Columns, labels: npt.NDArray[np.bool_], settings: Settings) -
         # Rounded as the file will hold them, so that what is trained is what is shipped.
         leaves[tree] = (-settings.rate * steps).astype(np.float16)
         scores += leaves[tree].take(leaf)
-    return Ranker(questions, leaves, settings.bias, 0.0, len(columns), "")
+    return questions, leaves
 
 
 def _sample(size: FloatArray, settings: Settings, rng: np.random.Generator) -> tuple[npt.NDArray[np.int64], FloatArray]:
     """Rows to grow a tree on and their weights: all large gradients, some of the others, weighted up."""
-    cut = np.partition(size, -int(settings.top * len(size)))[-int(settings.top * len(size))]
-    large, small = np.flatnonzero(size >= cut), np.flatnonzero(size < cut)
-    drawn = small[rng.random(len(small)) < settings.rest / (1 - settings.top)]
-    weights = np.ones(len(large) + len(drawn), dtype=np.float32)
-    weights[len(large) :] = len(small) / max(len(drawn), 1)
-    return np.concatenate([large, drawn]), weights
+    top, rest = settings.sample // 2, settings.sample - settings.sample // 2
+    if len(size) <= settings.sample:
+        return np.arange(len(size)), np.ones(len(size), dtype=np.float32)
+    order = np.argpartition(size, -top)
+    drawn = rng.choice(order[:-top], rest, replace=False)
+    weights = np.ones(top + rest, dtype=np.float32)
+    weights[top:] = (len(size) - top) / rest
+    return np.concatenate([order[-top:], drawn]), weights
 
 
 def _grow(
@@ -200,11 +224,6 @@ def show(title: str, scores: dict[str, score.Counts]) -> None:
     print(f"{title:28}", "  ".join(cells), flush=True)
 
 
-def fit(train: Sequence[Example], settings: Settings) -> Ranker:
-    columns = np.concatenate([example.columns for example in train], axis=1)
-    return boost(columns, np.concatenate([example.labels for example in train]), settings)
-
-
 def evaluate(title: str, ranker: Ranker, found: Sequence[Example]) -> None:
     show(title, report([(e, e.links(ranker.score(e.columns), ranker.threshold)) for e in found]))
 
@@ -234,14 +253,14 @@ def main() -> None:
     begun = time.time()
     gold_train, gold_dev = read_gold(arguments.train), read_gold(arguments.dev)
     parsed_dev = parse(gold_dev, arguments.pipeline)
-    train = list(examples(parse(gold_train, arguments.pipeline)))
-    print(f"{len(train)} documents, {sum(len(e.labels) for e in train)} pairs, {len(train[0].columns)} features")
+    train = [training_examples(gold) for gold in parse(gold_train, arguments.pipeline)]
+    held_out = [example for parts in train[::HELD_OUT] for example in parts]
+    others = [example for number, parts in enumerate(train) if number % HELD_OUT for example in parts]
 
-    part = fit([e for n, e in enumerate(train) if n % HELD_OUT], settings)
-    part = choose_threshold(part, train[::HELD_OUT])
+    part = choose_threshold(fit(others, settings), held_out)
     print(f"threshold {part.threshold:.1f} after {time.time() - begun:.0f} s")
-    evaluate("held out", part, train[::HELD_OUT])
-    ranker = replace(fit(train, settings), threshold=part.threshold)
+    evaluate("held out", part, held_out)
+    ranker = replace(fit([*others, *held_out], settings), threshold=part.threshold)
     evaluate_sieves("dev, sieves alone", parsed_dev)
     evaluate("dev, predicted trees", ranker, list(examples(parsed_dev)))
     evaluate("dev, no speakers", ranker, list(examples([without_speakers(gold) for gold in parsed_dev])))

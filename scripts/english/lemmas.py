@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable
+from itertools import pairwise
 from pathlib import Path
 
-from english import reranker, treebank
-from english.training import FOLD_STEPS, train_tagger
 from spacy.tokens import Doc
-from spacy.vocab import Vocab
 
 from docgraph.annotate.english_lemmas import Lexicon
 from docgraph.annotate.tag_reranker import TagReranker, WordTables
+from english import reranker, treebank
+from english.training import train_tagger
 
 FOLDS = 3
 BLOCK = 20
@@ -46,7 +46,7 @@ def capitalisation(sentences: Iterable[list[str]]) -> dict[str, str]:
     upper: Counter[str] = Counter()
     total: Counter[str] = Counter()
     for tokens in sentences:
-        for before, word in zip(tokens, tokens[1:], strict=False):
+        for before, word in pairwise(tokens):
             if word[0].isalpha() and len(word) > 1 and before not in _AFTER_BREAK:
                 total[word.lower()] += 1
                 upper[word.lower()] += word[0].isupper()
@@ -59,23 +59,16 @@ def capitalisation(sentences: Iterable[list[str]]) -> dict[str, str]:
 
 
 def train_reranker(
-    ewt: list[Doc], ontogum: list[Doc], capitals: dict[str, str], vectors: Path, work: Path, steps: int = FOLD_STEPS
+    ewt: list[Doc], ontogum: list[Doc], capitals: dict[str, str], vectors: Path, work: Path, steps: int
 ) -> TagReranker:
     """A tagger for each fold of EWT, trained on the rest, tags it; the reranker learns from all folds."""
     examples: list[reranker.Example] = []
     for fold in range(FOLDS):
         held_out = [doc for i, doc in enumerate(ewt) if i // BLOCK % FOLDS == fold]
         rest = [doc for i, doc in enumerate(ewt) if i // BLOCK % FOLDS != fold] + ontogum
-        files = [treebank.save(docs, work / f"fold{fold}.{name}.spacy") for name, docs in (("rest", rest), ("held", held_out))]
-        tagger = train_tagger(*files, vectors, work / f"fold{fold}", steps)
+        rest_file = treebank.save(rest, work / f"fold{fold}.rest.spacy")
+        held_out_file = treebank.save(held_out, work / f"fold{fold}.held.spacy")
+        tagger = train_tagger(rest_file, held_out_file, vectors, work / f"fold{fold}", steps)
         tables = WordTables(reranker.tag_table(rest), capitals)
         examples += reranker.examples(tagger, held_out, tables)
     return reranker.train(examples, WordTables(reranker.tag_table([*ewt, *ontogum]), capitals))
-
-
-def needed_strings(vocab: Vocab, labels: Iterable[str], trees: list[dict[str, int]]) -> list[str]:
-    """The strings a pipeline must know to be loaded: its labels and the suffixes of its edit trees."""
-    kept = set(labels)
-    for tree in trees:
-        kept |= {vocab.strings[tree[key]] for key in ("orig", "subst") if tree.get(key)}
-    return sorted(kept)

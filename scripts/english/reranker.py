@@ -7,18 +7,27 @@ import random
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-from english.treebank import bare
 from spacy.language import Language
 from spacy.tokens import Doc
 
-from docgraph.annotate.tag_reranker import Candidate, TagReranker, WordTables, features, sentence_style, uncertain
+from docgraph.annotate.tag_reranker import (
+    Candidate,
+    TaggedSentence,
+    TagReranker,
+    WordTables,
+    features,
+    softmax,
+    uncertain,
+)
+from english.treebank import bare
 
 EPOCHS = 4
 LEARNING_RATE = 0.1
 """Of Adagrad whose squared gradients start at 1."""
-LEAST_WEIGHT = 0.04
+LEAST_WEIGHT = 0.1
 """Smaller weights are left out of the model."""
 
 
@@ -42,18 +51,19 @@ def tag_table(sentences: Iterable[Doc]) -> dict[str, str]:
 
 def examples(tagger: Language, gold: Sequence[Doc], tables: WordTables) -> Iterator[Example]:
     """The uncertain words of held-out sentences whose right tag is a candidate."""
-    labels = tagger.get_pipe("tagger").labels
+    component: Any = tagger.get_pipe("tagger")
+    labels = component.labels
     for sentence in gold:
         doc = tagger.get_pipe("tok2vec")(bare(sentence, tagger))
-        logits = np.asarray(tagger.get_pipe("tagger").model.predict([doc])[0])
-        words = [token.text for token in sentence]
-        tags = [labels[i] for i in logits.argmax(axis=1).tolist()]
-        style = sentence_style(words)
+        logits = np.asarray(component.model.predict([doc])[0])
+        tagged = TaggedSentence.of(
+            [token.text for token in sentence], [labels[i] for i in logits.argmax(axis=1).tolist()]
+        )
         for i, candidates in uncertain(logits, labels):
             candidate_tags = [tag for tag, _ in candidates]
             if sentence[i].tag_ in candidate_tags:
                 right = candidate_tags.index(sentence[i].tag_)
-                yield Example(features(words, tags, i, style, tables), candidates, right)
+                yield Example(features(tagged, i, candidates, tables), candidates, right)
 
 
 def train(data: list[Example], tables: WordTables, seed: int = 0) -> TagReranker:
@@ -74,11 +84,9 @@ def train(data: list[Example], tables: WordTables, seed: int = 0) -> TagReranker
 
 
 def _step(model: TagReranker, squares: dict[str, dict[str, float]], example: Example) -> None:
-    scores = model.scores(example.active, example.candidates)
-    exponents = [math.exp(score - max(scores)) for score in scores]
-    total = sum(exponents)
+    probabilities = softmax(model.scores(example.active, example.candidates))
     for position, (tag, _) in enumerate(example.candidates):
-        gradient = exponents[position] / total - (position == example.right)
+        gradient = probabilities[position] - (position == example.right)
         if abs(gradient) < 0.01:
             continue
         for feature in example.active:

@@ -13,8 +13,6 @@ from spacy.util import load_config
 from thinc.api import Config, NumpyOps, set_current_ops
 
 CONFIG = Path(__file__).with_name("config.cfg")
-FOLD_STEPS = 900
-"""A tagger alone has learnt after so many steps."""
 
 
 def fast_blas() -> None:

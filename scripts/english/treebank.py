@@ -21,11 +21,11 @@ def open_text(path: Path) -> Iterator[str]:
         yield from file
 
 
-def split_file(folder: Path, split: str) -> Path:
-    """The file of a split of the treebank in a folder."""
-    found = sorted([*folder.glob(f"*-{split}.conllu"), *folder.glob(f"*-{split}.conllu.xz")])
+def find(folder: Path, name: str) -> Path:
+    """The CoNLL-U file of a folder whose name ends in `name`, plain or xz."""
+    found = sorted([*folder.glob(f"*{name}.conllu"), *folder.glob(f"*{name}.conllu.xz")])
     if not found:
-        raise SystemExit(f"{folder} has no *-{split}.conllu; give the folder of the treebank")
+        raise SystemExit(f"{folder} has no *{name}.conllu; give the folder of the treebank")
     return found[0]
 
 
@@ -78,11 +78,6 @@ def save(sentences: Iterable[Doc], path: Path) -> Path:
     """Write sentences as a DocBin."""
     DocBin(attrs=ATTRIBUTES, docs=sentences).to_disk(path)
     return path
-
-
-def load(path: Path, vocab: Vocab) -> list[Doc]:
-    """The sentences of a DocBin."""
-    return list(DocBin().from_disk(path).get_docs(vocab))
 
 
 def bare(sentence: Doc, nlp: Language) -> Doc:

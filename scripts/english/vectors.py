@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import os
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -9,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import spacy
 from spacy.training.initialize import convert_vectors
+
 from english.treebank import open_text
 
 DIMENSION, ROWS = 64, 20_000
@@ -42,12 +45,11 @@ def write_text(raw: Iterable[Path], treebanks: Iterable[list[str]], path: Path) 
             file.write((" ".join(tokens) + "\n") * REPEATS)
 
 
-def train(text: Path, out: Path, threads: int) -> None:
+def train(text: Path, out: Path) -> None:
     """A spaCy folder with nothing but the vectors."""
-    import floret  # needed by this script alone
-
-    shape = {"mode": "floret", "hashCount": 2, "bucket": ROWS, "dim": DIMENSION, **LETTERS}
-    model = floret.train_unsupervised(str(text), model="cbow", thread=threads, verbose=0, **shape, **TRAINING)
+    floret = importlib.import_module("floret")  # needed by this script alone
+    shape = {"model": "cbow", "mode": "floret", "hashCount": 2, "bucket": ROWS, "dim": DIMENSION, **LETTERS}
+    model = floret.train_unsupervised(str(text), thread=os.cpu_count() or 1, verbose=0, **shape, **TRAINING)
     table = out.with_suffix(".floret")
     model.save_floret_vectors(str(table))
     nlp = spacy.blank("en")

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import islice
 from pathlib import Path
@@ -21,10 +21,11 @@ import numpy as np
 from simplemma import is_known, lemmatize
 from spacy.language import Language
 
-from docgraph.annotate.tag_reranker import TagReranker, WordTables, sentence_style
+from docgraph.annotate.tag_reranker import TaggedSentence, TagReranker, WordTables
 from docgraph.files import replacing
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
     from spacy.tokens import Doc
 
 FILE = "lemmas.json"
@@ -37,6 +38,7 @@ KEEPS_FORM = frozenset({"ADD", "SYM", "$", "LS", "GW", "NFP"})
 ALWAYS = "3"
 """The class of words that raw text always capitalises (`WordTables.capitalised`)."""
 _LENGTHENED = re.compile(r"([a-z])\1{2,}")
+_FILE_NAME = re.compile(r"[\w-]+\.(?:csv|dat|docx?|exe|gif|html?|jpe?g|mp3|pdf|png|pptx?|rtf|txt|wav|wpd|xlsx?|zip)")
 _LONGEST_ACRONYM = 5
 Lexicon = dict[str, dict[str, str]]
 """Tag -> form -> lemma, the most frequent forms first; "" where only the context tells (*'s*: be or have)."""
@@ -54,12 +56,14 @@ class LemmaRules:
                 lower.setdefault(form.lower(), lemma.lower())
         self._verbs = {lemma for tag, entries in self._lower.items() if tag[0] == "V" for lemma in entries.values()}
 
-    def __call__(self, form: str, tag: str, guess: str, *, shouted: bool) -> str:
+    def __call__(self, form: str, tag: str, guess: str, shouted: bool) -> str:
         """`guess` is another lemmatizer's answer; `shouted` says that the sentence is in capitals."""
         lemma = self.lexicon.get(tag, {}).get(form)
         if lemma is not None:
             return lemma or guess
         lower = form.lower()
+        if _FILE_NAME.fullmatch(lower):
+            return lower
         if tag in PROPER:
             return self._proper(form, lower, tag, shouted)
         if tag in KEEPS_FORM:
@@ -94,8 +98,8 @@ class LemmaRules:
             if len(form) > _LONGEST_ACRONYM or (shouted and len(form) > 3):
                 form = title
         if tag == "NNPS":
-            singular = str(lemmatize(lower, lang="en"))
-            return form[: len(singular)] if lower.startswith(singular) else singular.capitalize()
+            singular = str(lemmatize(lower.capitalize(), lang="en"))
+            return form[: len(singular)] if lower.startswith(singular.lower()) else singular.capitalize()
         return form
 
 
@@ -136,12 +140,28 @@ class LemmaRefiner:
         tagger: Any = self.nlp.get_pipe("tagger")
         filled = [doc for doc in docs if len(doc)]
         for doc, logits in zip(filled, tagger.model.predict(filled) if filled else [], strict=True):
-            words = [token.text for token in doc]
-            tags = self.reranker(words, [token.tag_ for token in doc], np.asarray(logits), tagger.labels)
-            shouted = sentence_style(words)[0] == "a"
-            for token, word, tag in zip(doc, words, tags, strict=True):
-                token.lemma_ = self._lemma(word, tag, token.lemma_, shouted=shouted)
+            known = [(token.text, token.tag_, token.lemma_) for token in doc]
+            lemmas = self._lemmas(known, np.asarray(logits), tagger.labels)
+            for i, (lemma, (_, _, guess)) in enumerate(zip(lemmas, known, strict=True)):
+                if lemma != guess:
+                    doc[i].lemma_ = lemma
         return docs
+
+    def _lemmas(
+        self, known: Sequence[tuple[str, str, str]], logits: NDArray[np.float32], labels: Sequence[str]
+    ) -> list[str]:
+        """The lemmas of a sentence of known (form, tag, guessed lemma); logits: [words, labels], the tagger's."""
+        sentence = TaggedSentence.of([word for word, _, _ in known], [tag for _, tag, _ in known])
+        shouted = sentence.shouted
+        lemmas = [self._lemma(word, tag, guess, shouted) for word, tag, guess in known]
+        for i, probabilities in self.reranker(sentence, logits, labels):
+            word, _, guess = known[i]
+            mass: dict[str, float] = {}  # several tags may give one lemma, as VBD and VBN do
+            for tag, probability in probabilities.items():
+                lemma = self._lemma(word, tag, guess, shouted)
+                mass[lemma] = mass.get(lemma, 0.0) + probability
+            lemmas[i] = max(mass, key=mass.__getitem__)
+        return lemmas
 
     def to_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> None:
         """One JSON file in a folder."""

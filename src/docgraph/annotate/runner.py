@@ -7,16 +7,9 @@ stopped, and no document can be lost or come twice.
 
 from __future__ import annotations
 
-import os
-import signal
 import tempfile
-import threading
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from multiprocessing import get_context, parent_process
 from pathlib import Path
 
 from docgraph.annotate.base import Pipeline
@@ -24,11 +17,10 @@ from docgraph.annotate.cache import AnnotationCache, content_key, store
 from docgraph.annotate.registry import load_pipeline
 from docgraph.annotation import Annotation
 from docgraph.document import Document
-from docgraph.errors import DocgraphError
+from docgraph.workers import run_in_processes
 
 CHUNK = 60_000
 """Characters a chunk: about a second of parsing, the most a killed process loses."""
-THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS")
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,36 +101,7 @@ def _run(chunks: Sequence[Chunk], pipeline: Pipeline, folder: Path, jobs: int) -
         for chunk in chunks:
             yield annotate_chunk(chunk, pipeline, folder)
         return
-    with _single_threaded():
-        executor = ProcessPoolExecutor(
-            jobs,
-            mp_context=get_context("spawn"),
-            initializer=_start_worker,
-            initargs=(pipeline.spec or pipeline, folder),
-        )
-        try:
-            yield from _collect(executor, chunks, 2 * jobs)
-        except BrokenProcessPool:
-            raise DocgraphError(
-                "a worker process died, most often for lack of memory; run the same command again with fewer --jobs, "
-                "it goes on where this one stopped"
-            ) from None
-        finally:
-            executor.shutdown(wait=True, cancel_futures=True)
-
-
-def _collect(executor: ProcessPoolExecutor, chunks: Sequence[Chunk], window: int) -> Iterator[Done]:
-    """Submit a few chunks ahead of the workers, not all: they travel by copy."""
-    waiting = iter(chunks)
-    running: set[Future[Done]] = set()
-    while True:
-        while len(running) < window and (chunk := next(waiting, None)) is not None:
-            running.add(executor.submit(_work, chunk))
-        if not running:
-            return
-        finished, running = wait(running, return_when=FIRST_COMPLETED)
-        for future in finished:
-            yield future.result()
+    yield from run_in_processes(_work, chunks, jobs, _start_worker, (pipeline.spec or pipeline, folder))
 
 
 def annotate_chunk(chunk: Chunk, pipeline: Pipeline, folder: Path) -> Done:
@@ -152,35 +115,11 @@ _worker: tuple[Pipeline, Path] | None = None
 
 
 def _start_worker(pipeline: Pipeline | str, folder: Path) -> None:
-    """Load the pipeline once a worker; let the parent alone answer Ctrl-C, and do not outlive it."""
+    """Load the pipeline once a worker."""
     global _worker
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_die_with_parent, daemon=True).start()
     _worker = load_pipeline(pipeline) if isinstance(pipeline, str) else pipeline, folder
-
-
-def _die_with_parent() -> None:
-    parent = parent_process()
-    if parent is not None:
-        parent.join()
-        os._exit(1)
 
 
 def _work(chunk: Chunk) -> Done:
     assert _worker is not None
     return annotate_chunk(chunk, *_worker)
-
-
-@contextmanager
-def _single_threaded() -> Iterator[None]:
-    """One thread a worker: there are as many workers as cores."""
-    before = {name: os.environ.get(name) for name in THREADS}
-    os.environ.update(dict.fromkeys(THREADS, "1"))
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value

@@ -10,7 +10,7 @@ import sys
 
 import typer
 
-from docgraph.cli import annotate, graph, import_, model
+from docgraph.cli import annotate, debug, graph, import_, model, prepare
 from docgraph.errors import DocgraphError
 
 app = typer.Typer(
@@ -25,6 +25,8 @@ app = typer.Typer(
 app.command("annotate")(annotate.annotate)
 app.command("graph")(graph.graph)
 app.command("model")(model.model)
+app.command("prepare")(prepare.prepare)
+app.add_typer(debug.app, name="debug")
 app.add_typer(import_.app, name="import")
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import time
 from collections.abc import Iterator
@@ -59,6 +58,7 @@ def annotate(
     from docgraph.annotate.cache import default_folder
     from docgraph.annotate.runner import annotate_all
     from docgraph.formats import read
+    from docgraph.workers import available_cores
 
     kind = to or ("arrow" if Path(output).suffix in ARROW_SUFFIXES else "conllu")
     if kind == "arrow" and output == "-":
@@ -71,7 +71,7 @@ def annotate(
         annotations = annotate_all(
             documents,
             annotator or language,
-            jobs=jobs or _cores(),
+            jobs=jobs or available_cores(),
             cache=cache or default_folder(),
             on_start=progress.begin,
             on_done=progress.advance,
@@ -99,11 +99,6 @@ def _noting(annotations: Iterator[Annotation]) -> Iterator[Annotation]:
         yield annotation
     for note in notes:
         typer.echo(f"docgraph: note: {note}", err=True)
-
-
-def _cores() -> int:
-    """The cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 class _Progress:

@@ -183,6 +183,9 @@ def _convert(hint: Any, value: Any, place: str) -> Any:
         if value not in arguments:
             raise DocgraphError(f"'{place}' is {value!r}; it must be one of {', '.join(map(str, arguments))}")
         return value
+    if origin is tuple and dataclasses.is_dataclass(arguments[0]):
+        entries = value if isinstance(value, list | tuple) else [value]
+        return tuple(_convert(arguments[0], entry, f"{place}[{index}]") for index, entry in enumerate(entries))
     if origin is tuple:
         parts = value.split(",") if isinstance(value, str) else value
         if not isinstance(parts, list | tuple) or not all(isinstance(part, str) for part in parts):

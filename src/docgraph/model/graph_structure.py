@@ -39,19 +39,24 @@ class OrderedCliques:
     windows: tuple[Tensor, Tensor] | None
     """[K] each: first and one past last member in reach, where links have a maximal distance."""
 
+    def reversed(self) -> OrderedCliques:
+        """The same cliques read from the end: a member receives from those after it."""
+        count = len(self.nodes)
+        starts, ends = count - self.ends.flip(0), count - self.starts.flip(0)
+        windows = None
+        if self.windows is not None:
+            windows = count - self.windows[1].flip(0), count - self.windows[0].flip(0)
+        bag = Rows(count - 1 - self.bag.columns, self.bag.offsets)
+        return OrderedCliques(self.nodes.flip(0), self.signs.flip(0), bag, starts, ends, windows)
+
     def aggregate(self, x: Tensor, direction: Direction) -> Tensor:
         """Sum over the clique edges that come in to, or go out of, each node: x [N, d] -> [N, d]."""
+        if direction == "out":
+            return self.reversed().aggregate(x, "in")
         gather = Rows(self.nodes, torch.arange(len(self.nodes) + 1, device=x.device))
-        members = sparse_product(gather, self.bag, x)
-        if direction == "in":
-            sums = segmented_prefix(members, self.starts)
-            if self.windows is not None:
-                sums = sums - sums[self.windows[0]]
-        else:
-            count = len(self.nodes)
-            sums = segmented_prefix(members.flip(0), count - self.ends.flip(0)).flip(0)
-            if self.windows is not None:
-                sums = sums - sums[self.windows[1] - 1]
+        sums = segmented_prefix(sparse_product(gather, self.bag, x), self.starts)
+        if self.windows is not None:
+            sums = sums - sums[self.windows[0]]
         return sparse_product(self.bag, gather, sums * self.signs.to(sums.dtype))
 
 

@@ -85,7 +85,7 @@ def segmented_prefix(x: Tensor, starts: Tensor) -> Tensor:
     totals = (handed.to(x.dtype)[:, None] @ block_x)[:, 0]
     carried = segmented_prefix(totals, block_starts[:, 0] // SCAN_BLOCK)
     reaches = (block_starts < firsts[:, None]).to(x.dtype)
-    return (inside + reaches[:, :, None] * carried[:, None]).view(-1, dimension)[:count]
+    return inside.addcmul_(reaches[:, :, None], carried[:, None]).view(-1, dimension)[:count]
 
 
 def _triangle(starts: Tensor, firsts: Tensor, x: Tensor) -> Tensor:

@@ -26,6 +26,7 @@ FILES = ("joint.spm", "source.spm", "target.spm", "vocab.json", "target_vocab.js
 _UNSPACED = regex.compile(
     r"[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]"
 )
+_BYTE = regex.compile(r"<0x[0-9A-F]{2}>")
 _SURROGATE = regex.compile(r"[\ud800-\udfff]")
 
 
@@ -71,6 +72,12 @@ class SubwordCoder:
     def pieces(self, ids: Iterable[int]) -> list[str]:
         """The piece of each id, empty for padding, begin and end of sentence."""
         return ["" if i in self._silent else self._pieces.get(i, UNKNOWN) for i in map(int, ids)]
+
+    def special_pieces(self) -> tuple[int, npt.NDArray[np.bool_]]:
+        """The id of the unknown piece, and which ids [size] stand for single bytes of characters not in the table."""
+        is_byte = np.zeros(self.size, dtype=np.bool_)
+        is_byte[[index for piece, index in self._ids.items() if _BYTE.fullmatch(piece)]] = True
+        return self._unknown, is_byte
 
     @property
     def tags(self) -> list[str]:

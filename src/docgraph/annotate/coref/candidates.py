@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from docgraph.annotate.coref.mentions import MentionKind, Mentions
-from docgraph.annotate.coref.tables import Definiteness, PronounKind
+from docgraph.annotate.coref.kinds import Definiteness, MentionKind, PronounKind
+from docgraph.annotate.coref.mentions import Mentions
 from docgraph.annotation import IntArray
 
 WINDOW = 40

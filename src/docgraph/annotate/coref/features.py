@@ -7,9 +7,10 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from docgraph.annotate.coref.mentions import MentionKind, Mentions, Role
+from docgraph.annotate.coref.kinds import Definiteness, MentionKind, PronounKind, Role
+from docgraph.annotate.coref.mentions import Mentions
 from docgraph.annotate.coref.pairs import Pairs
-from docgraph.annotate.coref.tables import Definiteness, PronounKind
+from docgraph.annotate.coref.sieves import SIEVES, choose
 from docgraph.annotation import BoolArray, IntArray
 
 Columns = npt.NDArray[np.uint8]
@@ -86,7 +87,15 @@ def _occurrences(keys: IntArray) -> tuple[IntArray, IntArray]:
 
 def pair_features(pairs: Pairs) -> Columns:
     """[F, P]: how the two mentions of each pair compare."""
-    return np.array([*_wording(pairs), *_agreement(pairs), *_speech(pairs), *_place(pairs)], dtype=np.uint8)
+    found = [*_sieves(pairs), *_wording(pairs), *_agreement(pairs), *_speech(pairs), *_place(pairs)]
+    return np.array(found, dtype=np.uint8)
+
+
+def _sieves(p: Pairs) -> list[BoolArray]:
+    chosen, passed = choose(p), [sieve(p) for sieve in SIEVES]
+    link = np.zeros(len(p), dtype=np.bool_)
+    link[chosen[chosen >= 0]] = True
+    return [link, (chosen >= 0)[p.group], *passed]
 
 
 def _wording(p: Pairs) -> list[BoolArray]:

@@ -3,53 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import IntEnum
 
 import numpy as np
 import numpy.typing as npt
 
-from docgraph.annotate.coref.lexicon import GROUP, PERSON, Lexicon
+from docgraph.annotate.coref.agreement import find_agreement
+from docgraph.annotate.coref.kinds import Definiteness, MentionKind, PronounKind, Role
+from docgraph.annotate.coref.lexicon import Lexicon
 from docgraph.annotate.coref.phrases import Phrases, find_phrases
 from docgraph.annotate.coref.quotes import Speakers, find_quotes, find_speakers
-from docgraph.annotate.coref.tables import (
-    ANIMACY,
-    ANY_ANIMACY,
-    ANY_GENDER,
-    ANY_NUMBER,
-    GENDER,
-    Definiteness,
-    Pronoun,
-    PronounKind,
-    Table,
-)
+from docgraph.annotate.coref.tables import Table
 from docgraph.annotate.coref.trees import Trees, attach_titles, base, mark
 from docgraph.annotation import Annotation, BoolArray, IntArray, Strings
 from docgraph.document import Document
-
-
-class MentionKind(IntEnum):
-    """What the head word of a mention is."""
-
-    PRONOUN = 0
-    NAME = 1
-    NOUN = 2
-    EVENT = 3
-
-
-class Role(IntEnum):
-    """The place of a mention in its clause."""
-
-    OTHER = 0
-    SUBJECT = 1
-    OBJECT = 2
-    OBLIQUE = 3
-    MODIFIER = 4
-    POSSESSOR = 5
-    CONJUNCT = 6
-    APPOSITION = 7
-    ROOT = 8
-    COMPOUND = 9
-
 
 ROLES = {
     "nsubj": Role.SUBJECT,
@@ -149,7 +115,7 @@ def find_mentions(document: Document, annotation: Annotation, table: Table) -> M
     word = np.flatnonzero(kinds >= 0).astype(np.int32)
     sentence, kind, pronoun = annotation.sentence_of[word], kinds[word], pronouns[word]
     phrases = find_phrases(word, kind == MentionKind.NAME, annotation, trees, lower, lemmas)
-    agreement = _agreement(word, kind, pronoun, phrases, trees, lexicon, lower.ids, table)
+    agreement = find_agreement(word, kind, pronoun, phrases, trees, lexicon, lower.ids, table)
     quotes, speakers = find_quotes(annotation, trees, table), find_speakers(document)
     left, right = trees.spans
     lemma_ids = lemmas.ids.tolist()
@@ -158,12 +124,12 @@ def find_mentions(document: Document, annotation: Annotation, table: Table) -> M
         sentence=sentence,
         kind=kind,
         pronoun=pronoun,
-        pronoun_kind=agreement[:, 0],
-        person=agreement[:, 1],
-        number=agreement[:, 2],
-        gender=agreement[:, 3],
-        animacy=agreement[:, 4],
-        sort=agreement[:, 5],
+        pronoun_kind=agreement.pronoun_kind,
+        person=agreement.person,
+        number=agreement.number,
+        gender=agreement.gender,
+        animacy=agreement.animacy,
+        sort=agreement.sort,
         definiteness=_definiteness(trees, lower, table)[word],
         role=_roles(trees)[word],
         left=left[word],
@@ -211,7 +177,8 @@ def _kinds(annotation: Annotation, trees: Trees, pronouns: IntArray, table: Tabl
     noun = trees.has_pos(*NOMINAL) & ~excluded & ~trees.has_relation({"det", "cop", "aux"})
     capital = mark(annotation.forms, lambda form: form[:1].isupper())
     noun &= ~(trees.has_relation({"compound"}) & ~trees.has_pos("PROPN") & ~capital)
-    noun &= ~mark(trees.deprels, lambda relation: relation == "nmod:desc")
+    title = mark(annotation.forms, lambda form: any(form.lower() in words for words in table.titles.values()))
+    noun &= ~mark(trees.deprels, lambda relation: relation == "nmod:desc") & ~(title & trees.has_relation({"compound"}))
     noun &= ~(trees.has_pos("ADJ", "DET", "SYM", "X") & ~trees.has_relation({"nsubj", "obj", "iobj", "obl", "nmod"}))
     kinds[noun] = MentionKind.NOUN
     kinds[noun & trees.has_pos("PROPN")] = MentionKind.NAME
@@ -230,86 +197,6 @@ def _events(trees: Trees) -> BoolArray:
     clause = trees.is_root | trees.has_relation(EVENT_CLAUSES)
     plain = trees.has_pos("VERB") & clause & ~trees.with_child(carrier)
     return plain | (carrier & clause[trees.heads])
-
-
-def _agreement(
-    word: IntArray,
-    kind: IntArray,
-    pronoun: IntArray,
-    phrases: Phrases,
-    trees: Trees,
-    lexicon: Lexicon,
-    keys: IntArray,
-    table: Table,
-) -> IntArray:
-    """[N, 6]: pronoun kind, person, masks of number, gender and animacy, bits of sort."""
-    rows = np.zeros((len(word), 6), dtype=np.int32)
-    rows[:, 1] = 3
-    number = lexicon.feats_number[word].astype(np.int32)
-    coordinated = trees.with_child(trees.has_relation({"conj"}))[word]
-    sort = lexicon.sort[word].astype(np.int32)
-    name_sort, name_gender = _names(word, kind, phrases, lexicon, keys)
-    sort = np.where(kind == MentionKind.NAME, name_sort | (sort & ~PERSON), sort)
-    either = (number == 0) | coordinated | ((sort & GROUP) > 0)
-    rows[:, 2] = np.where(either, ANY_NUMBER, number)
-    grammatical = lexicon.feats_gender[word].astype(np.int32)
-    lexical = np.where(kind == MentionKind.NAME, name_gender, lexicon.noun_gender[word])
-    rows[:, 3] = np.where(grammatical > 0, grammatical, lexical)
-    rows[:, 4] = _animacy(kind, sort, lexicon.feats_animacy[word].astype(np.int32), "person" in table.nouns)
-    person = (rows[:, 3] == 0) & (rows[:, 4] == ANIMACY["a"])
-    rows[person, 3] = GENDER["m"] | GENDER["f"]
-    rows[(rows[:, 3] == 0) & (rows[:, 4] == ANIMACY["i"]), 3] = GENDER["n"]
-    rows[rows[:, 3] == 0, 3] = ANY_GENDER
-    rows[:, 5] = sort
-    for index in np.flatnonzero(kind == MentionKind.PRONOUN).tolist():
-        rows[index] = _pronoun_row(table.pronouns[pronoun[index] - 1], int(word[index]), lexicon)
-    return rows
-
-
-def _pronoun_row(entry: Pronoun, word: int, lexicon: Lexicon) -> tuple[int, int, int, int, int, int]:
-    """The features of one pronoun: the table's, narrowed by the tagger's where the table leaves them open."""
-    if entry.kind == PronounKind.POSSESSIVE:  # the tagger's are those of what is possessed
-        return int(entry.kind), entry.person, entry.number, entry.gender, entry.animacy, 0
-    number = entry.number & int(lexicon.feats_number[word]) or entry.number
-    gender = entry.gender & int(lexicon.feats_gender[word]) or entry.gender
-    return int(entry.kind), entry.person, number, gender, entry.animacy, 0
-
-
-def _animacy(kind: IntArray, sort: IntArray, feats: IntArray, closed: bool) -> IntArray:
-    """[N]: persons are animate, groups either, other nouns things where the language has a list of persons."""
-    animacy = np.full(len(kind), ANY_ANIMACY, dtype=np.int32)
-    if closed:
-        animacy[(kind == MentionKind.NOUN) & (sort & (PERSON | GROUP) == 0)] = ANIMACY["i"]
-    animacy[(sort & ~(PERSON | GROUP) != 0) & (sort & GROUP == 0)] = ANIMACY["i"]
-    animacy[sort & PERSON != 0] = ANIMACY["a"]
-    animacy = np.where(feats > 0, feats, animacy)
-    animacy[kind == MentionKind.EVENT] = ANIMACY["i"]
-    return animacy
-
-
-def _names(
-    word: IntArray, kind: IntArray, phrases: Phrases, lexicon: Lexicon, keys: IntArray
-) -> tuple[IntArray, IntArray]:
-    """[N], [N]: sort and gender of names; a bare "Bos" has those of "Nick Bos" where no other Bos differs."""
-    sorts, genders = np.zeros(len(word), dtype=np.int32), np.zeros(len(word), dtype=np.int32)
-    known: dict[int, int] = {}
-    rows = np.flatnonzero(kind == MentionKind.NAME).tolist()
-    for row in rows:
-        inside = list(phrases.words[row])
-        if lexicon.organisation[inside].any():
-            sorts[row] = GROUP
-            continue
-        gender = int(np.bitwise_or.reduce(lexicon.title_gender[inside] | lexicon.noun_gender[inside]))
-        gender = gender or int(np.bitwise_or.reduce(lexicon.name_gender[inside]))
-        if gender or (lexicon.title[inside] | lexicon.sort[inside] & PERSON).any():
-            sorts[row], genders[row] = PERSON, gender
-            for part in inside:
-                known[int(keys[part])] = known.get(int(keys[part]), 0) | gender
-    for row in rows:
-        part = int(keys[word[row]])
-        if genders[row] == 0 and sorts[row] != GROUP and part in known:
-            sorts[row], genders[row] = PERSON, known[part]
-    return sorts, genders
 
 
 def _definiteness(trees: Trees, lower: Strings, table: Table) -> IntArray:

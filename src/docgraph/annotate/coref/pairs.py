@@ -7,7 +7,8 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from docgraph.annotate.coref.mentions import MentionKind, Mentions, Role
+from docgraph.annotate.coref.kinds import MentionKind, Role
+from docgraph.annotate.coref.mentions import Mentions
 from docgraph.annotation import BoolArray, IntArray
 
 
@@ -192,9 +193,8 @@ class Pairs:
     def dialogue(self) -> BoolArray:
         """ "I" of one speaker and "you" of another who speaks to the first."""
         m = self.mentions
-        turn = self.pronouns & (self.person_i + self.person_j == 3) & self.other_speaker
-        answered: BoolArray = m.addressee[self.i] == m.speaker[self.j]
-        return turn & answered
+        turn: BoolArray = (self.person_i + self.person_j == 3) & (m.addressee[self.i] == m.speaker[self.j])
+        return turn & self.pronouns & self.other_speaker
 
     @cached_property
     def speaker_name(self) -> BoolArray:

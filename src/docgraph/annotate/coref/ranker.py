@@ -14,7 +14,7 @@ from functools import cache
 import numpy as np
 import numpy.typing as npt
 
-from docgraph.annotate.coref.features import Columns, mention_features, pair_features
+from docgraph.annotate.coref.features import Columns, pair_features
 from docgraph.annotate.coref.pairs import Pairs
 from docgraph.annotate.coref.tables import FOLDER
 
@@ -32,13 +32,24 @@ class Ranker:
     bias: float
     threshold: float
     """The score a link needs."""
+    sifting: int
+    """How many of the trees see every pair; the others see those that reach `cut` by then."""
+    cut: float
     features: int
     digest: str
 
     def score(self, columns: Columns) -> FloatArray:
-        """[P]: log-odds that the two mentions of a pair corefer, from features [F, P]."""
-        total = np.full(columns.shape[1], self.bias, dtype=np.float32)
-        for questions, leaves in zip(self.questions.tolist(), self.leaves, strict=True):
+        """[P]: log-odds that the two mentions of a pair corefer, from features [F, P]; -inf for the hopeless."""
+        total = self.bias + self.sum_trees(columns, 0, self.sifting)
+        hopeful = np.flatnonzero(total >= self.cut)
+        scores = np.full(len(total), -np.inf, dtype=np.float32)
+        scores[hopeful] = total[hopeful] + self.sum_trees(columns[:, hopeful], self.sifting, len(self.leaves))
+        return scores
+
+    def sum_trees(self, columns: Columns, first: int, last: int) -> FloatArray:
+        """[P]: what the trees from `first` to before `last` add up to."""
+        total = np.zeros(columns.shape[1], dtype=np.float32)
+        for questions, leaves in zip(self.questions[first:last].tolist(), self.leaves[first:last], strict=True):
             leaf = columns[questions[0]].copy()
             for feature in questions[1:]:
                 leaf <<= 1
@@ -48,11 +59,17 @@ class Ranker:
 
     def choose(self, pairs: Pairs, mention_columns: Columns) -> npt.NDArray[np.int64]:
         """[G]: the pair that links each mention to its antecedent, -1 for a mention that is new."""
-        scores = self.score(features(pairs, mention_columns))
-        best = np.maximum.reduceat(scores, pairs.starts) if len(pairs.starts) else np.zeros(0, dtype=np.float32)
-        ties = np.flatnonzero(scores == best[pairs.group])
-        first = ties[np.searchsorted(pairs.group[ties], np.arange(len(best)))]
-        return np.where(best > self.threshold, first, -1)
+        return best_pairs(pairs, self.score(features(pairs, mention_columns)), self.threshold)
+
+
+def best_pairs(pairs: Pairs, scores: FloatArray, threshold: float) -> npt.NDArray[np.int64]:
+    """[G]: the pair of each mention with the highest score, the nearest of equals; -1 where none is above threshold."""
+    if not len(pairs):
+        return np.zeros(0, dtype=np.int64)
+    best = np.maximum.reduceat(scores, pairs.starts)
+    ties = np.flatnonzero(scores == best[pairs.group])
+    first = ties[np.searchsorted(pairs.group[ties], np.arange(len(best)))]
+    return np.where(best > threshold, first, -1)
 
 
 def features(pairs: Pairs, mention_columns: Columns) -> Columns:
@@ -65,19 +82,14 @@ def save(ranker: Ranker) -> bytes:
     from safetensors.numpy import save as to_bytes
 
     tensors = {"questions": ranker.questions, "leaves": ranker.leaves.astype(np.float16)}
-    numbers = {"bias": ranker.bias, "threshold": ranker.threshold, "features": ranker.features}
+    numbers = {name: getattr(ranker, name) for name in ("bias", "threshold", "sifting", "cut", "features")}
     return to_bytes(tensors, {"ranker": json.dumps(numbers)})
 
 
-@cache
-def load(language: str) -> Ranker | None:
-    """The ranker that ships for a language, None where there is none."""
+def parse(content: bytes) -> Ranker:
+    """A ranker from the bytes of its file."""
     from safetensors.numpy import load as from_bytes
 
-    file = FOLDER / f"{language}_ranker.safetensors"
-    if not file.is_file():
-        return None
-    content = file.read_bytes()
     tensors = from_bytes(content)
     size = int.from_bytes(content[:8], "little")
     numbers = json.loads(json.loads(content[8 : 8 + size])["__metadata__"]["ranker"])
@@ -85,4 +97,8 @@ def load(language: str) -> Ranker | None:
     return Ranker(tensors["questions"], tensors["leaves"].astype(np.float32), digest=digest, **numbers)
 
 
-__all__ = ["Ranker", "features", "load", "mention_features", "save"]
+@cache
+def load(language: str) -> Ranker | None:
+    """The ranker that ships for a language, None where there is none."""
+    file = FOLDER / f"{language}_ranker.safetensors"
+    return parse(file.read_bytes()) if file.is_file() else None

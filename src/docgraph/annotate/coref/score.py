@@ -113,10 +113,8 @@ def antecedents(gold: Sequence[Collection[int]], links: Iterable[Link], only: Co
     return Counts(len(right), len(given), len(right & wanted), len(wanted))
 
 
-THIRD_PERSON = frozenset(
-    ("he", "him", "his", "himself", "she", "her", "hers", "herself", "it", "its", "itself")
-    + ("they", "them", "their", "theirs", "themselves", "'em")
-)
+THIRD_PERSON = frozenset({"he", "him", "his", "himself", "she", "her", "hers", "herself", "it", "its", "itself"})
+THIRD_PERSON |= {"they", "them", "their", "theirs", "themselves", "'em"}
 
 
 def third_person_pronouns(forms: Iterable[str]) -> set[int]:

@@ -7,17 +7,17 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from docgraph.annotate.coref.mentions import MentionKind
+from docgraph.annotate.coref.kinds import Definiteness, MentionKind, PronounKind
 from docgraph.annotate.coref.pairs import Pairs
-from docgraph.annotate.coref.tables import Definiteness, PronounKind
 from docgraph.annotation import BoolArray
 
 Sieve = Callable[[Pairs], BoolArray]
 PRONOUN_SENTENCES = 3
 """How many sentences back the antecedent of a third-person pronoun may stand."""
-SUBJECT_BONUS = 2.5
-"""A subject is preferred to a candidate this many mentions nearer in the same sentence."""
-SENTENCE_COST = 6.0
+SENTENCE_COST = 40.0
+"""Of a pronoun's candidates, those of the nearest sentence come first, whatever stands between."""
+SUBJECT_BONUS = 30.0
+"""Of those of one sentence, the subjects."""
 
 
 def choose(pairs: Pairs) -> npt.NDArray[np.int64]:

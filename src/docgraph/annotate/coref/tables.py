@@ -5,11 +5,11 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from enum import IntEnum
 from functools import cache
 from importlib import resources
 from typing import Any
 
+from docgraph.annotate.coref.kinds import Definiteness, PronounKind
 from docgraph.errors import DocgraphError
 
 FOLDER = resources.files("docgraph") / "data" / "coref"
@@ -17,29 +17,6 @@ NUMBER = {"s": 1, "p": 2}
 GENDER = {"m": 1, "f": 2, "n": 4}
 ANIMACY = {"a": 1, "i": 2}
 ANY_NUMBER, ANY_GENDER, ANY_ANIMACY = 3, 7, 3
-
-
-class PronounKind(IntEnum):
-    """What a pronoun does; NONE is every other word. Relative and interrogative pronouns are no mentions."""
-
-    NONE = 0
-    PERSONAL = 1
-    POSSESSIVE = 2
-    REFLEXIVE = 3
-    DEMONSTRATIVE = 4
-    INDEFINITE = 5
-    RELATIVE = 6
-
-
-class Definiteness(IntEnum):
-    """How a noun phrase is introduced."""
-
-    BARE = 0
-    DEFINITE = 1
-    INDEFINITE = 2
-    DEMONSTRATIVE = 3
-    QUANTIFIED = 4
-    POSSESSED = 5
 
 
 @dataclass(frozen=True, slots=True)

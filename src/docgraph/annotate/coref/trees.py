@@ -90,16 +90,22 @@ class Trees:
         return found
 
     @cached_property
+    def levels(self) -> list[IntArray]:
+        """The words by their distance from the root, the farthest first."""
+        depth, above = (~self.is_root).astype(np.int64), self.heads
+        for _ in range(self.count.bit_length()):
+            depth, above = depth + depth[above], above[above]
+        order = np.argsort(-depth, kind="stable").astype(np.int32)
+        return np.split(order, np.flatnonzero(np.diff(depth[order])) + 1)
+
+    @cached_property
     def spans(self) -> tuple[IntArray, IntArray]:
         """[W], [W]: first and last word of the subtree under each word."""
         left, right = self.words.copy(), self.words.copy()
-        while True:
-            grown_left, grown_right = left.copy(), right.copy()
-            np.minimum.at(grown_left, self.heads, left)
-            np.maximum.at(grown_right, self.heads, right)
-            if np.array_equal(grown_left, left) and np.array_equal(grown_right, right):
-                return left, right
-            left, right = grown_left, grown_right
+        for level in self.levels:
+            np.minimum.at(left, self.heads[level], left[level])
+            np.maximum.at(right, self.heads[level], right[level])
+        return left, right
 
     @cached_property
     def cores(self) -> tuple[IntArray, IntArray]:

@@ -1,0 +1,333 @@
+"""The prepared corpus on disk: Arrow files, memory-mapped; one row a document, annotation stored, edges derived.
+
+A folder holds `manifest.json`, `tokenizer/` and a folder of shards for each split. What makes it small: 16-bit
+sub-words; the word of each sub-word and the head of each word as differences; form, lemma and part of speech as one
+number, an index into the types of the document; Zstandard over it all. Reading a document decompresses its record
+batch, some ten documents; the sizes of all documents are read without the rest.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from docgraph.annotation import Annotation, IntArray, Strings
+from docgraph.corpus.encoding import EncodedDocument
+from docgraph.errors import DocgraphError
+
+if TYPE_CHECKING:
+    from docgraph.graph import RelationOptions
+    from docgraph.model.batch import DocumentExample
+    from docgraph.model.tokenizer import Tokenizer
+
+VERSION = 1
+MANIFEST = "manifest.json"
+BATCH = 40_000
+"""Source sub-words a record batch: what reading one document decompresses."""
+LEVEL = 9
+"""Zstandard's: twice the default's time, and a tenth smaller."""
+SIZES = ("sentences", "words", "source_tokens", "target_tokens")
+SEPARATOR = "\0"
+"""Between the strings of a document; no sentence has it."""
+Integers = npt.NDArray[np.integer]
+
+
+def schema(source_vocabulary: int, target_vocabulary: int, key: str) -> pa.Schema:
+    """The columns of a shard; `key` says what it was made from."""
+    short, integer = pa.list_(pa.int16()), pa.list_(pa.int32())
+    source, target = (
+        pa.list_(pa.uint16() if size <= 1 << 16 else pa.int32()) for size in (source_vocabulary, target_vocabulary)
+    )
+    columns = [
+        *((name, pa.int32()) for name in SIZES),
+        ("id", pa.string()),
+        ("path", pa.string()),
+        ("lines", integer),
+        *(("source", source), ("source_lengths", short), ("source_words", short)),
+        *(("target", target), ("target_lengths", short), ("target_words", short)),
+        ("word_counts", short),
+        *(("types", integer), ("type_forms", integer), ("type_lemmas", integer), ("type_upos", integer)),
+        *(("strings", pa.string()), ("forms", pa.int32()), ("lemma_table", integer), ("upos_table", integer)),
+        *(("heads", short), ("coreference", integer)),
+    ]
+    return pa.schema(columns, metadata={b"docgraph.corpus": str(VERSION).encode(), b"docgraph.key": key.encode()})
+
+
+def to_bytes(documents: Iterable[EncodedDocument], form: pa.Schema) -> bytes:
+    """A shard of documents as an Arrow file."""
+    sink = pa.BufferOutputStream()
+    options = pa.ipc.IpcWriteOptions(compression=pa.Codec("zstd", compression_level=LEVEL))
+    with pa.ipc.new_file(sink, form, options=options) as writer:
+        rows: list[dict[str, Any]] = []
+        size = 0
+        for document in documents:
+            rows.append(_row(document))
+            size += len(document.source.ids)
+            if size >= BATCH:
+                writer.write_batch(_batch(rows, form))
+                rows, size = [], 0
+        if rows:
+            writer.write_batch(_batch(rows, form))
+    data: bytes = sink.getvalue().to_pybytes()
+    return data
+
+
+def _batch(rows: list[dict[str, Any]], form: pa.Schema) -> Any:
+    return pa.record_batch(
+        [pa.array([row[field.name] for row in rows], type=field.type) for field in form], schema=form
+    )
+
+
+def _row(document: EncodedDocument) -> dict[str, Any]:
+    annotation = document.annotation
+    row: dict[str, Any] = {
+        "sentences": len(document.lines),
+        "words": annotation.num_words,
+        "source_tokens": len(document.source.ids),
+        "target_tokens": len(document.target.ids),
+        "id": document.id,
+        "path": document.path,
+        "lines": document.lines,
+        "word_counts": np.diff(annotation.offsets),
+        "heads": None if annotation.heads is None else annotation.heads - np.arange(annotation.num_words),
+        "coreference": None if annotation.coreference is None else _link_steps(annotation.coreference),
+        **_types(annotation),
+    }
+    for name, side in (("source", document.source), ("target", document.target)):
+        row[name] = side.ids
+        row[f"{name}_lengths"] = side.lengths
+        row[f"{name}_words"] = np.diff(side.words, prepend=0)
+    return row
+
+
+def _types(annotation: Annotation) -> dict[str, Any]:
+    """Words as types, and the strings of forms, lemmas and parts of speech in one table, forms first."""
+    columns = [annotation.forms, annotation.lemmas, annotation.upos]
+    sizes = [1 if column is None else max(1, len(column.table)) for column in columns]
+    joint = np.zeros(annotation.num_words, dtype=np.int64)
+    for column, size in zip(columns, sizes, strict=True):
+        joint = joint * size + (0 if column is None else column.ids)
+    kinds, types = np.unique(joint, return_inverse=True)
+    rest, upos = np.divmod(kinds, sizes[2])
+    forms, lemmas = np.divmod(rest, sizes[1])
+    strings = list(annotation.forms.table)
+    places = {text: index for index, text in enumerate(strings)}
+    tables: list[list[int] | None] = []
+    for column in columns[1:]:
+        for text in column.table if column is not None else ():
+            if text not in places:
+                places[text] = len(strings)
+                strings.append(text)
+        tables.append(None if column is None else [places[text] for text in column.table])
+    return {
+        "types": types,
+        "type_forms": forms,
+        "type_lemmas": None if annotation.lemmas is None else lemmas,
+        "type_upos": None if annotation.upos is None else upos,
+        "strings": SEPARATOR.join(strings),
+        "forms": len(annotation.forms.table),
+        "lemma_table": tables[0],
+        "upos_table": tables[1],
+    }
+
+
+def _link_steps(links: IntArray) -> Integers:
+    """[C, 2] -> [2C]: from each mention to the next, then how far back their antecedents are; small numbers."""
+    return np.concatenate([np.diff(links[:, 1], prepend=0), links[:, 1] - links[:, 0]])
+
+
+def _links(steps: Integers) -> IntArray:
+    """[2C] -> [C, 2]."""
+    mentions = np.cumsum(steps[: len(steps) // 2])
+    return np.stack([mentions - steps[len(steps) // 2 :], mentions], axis=1).astype(np.int32)
+
+
+@dataclass(frozen=True, eq=False)
+class Sizes:
+    """How large the D documents of a split are, [D] each."""
+
+    sentences: IntArray
+    words: IntArray
+    source_tokens: IntArray
+    target_tokens: IntArray
+    """Sub-words, ends of sentences included."""
+
+
+class PreparedCorpus:
+    """One split of a prepared corpus: documents by number."""
+
+    def __init__(self, folder: str | Path, split: str, shards: Sequence[Path], tokenizer_folder: Path) -> None:
+        self.folder, self.split = Path(folder), split
+        self._tokenizer_folder = tokenizer_folder
+        self._files = [open_shard(path) for path in shards]
+        self._paths = list(shards)
+        batches = [(file, index) for file in self._files for index in range(file.num_record_batches)]
+        self._batches = batches
+        self._held: tuple[int, Any] | None = None
+
+    @classmethod
+    def open(cls, folder: str | Path, split: str = "train") -> PreparedCorpus:
+        """A split of the store in `folder`."""
+        manifest = read_manifest(folder)
+        if split not in manifest["splits"]:
+            known = ", ".join(manifest["splits"])
+            raise DocgraphError(f"this store has no split '{split}'; it has {known}", path=folder)
+        count = manifest["splits"][split]["shards"]
+        shards = [shard_path(folder, split, index) for index in range(count)]
+        return cls(folder, split, shards, Path(folder) / "tokenizer")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return PreparedCorpus.open, (self.folder, self.split)  # a worker process maps the files anew
+
+    @cached_property
+    def tokenizer(self) -> Tokenizer:
+        from docgraph.corpus.subwords import load
+
+        return load(self._tokenizer_folder)
+
+    @cached_property
+    def sizes(self) -> Sizes:
+        """The sizes of all documents; nothing else is decompressed."""
+        options = pa.ipc.IpcReadOptions(included_fields=list(range(len(SIZES))))
+        tables = [open_shard(path, options).read_all() for path in self._paths]
+        columns = (
+            np.concatenate([np.empty(0, np.int32), *(t.column(name).to_numpy() for t in tables)]) for name in SIZES
+        )
+        return Sizes(*(column.astype(np.int32) for column in columns))
+
+    @cached_property
+    def _bounds(self) -> Integers:
+        """[B+1]: the documents of batch b are bounds[b] .. bounds[b+1]-1."""
+        options = pa.ipc.IpcReadOptions(included_fields=[0])
+        files = [open_shard(path, options) for path in self._paths]
+        rows = [file.get_batch(index).num_rows for file in files for index in range(file.num_record_batches)]
+        return np.cumsum([0, *rows])
+
+    def __len__(self) -> int:
+        return int(self._bounds[-1])
+
+    def _row(self, index: int) -> tuple[Any, int]:
+        if not 0 <= index < len(self):
+            raise IndexError(f"document {index} of {len(self)}")
+        batch = int(np.searchsorted(self._bounds, index, side="right")) - 1
+        if self._held is None or self._held[0] != batch:
+            file, number = self._batches[batch]
+            self._held = batch, file.get_batch(number)
+        return self._held[1], index - int(self._bounds[batch])
+
+    def _array(self, index: int, name: str) -> npt.NDArray[Any] | None:
+        """A list column of a document, [N], of the column's own type, or None for a null; no copy."""
+        batch, row = self._row(index)
+        values = batch.column(name)[row].values
+        return None if values is None else values.to_numpy(zero_copy_only=False)
+
+    def _some(self, index: int, name: str) -> npt.NDArray[Any]:
+        values = self._array(index, name)
+        return np.empty(0, np.int32) if values is None else values
+
+    def place(self, index: int) -> tuple[str, str, IntArray]:
+        """(document id, file of the source, line of each sentence [M])."""
+        batch, row = self._row(index)
+        return batch.column("id")[row].as_py(), batch.column("path")[row].as_py(), self._some(index, "lines")
+
+    def annotation(self, index: int) -> Annotation:
+        """The annotation of a document's source; where words stand in the text is not kept (starts and ends are 0)."""
+        batch, row = self._row(index)
+        offsets = np.concatenate([[0], np.cumsum(self._some(index, "word_counts"), dtype=np.int32)]).astype(np.int32)
+        types, strings = self._some(index, "types"), batch.column("strings")[row].as_py().split(SEPARATOR)
+        nowhere = np.zeros(len(types), dtype=np.int32)
+        heads, links = self._array(index, "heads"), self._array(index, "coreference")
+        lemmas, upos = (
+            self._strings(index, types, strings, f"type_{name}", table)
+            for name, table in (("lemmas", "lemma_table"), ("upos", "upos_table"))
+        )
+        return Annotation(
+            offsets,
+            nowhere,
+            nowhere,
+            Strings(self._some(index, "type_forms")[types], tuple(strings[: batch.column("forms")[row].as_py()])),
+            lemmas=lemmas,
+            upos=upos,
+            heads=None if heads is None else np.arange(len(types), dtype=np.int32) + heads,
+            coreference=None if links is None else _links(links),
+        )
+
+    def _strings(self, index: int, types: Integers, strings: list[str], column: str, table: str) -> Strings | None:
+        ids = self._array(index, column)
+        if ids is None:
+            return None
+        return Strings(ids[types], tuple(strings[place] for place in self._some(index, table).tolist()))
+
+    def sentences(self, index: int, side: str) -> tuple[list[Integers], list[Integers]]:
+        """The sub-words of each sentence of a side, and the word of its sentence each belongs to (-1 for none)."""
+        ends = np.cumsum(self._some(index, f"{side}_lengths"), dtype=np.int64)[:-1]
+        words = np.cumsum(self._some(index, f"{side}_words"), dtype=np.int64)
+        return np.split(self._some(index, side), ends), np.split(words, ends)
+
+    def example(
+        self,
+        index: int,
+        relations: str | Iterable[str] | None = "all",
+        options: RelationOptions | None = None,
+    ) -> DocumentExample:
+        """A document as training takes it, its graph built from the annotation; no graph where `relations` is None."""
+        from docgraph.graph import RelationOptions, build_graph
+        from docgraph.model.batch import DocumentExample
+
+        source, source_words = self.sentences(index, "source")
+        target, target_words = self.sentences(index, "target")
+        annotation = self.annotation(index)
+        graph = None if relations is None else build_graph(annotation, relations, options or RelationOptions())
+        bases = annotation.offsets[:-1].tolist()
+        owners = [np.where(words >= 0, words + base, -1) for words, base in zip(source_words, bases, strict=True)]
+        return DocumentExample(source, target, graph, owners, target_words)
+
+
+def shard_path(folder: str | Path, split: str, index: int) -> Path:
+    return Path(folder) / split / f"{index:05}.arrow"
+
+
+def open_shard(path: Path, options: Any = None) -> Any:
+    """A memory-mapped shard."""
+    try:
+        file = pa.ipc.open_file(pa.memory_map(str(path)), options=options)
+    except (pa.ArrowInvalid, FileNotFoundError):
+        raise DocgraphError(
+            "this part of the store is missing or damaged; run docgraph prepare again", path=path
+        ) from None
+    if (file.schema.metadata or {}).get(b"docgraph.corpus") != str(VERSION).encode():
+        raise DocgraphError("this is a store of another version; run docgraph prepare again", path=path)
+    return file
+
+
+def shard_key(path: Path) -> str | None:
+    """What a shard was made from; None where there is no whole shard of this version."""
+    try:
+        key: bytes = open_shard(path).schema.metadata[b"docgraph.key"]
+    except (DocgraphError, KeyError):
+        return None
+    return key.decode()
+
+
+def read_manifest(folder: str | Path) -> dict[str, Any]:
+    """The manifest of a store, or an error that says how to make one."""
+    try:
+        manifest = json.loads((Path(folder) / MANIFEST).read_bytes())
+    except FileNotFoundError:
+        raise DocgraphError(
+            "this folder holds no prepared corpus, or one whose preparation did not end; run docgraph prepare CONFIG",
+            path=folder,
+        ) from None
+    except ValueError:
+        manifest = None
+    if not isinstance(manifest, dict) or manifest.get("version") != VERSION:
+        raise DocgraphError("this is a store of another version; run docgraph prepare again", path=folder)
+    return manifest

@@ -1,0 +1,93 @@
+"""Work spread over processes: a few items ahead of the workers, results as they come, nobody left behind."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from multiprocessing import get_context, parent_process
+from typing import Any, TypeVar
+
+from docgraph.errors import DocgraphError
+
+T = TypeVar("T")
+R = TypeVar("R")
+THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS")
+
+
+def available_cores() -> int:
+    """The cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def run_in_processes(
+    work: Callable[[T], R],
+    items: Iterable[T],
+    jobs: int,
+    start: Callable[..., None],
+    arguments: tuple[Any, ...],
+) -> Iterator[R]:
+    """work(item) of every item in `jobs` processes, in the order they finish; each process first calls `start`."""
+    with _single_threaded():
+        executor = ProcessPoolExecutor(
+            jobs, mp_context=get_context("spawn"), initializer=_start, initargs=(start, arguments)
+        )
+        try:
+            yield from _collect(executor, work, items, 2 * jobs)
+        except BrokenProcessPool:
+            raise DocgraphError(
+                "a worker process died, most often for lack of memory; run the same command again with fewer --jobs, "
+                "it goes on where this one stopped"
+            ) from None
+        finally:
+            executor.shutdown(wait=True, cancel_futures=True)
+
+
+def _collect(executor: ProcessPoolExecutor, work: Callable[[T], R], items: Iterable[T], window: int) -> Iterator[R]:
+    """Submit a few items ahead of the workers, not all: they travel by copy."""
+    waiting = iter(items)
+    running: set[Future[R]] = set()
+    while True:
+        while len(running) < window:
+            try:
+                running.add(executor.submit(work, next(waiting)))
+            except StopIteration:
+                break
+        if not running:
+            return
+        finished, running = wait(running, return_when=FIRST_COMPLETED)
+        for future in finished:
+            yield future.result()
+
+
+def _start(start: Callable[..., None], arguments: tuple[Any, ...]) -> None:
+    """Let the parent alone answer Ctrl-C, and do not outlive it."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_die_with_parent, daemon=True).start()
+    start(*arguments)
+
+
+def _die_with_parent() -> None:
+    parent = parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
+
+
+@contextmanager
+def _single_threaded() -> Iterator[None]:
+    """One thread a worker: there are as many workers as cores."""
+    before = {name: os.environ.get(name) for name in THREADS}
+    os.environ.update(dict.fromkeys(THREADS, "1"))
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value

@@ -1,0 +1,64 @@
+"""The same shards whoever makes them: this process, two processes, a Ray of two workers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from corpus_examples import blank_lines, corpus_config, write
+
+from docgraph.corpus import engines, work
+from docgraph.corpus.config import PrepareConfig
+from docgraph.corpus.prepare import Report, prepare
+from docgraph.errors import DocgraphError
+
+
+def shards(folder: Path) -> list[bytes]:
+    return [path.read_bytes() for path in sorted(folder.rglob("*.arrow")) if path.parent.name in ("train", "dev")]
+
+
+@pytest.fixture
+def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> PrepareConfig:
+    monkeypatch.setattr(work, "CHUNK", 300)
+    monkeypatch.setattr(engines, "_worker", None)
+    return corpus_config(tmp_path)
+
+
+def run(config: PrepareConfig, folder: Path, name: str, engine: engines.Engine, jobs: int) -> Report:
+    from dataclasses import replace
+
+    return prepare(replace(config, out=str(folder / name)), jobs=jobs, engine=engine, cache=folder / f"cache of {name}")
+
+
+def test_two_processes_equal_one(config: PrepareConfig, tmp_path: Path) -> None:
+    one = run(config, tmp_path, "one", engines.run_local, 1)
+    two = run(config, tmp_path, "two", engines.run_local, 2)
+    assert one.splits == two.splits
+    assert shards(tmp_path / "one") == shards(tmp_path / "two")
+
+
+def test_a_real_ray_of_two_workers_equals_one_process(config: PrepareConfig, tmp_path: Path) -> None:
+    ray = pytest.importorskip("ray", reason="Ray is not installed")
+    try:
+        one = run(config, tmp_path, "one", engines.run_local, 1)
+        two = run(config, tmp_path, "two", engines.run_ray, 2)
+        assert ray.cluster_resources()["CPU"] == 2
+        assert one.splits == two.splits
+        assert shards(tmp_path / "one") == shards(tmp_path / "two")
+        paths = write(tmp_path, long__en=blank_lines([["漢" * 7000]]), long__fr=blank_lines([["漢" * 7000]]))
+        data = {"train": {"source": paths["long__en"], "target": paths["long__fr"]}}
+        bad = corpus_config(tmp_path, data=data, subwords={"folder": str(tmp_path / "one"), "tag": ">>fra<<"})
+        with pytest.raises(DocgraphError, match="the model has no language tag '>>fra<<'"):
+            run(bad, tmp_path, "bad", engines.run_ray, 2)
+    finally:
+        ray.shutdown()
+
+
+def test_without_ray_the_command_that_installs_it_is_named(
+    config: PrepareConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import sys
+
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(DocgraphError, match=r"needs Ray; install it with: pip install 'docgraph\[ray\]'"):
+        run(config, tmp_path, "x", engines.run_ray, 2)

@@ -1,0 +1,240 @@
+"""Preparation end to end: bounded, repeatable, resumable; nothing is done twice."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import pytest
+from corpus_examples import blank_lines, corpus_config, synthetic, write
+
+from docgraph.annotate.base import Pipeline
+from docgraph.annotate.registry import load_pipeline
+from docgraph.annotation import Annotation, Layer
+from docgraph.corpus import prepare as preparation
+from docgraph.corpus import store, subwords, work
+from docgraph.corpus.config import PrepareConfig
+from docgraph.corpus.engines import run_local
+from docgraph.corpus.prepare import Report, prepare
+from docgraph.corpus.store import PreparedCorpus
+from docgraph.document import Document
+from docgraph.errors import DocgraphError
+
+
+@dataclass
+class Counts:
+    """What was really done."""
+
+    annotated: list[str] = field(default_factory=list)
+    chunks: list[int] = field(default_factory=list)
+    learnt: int = 0
+
+    def engine(self, task: work.Task, chunks: Iterable[work.Chunk], jobs: int) -> Iterator[work.Shard]:
+        for shard in run_local(task, chunks, jobs):
+            self.chunks.append(shard.index)
+            yield shard
+
+
+@pytest.fixture
+def counts(monkeypatch: pytest.MonkeyPatch) -> Counts:
+    counts = Counts()
+
+    @dataclass(frozen=True)
+    class Counting:
+        inner: Pipeline
+        requires: frozenset[Layer] = frozenset()
+
+        def __call__(self, document: Document, annotation: Annotation | None) -> Annotation:
+            counts.annotated.append(document.id)
+            return self.inner(document)
+
+        @property
+        def name(self) -> str:
+            return "counting"
+
+        @property
+        def version(self) -> str:
+            return self.inner.version
+
+        @property
+        def assigns(self) -> frozenset[Layer]:
+            return self.inner.assigns
+
+    def learn(*arguments: object) -> None:
+        counts.learnt += 1
+        original(*arguments)  # type: ignore[arg-type]
+
+    original = subwords.learn
+    monkeypatch.setattr(subwords, "learn", learn)
+    monkeypatch.setattr(work, "load_pipeline", lambda spec: Pipeline((Counting(load_pipeline(spec)),)))
+    monkeypatch.setattr(work, "CHUNK", 300)
+    return counts
+
+
+def run(config: PrepareConfig, folder: Path, counts: Counts, skip_bad: bool = False) -> Report:
+    counts.annotated, counts.chunks, counts.learnt = [], [], 0
+    return prepare(config, cache=folder / "cache", engine=counts.engine, skip_bad=skip_bad)
+
+
+def contents(folder: Path) -> dict[str, str]:
+    paths = sorted(path for path in folder.rglob("*") if path.is_file())
+    return {str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest() for path in paths}
+
+
+def test_a_store_holds_the_corpus(tmp_path: Path, counts: Counts) -> None:
+    report = run(corpus_config(tmp_path), tmp_path, counts)
+    train = report.splits["train"]
+    assert (train.documents, train.sentences, report.splits["dev"].documents) == (12, 48, 2)
+    assert len(counts.chunks) > 4
+    assert train.shards == len(list((tmp_path / "store" / "train").iterdir()))
+    corpus = PreparedCorpus.open(tmp_path / "store")
+    decoded = [
+        corpus.tokenizer.target.decode(ids) for index in range(12) for ids in corpus.sentences(index, "target")[0]
+    ]
+    assert decoded == [text for document in synthetic(12)[1] for text in document]
+    assert corpus.place(3)[2].tolist() == [16, 17, 18, 19]
+
+
+def test_with_nothing_changed_nothing_is_done(tmp_path: Path, counts: Counts) -> None:
+    config = corpus_config(tmp_path)
+    first = run(config, tmp_path, counts)
+    assert (counts.learnt, len(counts.annotated)) == (1, 12), "the dev documents are train documents, so in the cache"
+    before = {path: path.stat().st_mtime_ns for path in (tmp_path / "store").rglob("*")}
+    again = run(config, tmp_path, counts)
+    assert (counts.learnt, counts.annotated, counts.chunks) == (0, [], [])
+    assert {path: path.stat().st_mtime_ns for path in (tmp_path / "store").rglob("*")} == before
+    assert (first.unchanged, again.unchanged) == (False, True)
+    assert again.splits == first.splits
+
+
+def test_one_changed_document_costs_one_chunk(tmp_path: Path, counts: Counts) -> None:
+    run(corpus_config(tmp_path, out=str(tmp_path / "first")), tmp_path, counts)
+    config = corpus_config(tmp_path, subwords={"folder": str(tmp_path / "first")})
+    run(config, tmp_path, counts)
+    path = Path(config.data.train[0].source)
+    path.write_text(path.read_text("utf-8").replace("Müller number 8", "baker number 8"), encoding="utf-8")
+    run(config, tmp_path, counts)
+    assert counts.annotated == ["train.en:41"]
+    assert len(counts.chunks) == 1
+
+
+def test_other_sub_words_annotate_nothing_again(tmp_path: Path, counts: Counts) -> None:
+    run(corpus_config(tmp_path), tmp_path, counts)
+    run(corpus_config(tmp_path, subwords={"size": 330, "kind": "unigram"}), tmp_path, counts)
+    assert (counts.learnt, counts.annotated) == (1, [])
+    assert len(counts.chunks) > 4
+
+
+def test_other_relations_annotate_and_write_nothing(tmp_path: Path, counts: Counts) -> None:
+    run(corpus_config(tmp_path), tmp_path, counts)
+    before, counts.annotated = contents(tmp_path / "store"), []
+    corpus = PreparedCorpus.open(tmp_path / "store")
+    names = [set(graph.relations) for kind in ("intra", "inter") if (graph := corpus.example(0, kind).graph)]
+    assert names == [{"membership", "adjacency", "dependency"}, {"membership", "lexical", "coreference"}]
+    assert counts.annotated == []
+    assert contents(tmp_path / "store") == before
+
+
+def test_a_shorter_corpus_leaves_no_old_shards(tmp_path: Path, counts: Counts) -> None:
+    run(corpus_config(tmp_path), tmp_path, counts)
+    report = run(corpus_config(tmp_path, documents=3), tmp_path, counts)
+    assert len(list((tmp_path / "store" / "train").iterdir())) == report.splits["train"].shards
+    assert len(PreparedCorpus.open(tmp_path / "store")) == 3
+
+
+def test_a_damaged_shard_is_made_again(tmp_path: Path, counts: Counts) -> None:
+    config = corpus_config(tmp_path)
+    run(config, tmp_path, counts)
+    before = contents(tmp_path / "store")
+    (tmp_path / "store" / "train" / "00001.arrow").write_bytes(b"cut")
+    run(config, tmp_path, counts)
+    assert counts.chunks == [1]
+    assert contents(tmp_path / "store") == before
+
+
+def test_a_bad_corpus_stops_before_any_work_and_skip_bad_counts_it(tmp_path: Path, counts: Counts) -> None:
+    source, target = synthetic(8)
+    target[7][1] = "x" * 900
+    paths = write(tmp_path, bad__en=blank_lines(source), bad__fr=blank_lines(target))
+    config = corpus_config(tmp_path, data={"train": {"source": paths["bad__en"], "target": paths["bad__fr"]}})
+    with pytest.raises(DocgraphError, match=r"bad.en:37: source and target have"):
+        run(config, tmp_path, counts)
+    assert (counts.learnt, counts.annotated) == (0, [])
+    report = run(config, tmp_path, counts, skip_bad=True)
+    assert report.splits["train"].dropped == {"lengths differ": 1}
+    assert report.splits["train"].dropped_first == {"lengths differ": f"{paths['bad__en']}:37"}
+    assert report.splits["train"].sentences == 31
+
+
+def test_a_bad_file_leaves_the_store_that_was_there(tmp_path: Path, counts: Counts) -> None:
+    config = corpus_config(tmp_path)
+    run(config, tmp_path, counts)
+    Path(config.data.dev[0].source).write_bytes(b"\xff\n")
+    with pytest.raises(DocgraphError, match=r"dev.en:1: byte 1 of the line is not UTF-8"):
+        run(config, tmp_path, counts)
+    assert len(PreparedCorpus.open(config.out)) == 12
+
+
+def test_an_interrupted_store_does_not_open(tmp_path: Path, counts: Counts) -> None:
+    def failing(task: work.Task, chunks: Iterable[work.Chunk], jobs: int) -> Iterator[work.Shard]:
+        yield from list(run_local(task, chunks, jobs))[:2]
+        raise KeyboardInterrupt
+
+    config = corpus_config(tmp_path)
+    run(config, tmp_path, counts)
+    changed = replace(config, max_ratio=7.0, subwords=replace(config.subwords, size=330))
+    with pytest.raises(KeyboardInterrupt):
+        prepare(changed, cache=tmp_path / "cache", engine=failing)
+    with pytest.raises(DocgraphError, match="preparation did not end"):
+        PreparedCorpus.open(config.out)
+    run(changed, tmp_path, counts)
+    assert 0 < len(counts.chunks) < 10
+    assert len(PreparedCorpus.open(config.out)) == 12
+
+
+SLOW = """
+import sys, time
+from pathlib import Path
+from docgraph.corpus import work
+from docgraph.corpus.config import read_config
+from docgraph.corpus.prepare import prepare
+work.CHUNK = 300
+folder, pause = Path(sys.argv[1]), float(sys.argv[2])
+prepare(read_config(folder / "config.yaml"), cache=folder / "cache", progress=lambda *state: time.sleep(pause))
+"""
+
+
+def test_kill_and_resume_equals_an_uninterrupted_run(tmp_path: Path) -> None:
+    stores = {}
+    for name in ("killed", "whole"):
+        folder = tmp_path / name / "x"
+        folder.mkdir(parents=True)
+        values = preparation.to_dict(corpus_config(folder, subwords={"size": 340}))
+        (folder / "config.yaml").write_text(json.dumps(values))
+        stores[name] = folder
+    # Paths go into the store: both runs see the same relative ones.
+    for folder in stores.values():
+        text = (folder / "config.yaml").read_text().replace(str(folder), "x")
+        (folder / "config.yaml").write_text(text)
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    killed = subprocess.Popen([sys.executable, "-c", SLOW, "x", "0.05"], cwd=stores["killed"].parent, env=environment)
+    shards = stores["killed"] / "store" / "train"
+    deadline = time.monotonic() + 60
+    while len(list(shards.glob("*.arrow"))) < 3 and time.monotonic() < deadline:
+        time.sleep(0.01)
+    killed.send_signal(signal.SIGKILL)
+    assert killed.wait() == -signal.SIGKILL, "it was still at work"
+    done = len(list(shards.glob("*.arrow")))
+    assert not (stores["killed"] / "store" / store.MANIFEST).exists()
+    for folder in stores.values():
+        subprocess.run([sys.executable, "-c", SLOW, "x", "0"], cwd=folder.parent, env=environment, check=True)
+    assert 3 <= done < len(list(shards.glob("*.arrow")))
+    assert contents(stores["killed"] / "store") == contents(stores["whole"] / "store")
