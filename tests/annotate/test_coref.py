@@ -11,8 +11,10 @@ from hypothesis import strategies as st
 from conftest import SHARED, needs_data
 from docgraph.annotate.coref import SieveCoreference, ranker
 from docgraph.annotate.coref.candidates import EVENTS, FAR, WINDOW, find_candidates
+from docgraph.annotate.coref.features import mention_features
 from docgraph.annotate.coref.gold import read_gold
 from docgraph.annotate.coref.mentions import find_mentions
+from docgraph.annotate.coref.pairs import Pairs
 from docgraph.annotate.coref.score import evaluate, total
 from docgraph.annotate.coref.tables import languages, load_table
 from docgraph.annotate.coref.trees import Trees
@@ -242,6 +244,17 @@ def test_the_ranker_survives_a_round_trip_and_skips_hopeless_pairs() -> None:
     np.testing.assert_array_equal(again.score(columns), model.score(columns))
 
 
+def test_a_ranker_for_other_features_is_refused() -> None:
+    document, annotation = parsed("Mary/PROPN/2/nsubj saw/VERB/0/root her/PRON/2/obj")
+    mentions = find_mentions(document, annotation, load_table("en"))
+    candidates = find_candidates(mentions)
+    model = ranker.Ranker(np.zeros((1, 1), np.int16), np.zeros((1, 2), np.float32), 0.0, 0.0, 1, 0.0, 5, "")
+    pairs = Pairs(mentions, candidates.anaphor, candidates.antecedent)
+    columns = mention_features(mentions, len(load_table("en").pronouns))
+    with pytest.raises(DocgraphError, match="train it again"):
+        model.choose(pairs, columns)
+
+
 FORMS = [
     "John",
     "Mary",
@@ -330,5 +343,5 @@ def test_the_level_on_ontogum_dev_with_gold_trees() -> None:
         assert found is not None
         scores.append(evaluate(gold.chains, [(a, b) for a, b in found.tolist()], gold.annotation.forms.to_list()))
     measured = total(scores)
-    assert measured["muc"].f1 > 0.68
-    assert measured["third person"].f1 > 0.76
+    assert measured["muc"].f1 > 0.721
+    assert measured["third person"].f1 > 0.784

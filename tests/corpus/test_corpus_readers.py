@@ -224,6 +224,12 @@ def test_hopeless_files_are_refused_even_with_skip_bad(
     [
         ("docids", {"source": "x\ta\nx\tb\n", "target": "x\ta\ny\tb\n"}, "target:2: this line is of document 'y'", [1]),
         ("docids", {"source": "x\ta\nb\n", "target": "x\ta\nx\tb\n"}, "source:2: this line has no tab", [1]),
+        (
+            "docids",
+            {"source": "a\nb\n", "target": "a\nb\n", "docids": "x\n\n"},
+            "docids:2: this line has no document id",
+            [1],
+        ),
         ("marks", {"source": "<d> a\n<d> b\n", "target": "<d> a\nb\n"}, "source:2: <d> stands here and not in", []),
         ("tsv", {"source": "a\tb\tx\na\tb\n"}, "source:2: this line has 2 columns", [1]),
         ("tsv", {"source": "a\tb\tx\n\tb\tx\n"}, "source:2: the source side of this pair is empty", [1]),

@@ -73,3 +73,19 @@ def test_sub_words_of_another_store_are_taken_over(tmp_path: Path) -> None:
     one, other = subwords.load(tmp_path / "store" / "tokenizer"), subwords.load(tmp_path / "new")
     assert one.source.encode("The river.")[0].tolist() == other.source.encode("The river.")[0].tolist()
     assert subwords.is_current(tmp_path / "new", "y")
+
+
+def test_sub_words_of_a_model_are_taken_over_with_its_ids(tmp_path: Path) -> None:
+    from docgraph.model.checkpoint import blank, save
+    from docgraph.model.config import ModelConfig, TransformerConfig
+
+    subwords.learn(sample(), SubwordsConfig(size=330), tmp_path / "t", "x")
+    sizes = {"source_vocabulary": 400, "target_vocabulary": 400}
+    small = TransformerConfig(**sizes, dimension=8, feed_forward=8, heads=2, encoder_layers=1, decoder_layers=1, bos=0)
+    save(blank(ModelConfig(small)), tmp_path / "model", [tmp_path / "t" / "joint.spm"])
+    subwords.copy(tmp_path / "model", tmp_path / "new", "y")
+    taken = subwords.token_config(tmp_path / "new")
+    assert (taken.source_vocabulary, taken.target_vocabulary, taken.pad, taken.bos, taken.eos) == (400, 400, 0, 0, 2)
+    assert subwords.load(tmp_path / "new").source.decode([5, 2]) == subwords.load(tmp_path / "t").source.decode([5, 2])
+    with pytest.raises(DocgraphError, match="there is no such model folder"):
+        subwords.copy(tmp_path / "nowhere", tmp_path / "other", "y")

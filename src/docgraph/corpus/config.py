@@ -68,7 +68,7 @@ class SubwordsConfig:
     """One model for both languages, or one each."""
     size: int = 32000
     """Pieces of each model."""
-    sample: int = 1_000_000
+    sample: int = 250_000
     """Learn from at most so many sentence pairs, drawn evenly from the training text."""
     byte_fallback: bool = True
     """A character that was not seen becomes its bytes, not an unknown piece."""

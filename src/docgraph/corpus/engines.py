@@ -20,7 +20,10 @@ _worker: Worker | None = None
 def run_local(task: Task, chunks: Iterable[Chunk], jobs: int) -> Iterator[Shard]:
     """In `jobs` processes; in this one where that is 1."""
     if jobs <= 1:
-        yield from map(Worker(task), chunks)
+        worker: Worker | None = None
+        for chunk in chunks:
+            worker = worker or Worker(task)  # loading takes seconds, and there may be nothing to do
+            yield worker(chunk)
     else:
         yield from run_in_processes(_work, chunks, jobs, _start_worker, (task,))
 

@@ -12,6 +12,7 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -167,10 +168,8 @@ class PreparedCorpus:
     def __init__(self, folder: str | Path, split: str, shards: Sequence[Path], tokenizer_folder: Path) -> None:
         self.folder, self.split = Path(folder), split
         self._tokenizer_folder = tokenizer_folder
-        self._files = [open_shard(path) for path in shards]
-        self._paths = list(shards)
-        batches = [(file, index) for file in self._files for index in range(file.num_record_batches)]
-        self._batches = batches
+        self._paths, files = list(shards), [open_shard(path) for path in shards]
+        self._batches = [(file, index) for file in files for index in range(file.num_record_batches)]
         self._held: tuple[int, Any] | None = None
 
     @classmethod
@@ -218,10 +217,11 @@ class PreparedCorpus:
         if not 0 <= index < len(self):
             raise IndexError(f"document {index} of {len(self)}")
         batch = int(np.searchsorted(self._bounds, index, side="right")) - 1
-        if self._held is None or self._held[0] != batch:
+        held = self._held
+        if held is None or held[0] != batch:
             file, number = self._batches[batch]
-            self._held = batch, file.get_batch(number)
-        return self._held[1], index - int(self._bounds[batch])
+            held = self._held = batch, file.get_batch(number)
+        return held[1], index - int(self._bounds[batch])
 
     def _array(self, index: int, name: str) -> npt.NDArray[Any] | None:
         """A list column of a document, [N], of the column's own type, or None for a null; no copy."""
@@ -238,10 +238,14 @@ class PreparedCorpus:
         batch, row = self._row(index)
         return batch.column("id")[row].as_py(), batch.column("path")[row].as_py(), self._some(index, "lines")
 
+    def _offsets(self, index: int) -> IntArray:
+        """[M+1]: where the words of each sentence begin."""
+        counts = self._some(index, "word_counts")
+        return np.concatenate([[0], np.cumsum(counts, dtype=np.int32)]).astype(np.int32)
+
     def annotation(self, index: int) -> Annotation:
         """The annotation of a document's source; where words stand in the text is not kept (starts and ends are 0)."""
         batch, row = self._row(index)
-        offsets = np.concatenate([[0], np.cumsum(self._some(index, "word_counts"), dtype=np.int32)]).astype(np.int32)
         types, strings = self._some(index, "types"), batch.column("strings")[row].as_py().split(SEPARATOR)
         nowhere = np.zeros(len(types), dtype=np.int32)
         heads, links = self._array(index, "heads"), self._array(index, "coreference")
@@ -250,7 +254,7 @@ class PreparedCorpus:
             for name, table in (("lemmas", "lemma_table"), ("upos", "upos_table"))
         )
         return Annotation(
-            offsets,
+            self._offsets(index),
             nowhere,
             nowhere,
             Strings(self._some(index, "type_forms")[types], tuple(strings[: batch.column("forms")[row].as_py()])),
@@ -268,9 +272,10 @@ class PreparedCorpus:
 
     def sentences(self, index: int, side: str) -> tuple[list[Integers], list[Integers]]:
         """The sub-words of each sentence of a side, and the word of its sentence each belongs to (-1 for none)."""
-        ends = np.cumsum(self._some(index, f"{side}_lengths"), dtype=np.int64)[:-1]
-        words = np.cumsum(self._some(index, f"{side}_words"), dtype=np.int64)
-        return np.split(self._some(index, side), ends), np.split(words, ends)
+        ends = np.cumsum(self._some(index, f"{side}_lengths"), dtype=np.int64).tolist()
+        ids, words = self._some(index, side), np.cumsum(self._some(index, f"{side}_words"), dtype=np.int64)
+        spans = list(pairwise([0, *ends]))
+        return [ids[begin:end] for begin, end in spans], [words[begin:end] for begin, end in spans]
 
     def example(
         self,
@@ -284,10 +289,11 @@ class PreparedCorpus:
 
         source, source_words = self.sentences(index, "source")
         target, target_words = self.sentences(index, "target")
-        annotation = self.annotation(index)
-        graph = None if relations is None else build_graph(annotation, relations, options or RelationOptions())
-        bases = annotation.offsets[:-1].tolist()
-        owners = [np.where(words >= 0, words + base, -1) for words, base in zip(source_words, bases, strict=True)]
+        bases = self._offsets(index)[:-1].tolist()
+        graph = None
+        if relations is not None:
+            graph = build_graph(self.annotation(index), relations, options or RelationOptions())
+        owners = [np.where(words < 0, -1, words + base) for words, base in zip(source_words, bases, strict=True)]
         return DocumentExample(source, target, graph, owners, target_words)
 
 

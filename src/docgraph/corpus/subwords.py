@@ -103,9 +103,9 @@ def copy(origin: str | Path, folder: str | Path, fingerprint: str) -> None:
 
 
 def _model_values(folder: Path) -> TransformerConfig:
-    from docgraph.model.report import read_model_config
+    from docgraph.model.checkpoint import read_config
 
-    return read_model_config(folder).transformer
+    return read_config(folder).transformer
 
 
 def _write(folder: Path, files: dict[str, bytes], config: dict[str, int], fingerprint: str) -> None:

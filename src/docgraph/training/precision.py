@@ -22,16 +22,18 @@ class MasterWeights:
     @torch.no_grad()
     def take_gradients(self) -> None:
         """Move the model's gradients to the masters; a parameter that got none keeps none."""
+        up, down = [], []
         for master, parameter in zip(self.parameters, self.model, strict=True):
             if parameter.grad is None:
                 master.grad = None
-            elif master.grad is None:
+                continue
+            if master.grad is None:
                 master.grad = torch.empty_like(master)
-        filled = [(m.grad, p.grad) for m, p in zip(self.parameters, self.model, strict=True) if p.grad is not None]
-        if filled:
-            torch._foreach_copy_([m for m, _ in filled], [g for _, g in filled])
-        for parameter in self.model:
+            up.append(master.grad)
+            down.append(parameter.grad)
             parameter.grad = None
+        if up:
+            torch._foreach_copy_(up, down)
 
     @torch.no_grad()
     def give_weights(self) -> None:

@@ -17,6 +17,7 @@ import numpy.typing as npt
 from docgraph.annotate.coref.features import Columns, pair_features
 from docgraph.annotate.coref.pairs import Pairs
 from docgraph.annotate.coref.tables import FOLDER
+from docgraph.errors import DocgraphError
 
 FloatArray = npt.NDArray[np.float32]
 
@@ -59,7 +60,13 @@ class Ranker:
 
     def choose(self, pairs: Pairs, mention_columns: Columns) -> npt.NDArray[np.int64]:
         """[G]: the pair that links each mention to its antecedent, -1 for a mention that is new."""
-        return best_pairs(pairs, self.score(features(pairs, mention_columns)), self.threshold)
+        columns = features(pairs, mention_columns)
+        if len(columns) != self.features:
+            raise DocgraphError(
+                f"the coreference ranker knows {self.features} features and the code has {len(columns)}; "
+                "train it again with scripts/train_coref.py"
+            )
+        return best_pairs(pairs, self.score(columns), self.threshold)
 
 
 def best_pairs(pairs: Pairs, scores: FloatArray, threshold: float) -> npt.NDArray[np.int64]:

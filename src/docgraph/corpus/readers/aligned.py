@@ -64,23 +64,31 @@ def read_docids(entry: DataEntry, problems: Problems) -> Iterator[ParallelDocume
         if source is None or target is None or (entry.docids is not None and docid is None):
             continue
         if entry.docids is None:
-            docid, tab, source = source.partition("\t")
-            other, other_tab, target = target.partition("\t")
-            if not docid and not other:
-                continue
-            if not tab or not other_tab:
-                path = entry.source if not tab else str(entry.target)
-                problems.add("malformed", "this line has no tab after a document id", path, number)
-                continue
-            if docid != other:
-                message = f"this line is of document '{other}' and line {number} of {entry.source} of '{docid}'"
-                problems.add("boundaries differ", message, str(entry.target), number)
-                continue
-        if docid != current and docid:
-            yield from builder.finish(docid)
+            docid, source, target = _split_columns(entry, number, source, target, problems)
+        elif not docid and (source or target):
+            problems.add("malformed", "this line has no document id", entry.docids, number)
+        if docid:
+            if docid != current:
+                yield from builder.finish(docid)
             current = docid
-        builder.add(number, source.strip(), target.strip(), speaker)
+            builder.add(number, source, target, speaker)
     yield from builder.finish()
+
+
+def _split_columns(entry: DataEntry, number: int, source: str, target: str, problems: Problems) -> tuple[str, str, str]:
+    """(document id, source, target) of lines with an id and a tab before the text; no id where blank or bad."""
+    (docid, tab, source), (other, other_tab, target) = source.partition("\t"), target.partition("\t")
+    if not docid and not other:
+        return "", "", ""
+    if not tab or not other_tab:
+        path = entry.source if not tab else str(entry.target)
+        problems.add("malformed", "this line has no tab after a document id", path, number)
+        return "", "", ""
+    if docid != other:
+        message = f"this line is of document '{other}' and line {number} of {entry.source} of '{docid}'"
+        problems.add("boundaries differ", message, str(entry.target), number)
+        return "", "", ""
+    return docid.strip(), source.strip(), target.strip()
 
 
 def read_marks(entry: DataEntry, problems: Problems) -> Iterator[ParallelDocument]:
