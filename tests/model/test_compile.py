@@ -52,10 +52,11 @@ def test_the_training_step_is_one_graph(place: str | None, nodes: str, backend: 
 def test_compiled_parts_serve_batches_of_every_shape(monkeypatch: pytest.MonkeyPatch) -> None:
     """After two batches nothing is compiled again, and no part has a graph break."""
     monkeypatch.setattr(torch, "compile", partial(torch.compile, backend="eager", fullgraph=True))
-    monkeypatch.setattr(torch._dynamo.config, "recompile_limit", 8)  # what compile_parts sets is undone afterwards
+    config = torch._dynamo.config
     reference, model = system("hyb"), system("hyb")
-    model.compile_parts()
-    for seed, sizes in enumerate([([3, 4, 5], [4, 2]), ([6, 2, 3, 4], [5, 3]), ([9, 0, 7, 6], [4], [5, 2])]):
-        monkeypatch.setattr(torch._dynamo.config, "error_on_recompile", seed >= 2)
-        batch = batch_of(documents(seed, *sizes))
-        torch.testing.assert_close(model(batch, 0.1)[0], reference(batch, 0.1)[0])
+    with config.patch(recompile_limit=8):  # what compile_parts sets is undone afterwards
+        model.compile_parts()
+        for seed, sizes in enumerate([([3, 4, 5], [4, 2]), ([6, 2, 3, 4], [5, 3]), ([9, 0, 7, 6], [4], [5, 2])]):
+            batch = batch_of(documents(seed, *sizes))
+            with config.patch(error_on_recompile=seed >= 2):
+                torch.testing.assert_close(model(batch, 0.1)[0], reference(batch, 0.1)[0])
