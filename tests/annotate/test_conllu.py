@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import io
 import lzma
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from annotation_strategies import annotated_documents, assert_same
 from hypothesis import given, settings
@@ -14,7 +16,7 @@ from hypothesis import strategies as st
 from conftest import SHARED, needs_data
 from docgraph.annotate import conllu, conllu_writer
 from docgraph.annotate.conllu_file import ConlluAnnotator
-from docgraph.annotation import Annotation, chains
+from docgraph.annotation import Annotation, chains, from_spans
 from docgraph.document import Document
 from docgraph.errors import DocgraphError
 
@@ -269,3 +271,24 @@ def test_annotator_errors_name_the_line_of_the_whole_file(french: Path) -> None:
     line = 1 + text[: text.index("NOUN\t_\t_\t9")].count("\n")
     with pytest.raises(DocgraphError, match=rf"fr\.conllu:{line}: the head 9"):
         ConlluAnnotator(str(french))
+
+
+def test_links_past_the_mention_before_stay_one_entity_for_other_tools() -> None:
+    """her -> Ann, She -> Ann: one entity of three mentions, and the antecedents come back."""
+    document = Document.from_sentences(["Ann saw her mirror .", "She smiled ."])
+    spans = [[(0, 3), (4, 7), (8, 11), (12, 18), (19, 20)], [(0, 3), (4, 10), (11, 12)]]
+    annotation = replace(from_spans(spans, document), coreference=np.array([[0, 2], [0, 5]], dtype=np.int32))
+    written = "".join(conllu_writer.lines(document, annotation))
+    assert written.count("Entity=(1)") == 3
+    assert "(2)" not in written
+    assert "Antecedent=5|Entity=(1)" in written
+    ((_, again),) = conllu.parse([line.encode() for line in written.splitlines(keepends=True)], "x.conllu")
+    assert again.coreference is not None
+    assert again.coreference.tolist() == [[0, 2], [0, 5]]
+
+
+@pytest.mark.parametrize("value", ["x", "0", "99", "-1"])
+def test_antecedent_outside_the_document_is_one_sentence(value: str) -> None:
+    row = "1\tshe\tshe\tPRON\t_\t_\t0\troot\t_\tAntecedent={}|Entity=(1)\n\n"
+    with pytest.raises(DocgraphError, match="words back"):
+        list(conllu.parse([line.encode() for line in row.format(value).splitlines(keepends=True)], "x.conllu"))

@@ -210,6 +210,8 @@ class _DocumentBuilder:
         if value:
             self.layers.add("coreference")
             self.entities.read(value, word, word - empty, line)
+        if "Antecedent" in misc and not empty:
+            self.entities.point(misc["Antecedent"], word, line)
 
     def _places(self, surfaces: list[_Surface]) -> Iterator[tuple[int, int]]:
         """Where each token stands in the text of the sentence."""

@@ -9,7 +9,7 @@ from typing import BinaryIO
 
 from docgraph.annotate.columns import word_spans
 from docgraph.annotate.conllu import place
-from docgraph.annotate.entities import entity_brackets
+from docgraph.annotate.entities import entity_columns
 from docgraph.annotation import Annotation, Strings
 from docgraph.document import Document
 from docgraph.files import replacing
@@ -73,7 +73,7 @@ class _SentenceWriter:
         self.deprels = self._optional(annotation.deprels)
         self.heads = None if annotation.heads is None else annotation.heads.tolist()
         links = [] if annotation.coreference is None else annotation.coreference.tolist()
-        self.entities = entity_brackets(links)
+        self.entities, self.antecedents = entity_columns(links)
 
     def rows(self, sentence: int, text: str) -> Iterator[str]:
         """The rows of a sentence: a range before words that share their characters."""
@@ -107,6 +107,8 @@ class _SentenceWriter:
     def _row(self, word: int, begin: int, misc: list[str]) -> str:
         if word in self.entities:
             misc = [*misc, f"Entity={self.entities[word]}"]
+        if word in self.antecedents:
+            misc = [*misc, f"Antecedent={self.antecedents[word]}"]
         head = "_"
         if self.heads is not None:
             head = "0" if self.heads[word] == word else str(self.heads[word] - begin + 1)

@@ -38,6 +38,7 @@ class EntityReader:
         self._open: dict[str, list[_Open]] = {}
         self._parts: dict[str, list[int]] = {}
         self._mentions: list[tuple[str, list[int], int | None]] = []
+        self._antecedents: dict[int, int] = {}
 
     def set_fields(self, declaration: str) -> None:
         """What `# global.Entity` says: the fields of an opening bracket, joined by hyphens."""
@@ -66,8 +67,19 @@ class EntityReader:
             )
 
     def links(self, heads: IntArray | None) -> IntArray:
-        """[C, 2]: links of the mentions of each entity, once the document has ended."""
-        return chain_links(self.chains(heads))
+        """[C, 2]: each mention and the one before it in its entity, or the antecedent it names."""
+        links = chain_links(self.chains(heads))
+        for row, mention in enumerate(links[:, 1].tolist()):
+            links[row, 0] = self._antecedents.get(mention, links[row, 0])
+        return links
+
+    def point(self, value: str, mention: int, line: int) -> None:
+        """What `Antecedent=` says at a word: how many words back its antecedent stands."""
+        if not re.fullmatch("[0-9]{1,9}", value) or not 1 <= int(value) <= mention:
+            raise DocgraphError(
+                f"'Antecedent={value}' is not a number of words back in the document", path=self._path, line=line
+            )
+        self._antecedents[mention] = mention - int(value)
 
     def chains(self, heads: IntArray | None) -> list[list[int]]:
         """The head words of the mentions of each entity, once the document has ended."""
@@ -116,16 +128,33 @@ class EntityReader:
             self._mentions.append((entity, words, opened.head))
 
 
-def entity_brackets(links: Iterable[tuple[int, int]]) -> dict[int, str]:
-    """`Entity=` values by word, each mention on its head word, from which `EntityReader` reads these links again.
+def entity_columns(links: Iterable[tuple[int, int]]) -> tuple[dict[int, str], dict[int, int]]:
+    """`Entity=` values by word, each mention on its head word, and `Antecedent=` values: read back, the same links.
 
-    Every link belongs to one chain, and a chain goes from link to link; two chains may share a word (the head of both
-    "John" and "John and Mary").
+    Where every mention has one antecedent, an entity is what the links connect; a mention that points past the one
+    before it in its entity says how many words back. Else (two chains share a word, the head of both "John" and "John
+    and Mary") every link belongs to one chain, and a chain goes from link to link.
     """
+    pairs = sorted({(mention, antecedent) for antecedent, mention in links})
+    if len({mention for mention, _ in pairs}) < len(pairs):
+        return _chained(pairs), {}
+    entity: dict[int, int] = {}
+    last: dict[int, int] = {}
+    back: dict[int, int] = {}
+    for mention, antecedent in pairs:
+        number = entity.setdefault(antecedent, len(last) + 1)
+        entity[mention] = number
+        if last.get(number, antecedent) != antecedent:
+            back[mention] = mention - antecedent
+        last[number] = mention
+    return {word: f"({number})" for word, number in entity.items()}, back
+
+
+def _chained(pairs: Iterable[tuple[int, int]]) -> dict[int, str]:
     values: dict[int, str] = {}
     ends: dict[int, list[int]] = {}
     count = 0
-    for mention, antecedent in sorted({(mention, antecedent) for antecedent, mention in links}):
+    for mention, antecedent in pairs:
         chains = ends.get(antecedent)
         if chains:
             chain = chains.pop(0)
