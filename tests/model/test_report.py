@@ -102,8 +102,8 @@ def test_a_model_folder_has_its_config(tmp_path: Path) -> None:
     ("text", "message"),
     [
         ("transformer: {", r"config.yaml:2: this is not valid YAML"),
-        ("- 1", r"config.yaml: a model config is a mapping"),
-        ("", r"config.yaml: a model config is a mapping"),
+        ("- 1", r"config.yaml: a config is a mapping"),
+        ("", r"config.yaml: a config is a mapping"),
         (
             "transformer: {dimensions: 8}",
             r"config.yaml: unknown field 'transformer.dimensions'; did you mean 'dimension'",

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 from docgraph.errors import DocgraphError
+from docgraph.settings import read_settings
 
 T = TypeVar("T")
 
@@ -138,16 +139,7 @@ def _check_numbers(config: object) -> None:
 
 def read_yaml(path: str | Path) -> ModelConfig:
     """The model a YAML file describes; fields left out have their defaults."""
-    import yaml
-
-    try:
-        values = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        mark = getattr(error, "problem_mark", None)
-        line = None if mark is None else mark.line + 1
-        raise DocgraphError("this is not valid YAML; correct it", path=path, line=line) from None
-    if not isinstance(values, Mapping):
-        raise DocgraphError("a model config is a mapping with the fields transformer, context and freeze", path=path)
+    values = read_settings(path)
     try:
         return from_dict(ModelConfig, values)
     except DocgraphError as error:
