@@ -65,12 +65,12 @@ def memory_attention(query: Tensor, key: Tensor, value: Tensor, visible: Tensor)
 class MultiHeadAttention(nn.Module):
     """The projections of Vaswani et al. (2017), section 3.2.2; the callers choose the attention between them."""
 
-    def __init__(self, dimension: int, heads: int, memory_dimension: int | None = None) -> None:
+    def __init__(self, dimension: int, heads: int) -> None:
         super().__init__()
         self.heads = heads
         self.query = nn.Linear(dimension, dimension)
-        self.key = nn.Linear(memory_dimension or dimension, dimension)
-        self.value = nn.Linear(memory_dimension or dimension, dimension)
+        self.key = nn.Linear(dimension, dimension)
+        self.value = nn.Linear(dimension, dimension)
         self.output = nn.Linear(dimension, dimension)
         for layer in (self.query, self.key, self.value, self.output):
             nn.init.xavier_uniform_(layer.weight)
