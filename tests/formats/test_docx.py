@@ -130,7 +130,7 @@ BOMB = '<!DOCTYPE a [<!ENTITY x "ha"><!ENTITY y "&x;&x;&x;">]>'
     [
         (b"", "is not a DOCX file (not a zip archive)"),
         (b"Just text.", "is not a DOCX file (not a zip archive)"),
-        (EXAMPLE[:100], "is not a DOCX file (not a zip archive)"),
+        pytest.param(EXAMPLE[:100], "is not a DOCX file (not a zip archive)", id="cut short"),
         (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "is an old or password-protected Word file; save it as plain .docx"),
         (archive({"mimetype": b"x"}), "no word/document.xml"),
         (archive({"word/document.xml": b"<w:document"}), "is not well-formed XML"),
