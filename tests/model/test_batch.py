@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 import numpy as np
+import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -114,3 +115,38 @@ def test_end_of_sentence_belongs_to_no_word() -> None:
     for graph in (batch.graph, batch.target_graph):
         assert graph is not None
         assert EOS not in graph.tokens.tolist()
+
+
+@pytest.mark.parametrize("place", ["hyb", "post", "pre"])
+@pytest.mark.parametrize("nodes", ["sentence", "word", "both"])
+def test_a_window_of_a_document_is_translated_as_in_the_whole(place: str, nodes: str) -> None:
+    model = small_model(small_config(integration=place, graph={"nodes": nodes}), open_gates=True)
+    examples = documents(3, [3, 4, 0, 5, 2, 6], [4, 2], [1, 2, 3])
+    windows = [range(2, 5), range(2), range(3, 3)]
+    whole = batch_of(examples)
+    part = batch_of([dataclasses.replace(e, window=w) for e, w in zip(examples, windows, strict=True)])
+    kept = [2, 3, 4, 6, 7]
+    assert part.own.tolist() == kept
+    assert part.index_of.tolist() == [2, 3, 4, 0, 1]
+    assert part.num_sentences == 5
+    assert torch.equal(part.context_source.tokens, whole.source.tokens)
+    assert whole.gold is not None
+    assert part.context_target is not None
+    assert torch.equal(part.context_target.tokens, whole.gold)
+    states, all_states = (model.states(batch, model.memories(batch)) for batch in (part, whole))
+    assert whole.target is not None
+    rows = torch.isin(whole.target.sentences.sequence_of, torch.tensor(kept))
+    torch.testing.assert_close(states, all_states[rows])
+
+
+def test_sentences_not_yet_translated_have_no_place_in_the_target_memory() -> None:
+    example = documents(4, [3, 2, 4])[0]
+    nothing = np.empty(0, np.int64)
+    begun = dataclasses.replace(
+        example, target=[example.target[0], nothing, nothing], target_words=[example.target_words[0], nothing, nothing]
+    )
+    model = small_model(small_config(integration="hyb"), open_gates=True)
+    batches = [batch_of([dataclasses.replace(e, window=range(1, 2))]) for e in (example, begun)]
+    states = [model.start(b, model.encode(b, m := model.memories(b)), m, 1, 5) for b in batches]
+    scores = [model.step(torch.tensor([BOS]), state) for state in states]
+    torch.testing.assert_close(*scores)

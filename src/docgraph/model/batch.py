@@ -1,6 +1,7 @@
-"""DocumentBatch: whole documents, their sentences packed end to end, and their graphs side by side.
+"""DocumentBatch: documents, their sentences packed end to end, and their graphs side by side.
 
-S sentences of D documents, in document order. A document's graph is in the batch once, for all its sentences.
+S sentences to translate of D documents, in document order, among C sentences in all: a long document comes in windows,
+whose other sentences are context alone. A document's graph is in the batch once, for all its sentences.
 """
 
 from __future__ import annotations
@@ -35,6 +36,12 @@ class DocumentExample:
     """[M] arrays beside `source`: the word of the document each sub-word belongs to, -1 for none."""
     target_words: Sequence[Ids] = ()
     """[M] arrays beside `target`: the word of its sentence each sub-word belongs to, -1 for none."""
+    window: range | None = None
+    """The sentences to translate, consecutive, where not all are; the others are context alone."""
+
+    @property
+    def translated(self) -> range:
+        return range(len(self.source)) if self.window is None else self.window
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,23 +71,29 @@ class GraphInput:
 
 @dataclass(frozen=True, eq=False)
 class DocumentBatch:
-    """D documents of S sentences."""
+    """D documents of C sentences, S of which are to be translated (C = S unless there are windows)."""
 
     source: Side
+    """The S sentences."""
     target: Side | None
-    """Decoder input: begin-of-sentence and the reference."""
+    """Decoder input of the S sentences: begin-of-sentence and the reference."""
     gold: Tensor | None
     """[Nt] int64: the reference and end-of-sentence."""
     slots: Tensor
-    """[D, M] int64: the sentences of each document; unused slots hold 0."""
+    """[D, M] int64: the sentences of each document, among C; unused slots hold 0."""
     used: Tensor
     """[D, M] bool."""
+    places: Tensor
+    """[C] int64: the slot (d * M + m) of each sentence."""
     document_of: Tensor
     """[S] int64."""
     index_of: Tensor
     """[S] int64: the place of each sentence in its document."""
-    places: Tensor
-    """[S] int64: the slot (d * M + m) of each sentence."""
+    own: Tensor
+    """[S] int64: each sentence among the C."""
+    all_source: Side | None = None
+    """The C sentences, where they are more than the S; read it as `context_source`."""
+    all_target: Side | None = None
     graph: GraphInput | None = None
     target_graph: GraphInput | None = None
 
@@ -92,37 +105,59 @@ class DocumentBatch:
     def num_documents(self) -> int:
         return len(self.slots)
 
+    @property
+    def context_source(self) -> Side:
+        """The sub-words of all C sentences."""
+        return self.source if self.all_source is None else self.all_source
+
+    @property
+    def context_target(self) -> Side | None:
+        """The translations of all C sentences, as far as there are any, each with its end."""
+        if self.all_source is not None or self.target is None or self.gold is None:
+            return self.all_target
+        return Side(self.gold, self.target.sentences, self.target.documents)
+
     def to(self, device: torch.device | str) -> DocumentBatch:
         return to_device(self, device)
 
 
 def collate(documents: Sequence[DocumentExample], bos: int, plain_graph: bool = False) -> DocumentBatch:
-    """A batch of whole documents; `plain_graph` keeps adjacency as one sparse matrix, for tests."""
+    """A batch of documents; `plain_graph` keeps adjacency as one sparse matrix, for tests."""
     counts = np.array([len(document.source) for document in documents], dtype=np.int64)
-    translated = bool(len(documents)) and all(len(document.target) == len(document.source) for document in documents)
-    source = _side([sentence for document in documents for sentence in document.source], counts)
+    translated = [document.translated for document in documents]
+    begins = np.array([window.start for window in translated], dtype=np.int64)
+    sizes = np.array([len(window) for window in translated], dtype=np.int64)
+    windowed = bool((sizes != counts).any())
+    chosen = [(document, m) for document, window in zip(documents, translated, strict=True) for m in window]
+    source = _side([document.source[m] for document, m in chosen], sizes)
     target = gold = None
-    if translated:
-        references = [sentence for document in documents for sentence in document.target]
-        target = _side([np.concatenate([[bos], sentence[:-1]]) for sentence in references], counts)
+    known = bool(len(documents)) and all(len(document.target) == len(document.source) for document in documents)
+    if known:
+        references = [document.target[m] for document, m in chosen]
+        target = _side([np.concatenate([[bos], sentence])[: len(sentence)] for sentence in references], sizes)
         gold = _concatenate(references)
     width = _slot_width(int(counts.max(initial=0)))
     used = np.arange(width)[None, :] < counts[:, None]
     bounds = np.concatenate([[0], np.cumsum(counts)])
-    slots = np.where(used, bounds[:-1, None] + np.arange(width)[None, :], 0)
-    document_of = np.repeat(np.arange(len(counts)), counts)
-    index_of = np.arange(int(counts.sum())) - bounds[:-1][document_of]
+    document_of = np.repeat(np.arange(len(sizes)), sizes)
+    firsts = np.concatenate([[0], np.cumsum(sizes)])[:-1]
+    index_of = np.arange(int(sizes.sum())) - (firsts - begins)[document_of]
     return DocumentBatch(
         source,
         target,
         gold,
-        slots=torch.from_numpy(slots),
+        slots=torch.from_numpy(np.where(used, bounds[:-1, None] + np.arange(width)[None, :], 0)),
         used=torch.from_numpy(used),
+        places=torch.from_numpy(np.flatnonzero(used)),
         document_of=torch.from_numpy(document_of),
         index_of=torch.from_numpy(index_of),
-        places=torch.from_numpy(document_of * width + index_of),
+        own=torch.from_numpy(bounds[:-1][document_of] + index_of),
+        all_source=_side([s for document in documents for s in document.source], counts) if windowed else None,
+        all_target=_side([s for document in documents for s in document.target], counts)
+        if windowed and known
+        else None,
         graph=_source_graph(documents, plain_graph),
-        target_graph=_target_graph(documents, plain_graph) if translated else None,
+        target_graph=_target_graph(documents, plain_graph) if known else None,
     )
 
 

@@ -53,11 +53,12 @@ class DocumentGraphContext(nn.Module):
     def memory(self, states: Tensor, batch: DocumentBatch, graph: GraphInput, visible: Tensor, nodes: str) -> Memory:
         words = graph.structure.num_words
         if self.places is not None:
-            place = self.places(batch.index_of.clamp(max=self.places.num_embeddings - 1))
+            order = batch.places % batch.slots.shape[1]
+            place = self.places(order.clamp(max=self.places.num_embeddings - 1))
             states = torch.cat([states[:words], states[words:] + place.to(states.dtype)])
         if nodes == "sentence":
             return Memory(states[words:], batch.slots, visible, "document", batch.places)
-        own, own_mask = own_words(graph)
+        own, own_mask = (of_all[batch.own] for of_all in own_words(graph))
         if nodes == "word":
             return Memory(states[:words], own, own_mask, "sentence")
         slots = torch.cat([words + batch.slots[batch.document_of], own], dim=1)
