@@ -8,8 +8,8 @@ LayerNorm. Every measurement has a process of its own: times are CPU seconds, me
 when the graph and the weights had been made.
 
 glibc gives every block above 32 MB back to the kernel when it is freed, so that a long document pays for fresh pages at
-every operation. The table is measured with an allocator told to keep its memory, as a tuned process has it (for all
-paths alike); what the default allocator makes of it is printed beside the bars.
+every operation. docgraph's commands tell it to keep its memory (docgraph.allocator), and so does every path here; what
+the default makes of it is printed beside the bars.
 """
 
 from __future__ import annotations
@@ -35,8 +35,6 @@ BAR_TIME, BAR_MEMORY = 1.5, 1.5
 EDGE_BYTES = {"docgraph": 0, "plain": 60, "GCNConv": 2 * 4 * DIMENSION}
 """Bytes each edge of the union costs a path at its peak, beside what the nodes cost."""
 MEMORY_LIMIT = 4 << 30
-KEEP_MEMORY = {"MALLOC_MMAP_THRESHOLD_": str(1 << 32), "MALLOC_TRIM_THRESHOLD_": str(1 << 36)}
-"""What tells glibc to keep freed memory; other allocators do not read it."""
 
 
 @dataclass(frozen=True)
@@ -141,8 +139,8 @@ def measure_here(path: str, words: int) -> Measurement:
 
 def measure(path: str, words: int, keep_memory: bool = True) -> Measurement:
     """Measure in a process of its own."""
-    command = [sys.executable, "-m", "benchmarks.graph_encoding", path, str(words)]
-    environment = os.environ | {"OMP_NUM_THREADS": "1"} | (KEEP_MEMORY if keep_memory else {})
+    command = [sys.executable, "-m", "benchmarks.graph_encoding", path, str(words), *["keep"] * keep_memory]
+    environment = os.environ | {"OMP_NUM_THREADS": "1"}
     root = Path(__file__).parents[1]
     done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=root, env=environment)
     return Measurement(**json.loads(done.stdout))
@@ -222,7 +220,11 @@ def cells(row: Measurement, ours: Measurement, words: int) -> list[str]:
 
 
 if __name__ == "__main__":
-    if len(sys.argv) == 3:
+    if len(sys.argv) > 1:
+        if sys.argv[3:] == ["keep"]:
+            from docgraph.allocator import keep_freed_memory
+
+            keep_freed_memory()
         print(json.dumps(measure_here(sys.argv[1], int(sys.argv[2])).__dict__))
     else:
         main()

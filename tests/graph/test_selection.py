@@ -1,0 +1,49 @@
+"""Linked words and sentences: the strongest links first, nothing of the sentence itself, every link a real one."""
+
+from __future__ import annotations
+
+import numpy as np
+from graph_examples import annotated, annotations
+from hypothesis import given, settings
+
+from docgraph.annotation import Annotation
+from docgraph.graph import build_graph
+from docgraph.graph.selection import select
+
+
+def test_a_rare_name_comes_before_a_common_word() -> None:
+    sentences = ["Miguel saw the sea .", "the sea was blue .", "the boat came .", "Miguel slept by the sea ."]
+    _, annotation = annotated(sentences)
+    chosen = select(build_graph(annotation, "lexical"), words=3, sentences=2)
+    words = [[str(annotation.forms[w]) for w in row if w >= 0] for row in chosen.words]
+    assert words[3] == ["Miguel", "sea", "sea"]
+    assert sorted(words[2]) == []  # "the" and "." stand in every sentence
+    assert chosen.words[3].tolist() == [0, 6, 3]  # of two occurrences of "sea" the nearer first
+    assert chosen.sentences.tolist() == [[-1, -1], [0, -1], [1, 0], [0, 1]]
+
+
+def test_an_antecedent_is_linked_both_ways() -> None:
+    _, annotation = annotated(["Nick left .", "nobody knew !", "he came back ?"], coreference=[(0, 6)])
+    chosen = select(build_graph(annotation, "inter"), words=2, sentences=1)
+    assert chosen.words.tolist() == [[6, -1], [-1, -1], [0, -1]]
+    assert chosen.sentences.tolist() == [[-1], [0], [0]]
+
+
+@settings(max_examples=60, deadline=None)
+@given(annotation=annotations())
+def test_what_is_chosen_is_linked_and_elsewhere(annotation: Annotation) -> None:
+    graph = build_graph(annotation)
+    chosen = select(graph, words=5, sentences=3)
+    inter = [graph.edges(name) for name in ("lexical", "coreference")]
+    linked = {
+        frozenset(pair) for edges in inter for pair in zip(edges.source.tolist(), edges.target.tolist(), strict=True)
+    }
+    for sentence, (words, earlier) in enumerate(zip(chosen.words, chosen.sentences, strict=True)):
+        own = np.flatnonzero(graph.sentence_of == sentence).tolist()
+        kept = [w for w in words.tolist() if w >= 0]
+        assert len(set(kept)) == len(kept)
+        assert all(any(frozenset((word, w)) in linked for w in own) for word in kept)
+        assert not set(kept) & set(own)
+        before = [m for m in earlier.tolist() if m >= 0]
+        assert len(set(before)) == len(before) == min(sentence, 3)
+        assert all(m < sentence for m in before)
