@@ -1,0 +1,86 @@
+"""Scoring the candidates of a contrastive suite: batched against one at a time.
+
+    python -m benchmarks.probing [--contrasts 2500]
+
+Contrasts as in the consistency sets: four sentences of ten words a side, two candidates for the last one that differ in
+a word, the context in both languages. From sub-words and graphs to numbers, building batches included. A model of
+base size on a GPU, a toy on a CPU; its weights are random, which speed does not see.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from dataclasses import replace
+
+import numpy as np
+import torch
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks.synthetic import EOS, synthetic_annotation
+from benchmarks.training_step import systems
+from docgraph.graph import build_graph
+from docgraph.model.batch import DocumentExample
+from docgraph.model.config import TransformerConfig
+from docgraph.model.system import DocumentTransformer
+from docgraph.translation.scoring import TOKENS, Candidates, score_candidates
+
+SENTENCES, WORDS = 4, 10
+BAR = 3_000
+"""Candidates a second that a GPU must reach."""
+
+
+def contrast(rng: np.random.Generator, vocabulary: int) -> Candidates:
+    """A document of four sentences and two translations of its last one."""
+    plain = synthetic_annotation(SENTENCES * WORDS, seed=int(rng.integers(1 << 31)))
+    offsets = np.arange(0, (SENTENCES + 1) * WORDS, WORDS, dtype=np.int32)
+    graph = build_graph(replace(plain, offsets=offsets))
+    owners = [np.repeat(np.arange(WORDS), 1 + (rng.random(WORDS) < 0.3)) for _ in range(2 * SENTENCES)]
+    ids = [np.append(rng.integers(4, vocabulary, len(owner)), EOS) for owner in owners]
+    source_words = [np.append(owner + m * WORDS, -1) for m, owner in enumerate(owners[:SENTENCES])]
+    target_words = [np.append(owner, -1) for owner in owners[SENTENCES:]]
+    other = ids[-1].copy()
+    other[int(rng.integers(len(other) - 1))] = 4
+    window = range(SENTENCES - 1, SENTENCES)
+    document = DocumentExample(ids[:SENTENCES], ids[SENTENCES:], graph, source_words, target_words, window)
+    return Candidates(document, [[ids[-1], other]])
+
+
+def seconds(model: DocumentTransformer, tasks: list[Candidates], tokens: int) -> float:
+    """The time to score all candidates, the second time."""
+    score_candidates(model, tasks, tokens)
+    began = time.perf_counter()
+    score_candidates(model, tasks, tokens)
+    return time.perf_counter() - began
+
+
+def main(arguments: list[str] | None = None) -> None:
+    gpu = torch.cuda.is_available()
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--contrasts", type=int, default=2500 if gpu else 200)
+    options = parser.parse_args(arguments or [])
+    transformer = TransformerConfig(32000, 32000) if gpu else TransformerConfig(4000, 4000, 128, 512, 4, 3, 3)
+    rng = np.random.default_rng(0)
+    tasks = [contrast(rng, transformer.source_vocabulary) for _ in range(options.contrasts)]
+    some = [replace(task, translations=[[ids]]) for task in tasks[:50] for ids in task.translations[0]]
+    name = torch.cuda.get_device_name() if gpu else f"CPU, {torch.get_num_threads()} thread(s)"
+    table = Table(title=f"Candidates scored a second: {name}, {2 * len(tasks):,} candidates")
+    for column in ("system", "precision", "batched", "one at a time", "ratio"):
+        table.add_column(column, justify="left" if column in ("system", "precision") else "right")
+    for system, config in systems(transformer).items():
+        for dtype in (torch.float32, torch.bfloat16) if gpu else (torch.float32,):
+            torch.manual_seed(0)
+            model = DocumentTransformer(config).eval().to("cuda" if gpu else "cpu", dtype)
+            batched = 2 * len(tasks) / seconds(model, tasks, TOKENS)
+            alone = len(some) / seconds(model, some, 1)
+            precision = str(dtype).removeprefix("torch.")
+            table.add_row(system, precision, f"{batched:,.0f}", f"{alone:,.0f}", f"{batched / alone:.1f}")
+    table.caption = f"bar on an H200: {BAR:,}/s"
+    Console().print(table)
+
+
+if __name__ == "__main__":
+    import sys
+
+    main(sys.argv[1:])

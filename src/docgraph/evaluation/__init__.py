@@ -1,0 +1,1 @@
+"""Evaluation: metrics and their significance, document measures, contrastive suites."""

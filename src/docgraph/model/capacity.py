@@ -1,0 +1,190 @@
+"""Batches of one shape: filled up with documents of padding, so that a step captured once serves them all.
+
+A GPU that is told a thousand small kernels a step waits for the telling; a captured step is told once, and wants every
+tensor to have the shape it had then. What is added is documents like any other as far as shapes go, but they are in
+nobody's memory, their graphs meet no other, and their references are padding, which the loss leaves out.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from docgraph.model.batch import DocumentBatch, GraphInput, Side
+from docgraph.model.graph_structure import GraphStructure, OrderedCliques
+from docgraph.model.packing import Packing
+from docgraph.model.sparse import Rows
+
+Sizes = Mapping[str, int]
+"""How much there is of everything a batch holds; equal sizes are equal shapes."""
+ROUND = 64
+"""Capacities are multiples of it where that costs little: matrix products like it."""
+
+
+def sizes_of(batch: DocumentBatch) -> dict[str, int]:
+    """The sizes of a batch."""
+    sizes = {"documents": batch.num_documents, "sentences": batch.num_sentences, "slots": batch.slots.shape[1]}
+    for name, side in (("source", batch.source), ("target", batch.target)):
+        if side is not None:
+            sizes[f"{name} tokens"] = len(side.tokens)
+            sizes[f"{name} tokens of a sentence"] = side.sentences.max_length
+            sizes[f"{name} tokens of a document"] = side.documents.max_length
+    for name, graph in (("source", batch.graph), ("target", batch.target_graph)):
+        if graph is not None:
+            structure = graph.structure
+            sizes[f"{name} graph pieces"] = len(graph.tokens)
+            sizes[f"{name} graph words"] = structure.num_words
+            sizes[f"{name} graph words of a sentence"] = structure.longest
+            sizes[f"{name} graph edges"] = len(structure.incoming.columns)
+            sizes[f"{name} graph members"] = 0 if structure.cliques is None else len(structure.cliques.nodes)
+    return sizes
+
+
+def capacity(batches: Iterable[DocumentBatch], margin: float = 0.03) -> Sizes:
+    """Room for each of the batches, for `margin` more, and for some padding whatever the batch."""
+    room: dict[str, int] = {}
+    for batch in batches:
+        for name, size in sizes_of(batch).items():
+            room[name] = max(room.get(name, 0), size)
+    for name, size in room.items():
+        if name == "slots" or not size:
+            continue
+        wider = math.ceil(size * (1 + margin)) + 1
+        room[name] = wider if name in ("documents", "sentences") else -(-wider // ROUND) * ROUND
+    return room
+
+
+def fill_up(batch: DocumentBatch, room: Sizes, pad: int) -> DocumentBatch | None:
+    """The batch, brought to these sizes by documents of padding; None where it does not fit."""
+    sizes = sizes_of(batch)
+    if sizes.keys() != room.keys() or any(size > room[name] for name, size in sizes.items()):
+        return None
+    documents, sentences = (room[name] - sizes[name] for name in ("documents", "sentences"))
+    if batch.all_source is not None or not documents or not sentences:
+        return None
+    # Sentence f of the padding belongs to document owner[f] of it.
+    owner = torch.arange(sentences) * documents // sentences
+    source = _fill_side(batch.source, "source", room, owner, documents, pad)
+    target = gold = None
+    if batch.target is not None and batch.gold is not None:
+        target = _fill_side(batch.target, "target", room, owner, documents, pad)
+        gold = F.pad(batch.gold, (0, room["target tokens"] - len(batch.gold)), value=pad)
+    if source is None or (batch.target is not None and target is None):
+        return None
+    width, count = room["slots"] - sizes["slots"], sizes["sentences"]
+    slots, used = (F.pad(table, (0, width, 0, documents)) for table in (batch.slots, batch.used))
+    places = batch.places + batch.places // sizes["slots"] * width
+    return replace(
+        batch,
+        source=source,
+        target=target,
+        gold=gold,
+        slots=slots,
+        used=used,
+        # A slot that nobody sees: its gradient is zero, whoever else has it.
+        places=torch.cat([places, torch.full((sentences,), sizes["documents"] * room["slots"])]),
+        document_of=torch.cat([batch.document_of, sizes["documents"] + owner]),
+        index_of=F.pad(batch.index_of, (0, sentences)),
+        own=torch.cat([batch.own, torch.arange(count, count + sentences)]),
+        graph=None if batch.graph is None else _fill_graph(batch.graph, "source", room, sentences, pad),
+        target_graph=None
+        if batch.target_graph is None
+        else _fill_graph(batch.target_graph, "target", room, sentences, pad),
+    )
+
+
+def _even(total: int, parts: int) -> Tensor:
+    """[parts]: a total in parts as equal as can be."""
+    return torch.arange(parts, 0, -1).add(total - 1).div(parts, rounding_mode="floor")
+
+
+def _fill_side(side: Side, name: str, room: Sizes, owner: Tensor, documents: int, pad: int) -> Side | None:
+    extra = room[f"{name} tokens"] - len(side.tokens)
+    lengths = _even(extra, len(owner))
+    by_document = torch.zeros(documents, dtype=torch.int64).index_add(0, owner, lengths)
+    packings = []
+    for packing, more, unit in ((side.sentences, lengths, "sentence"), (side.documents, by_document, "document")):
+        width = room[f"{name} tokens of a {unit}"]
+        if int(more.max()) > width:
+            return None
+        packings.append(Packing.of(torch.cat([packing.boundaries.diff(), more]), width=width))
+    return Side(F.pad(side.tokens, (0, extra), value=pad), *packings)
+
+
+def _fill_graph(graph: GraphInput, name: str, room: Sizes, sentences: int, pad: int) -> GraphInput:
+    structure = graph.structure
+    words, pieces = (
+        room[f"{name} graph words"] - structure.num_words,
+        room[f"{name} graph pieces"] - len(graph.tokens),
+    )
+    ends = len(graph.tokens) + _even(pieces, words).cumsum(0)
+    filled = _fill_structure(
+        structure,
+        words,
+        sentences,
+        room[f"{name} graph words of a sentence"],
+        room[f"{name} graph edges"] - len(structure.incoming.columns),
+        room[f"{name} graph members"] - (0 if structure.cliques is None else len(structure.cliques.nodes)),
+    )
+    return GraphInput(F.pad(graph.tokens, (0, pieces), value=pad), torch.cat([graph.offsets, ends]), filled)
+
+
+def _fill_structure(
+    structure: GraphStructure, words: int, sentences: int, longest: int, edges: int, members: int
+) -> GraphStructure:
+    """Add words and sentences that form a graph of their own; edges and memberships stay with its sentences."""
+    old_words, old_sentences = structure.num_words, structure.num_sentences
+    first = old_words + words + old_sentences
+    fillers = torch.arange(first, first + sentences)
+
+    def rows(old: Rows, columns: Tensor, more: Tensor) -> Rows:
+        """`more` [sentences] entries for the new sentences; the columns are those of all rows."""
+        counts = old.offsets.diff()
+        counts = torch.cat([counts[:old_words], counts.new_zeros(words), counts[old_words:], more])
+        return Rows(columns, F.pad(counts.cumsum(0), (1, 0)))
+
+    def edge_rows(old: Rows) -> Rows:
+        more = _even(edges, sentences)
+        moved = old.columns + words * (old.columns >= old_words)
+        return rows(old, torch.cat([moved, fillers.repeat_interleave(more)]), more)
+
+    def scales(old: Tensor) -> Tensor:
+        return torch.cat([old[:old_words], old.new_ones(words, 1), old[old_words:], old.new_ones(sentences, 1)])
+
+    cliques = structure.cliques
+    if cliques is not None:
+        own, more = torch.arange(len(cliques.nodes), len(cliques.nodes) + members), _even(members, sentences)
+        windows = cliques.windows
+        cliques = OrderedCliques(
+            torch.cat([cliques.nodes, fillers.repeat_interleave(more)]),
+            F.pad(cliques.signs, (0, 0, 0, members), value=1.0),
+            rows(cliques.bag, torch.cat([cliques.bag.columns, own]), more),
+            torch.cat([cliques.starts, own]),
+            torch.cat([cliques.ends, own + 1]),
+            None if windows is None else (torch.cat([windows[0], own]), torch.cat([windows[1], own + 1])),
+        )
+    own_words = _even(words, sentences)
+    in_sentences = structure.words_of
+    return replace(
+        structure,
+        num_words=old_words + words,
+        num_sentences=old_sentences + sentences,
+        longest=longest,
+        sentence_of=torch.cat(
+            [structure.sentence_of, old_sentences + torch.arange(sentences).repeat_interleave(own_words)]
+        ),
+        words_of=Rows(
+            torch.cat([in_sentences.columns, torch.arange(old_words, old_words + words)]),
+            torch.cat([in_sentences.offsets, old_words + own_words.cumsum(0)]),
+        ),
+        incoming=edge_rows(structure.incoming),
+        outgoing=edge_rows(structure.outgoing),
+        scale_in=scales(structure.scale_in),
+        scale_out=scales(structure.scale_out),
+        cliques=cliques,
+    )

@@ -1,0 +1,173 @@
+"""Consistency, pronouns, breakdowns: on text small enough to count by hand."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from evaluation_examples import make_set, make_words
+
+from docgraph.annotate.registry import load_pipeline
+from docgraph.annotation import from_spans, int_array
+from docgraph.document import Document
+from docgraph.errors import DocgraphError
+from docgraph.evaluation.aligner import Posteriors
+from docgraph.evaluation.alignment import Languages, Words, align, word_finder
+from docgraph.evaluation.breakdown import bucket_of, ranges
+from docgraph.evaluation.buckets import by_distance, by_length, linked_distances
+from docgraph.evaluation.consistency import LABELS, count_pairs
+from docgraph.evaluation.document_measures import REFERENCE, DocumentMeasures
+from docgraph.evaluation.metrics import measure
+from docgraph.evaluation.plots import check_plot_path, write_plot
+from docgraph.evaluation.pronouns import CASES, classify, pronoun_table
+
+
+def links(*pairs: tuple[int, int], agreement: float = 0.9) -> Posteriors:
+    source, target = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
+    return Posteriors(source, target, np.full(len(source), agreement))
+
+
+def test_pairs_of_occurrences_are_counted_by_document_and_distance() -> None:
+    source = make_words([["Bank bank", "river", "bank"], ["bank bank"]])
+    target = make_words([["Banque banque", "fleuve", "rive"], ["rive banque"]])
+    counts = count_pairs(source, target, links(*((n, n) for n in range(6))), source.content)
+    assert counts.shape == (2, len(LABELS), 2)
+    assert counts[0, LABELS.index("0")].tolist() == [1, 1]
+    assert counts[0, LABELS.index("2–5")].tolist() == [0, 2]
+    assert counts[1, LABELS.index("0")].tolist() == [0, 1]
+    assert counts.sum(axis=(0, 1)).tolist() == [1, 4]
+
+
+def test_words_that_are_not_aligned_or_not_asked_for_do_not_count() -> None:
+    source = make_words([["bank bank bank"]])
+    target = make_words([["banque banque rive"]])
+    sure = count_pairs(source, target, links((0, 0), (1, 1)), source.content)
+    assert sure.sum(axis=(0, 1)).tolist() == [1, 1]
+    unsure = count_pairs(source, target, links((0, 0), (1, 1), (2, 2), agreement=0.05), source.content)
+    assert unsure.sum() == 0
+    asked = np.array([True, False, True])
+    assert count_pairs(source, target, links((0, 0), (1, 1), (2, 2)), asked).sum(axis=(0, 1)).tolist() == [0, 1]
+
+
+SOURCE = "It It It It It It it bank"
+
+
+def test_the_six_cases_of_pronouns() -> None:
+    source = make_words([[SOURCE]], tags=["PRON"] * 6 + ["DET", "NOUN"])
+    output = make_words([["Il c’ elle maison il maison il banque"]])
+    reference = make_words([["il ça il il maison maison il banque"]])
+    same = links(*((n, n) for n in range(8)))
+    cases = classify(pronoun_table("en-fr"), source, (output, same), (reference, same))
+    assert cases.cases.tolist() == [0, 1, 2, 3, 4, 5]
+    assert [CASES[case] for case in cases.cases] == list(CASES)
+    counts = cases.statistics(1, 6)
+    assert counts.sum(axis=(0, 1)).tolist() == [2, 4]
+    assert counts[0, 0].tolist() == [2, 4]
+    assert cases.statistics(1, 6, strict=True).sum(axis=(0, 1)).tolist() == [1, 4]
+
+
+def test_il_is_as_good_as_ce_for_an_expletive_alone() -> None:
+    plain = make_words([["It"]])
+    expletive = Words(plain.forms, plain.keys, None, ["expl"], plain.content, plain.offsets, plain.documents)
+    sides = (make_words([["il"]]), links((0, 0))), (make_words([["ce"]]), links((0, 0)))
+    table = pronoun_table("en-fr")
+    assert classify(table, plain, *sides).cases.tolist() == [2]
+    assert classify(table, expletive, *sides).cases.tolist() == [1]
+
+
+def test_every_form_of_the_pronoun_table_is_its_own_once() -> None:
+    table = pronoun_table("en-fr")
+    pronouns = set(table.target.values())
+    assert all(first in pronouns and second in pronouns for first, second in table.equivalent)
+    with pytest.raises(DocgraphError, match="no pronoun table for en-xx; the pairs that have one are: en-fr"):
+        pronoun_table("en-xx")
+
+
+ENGLISH = ["the old bank closed", "a river is near", "the bank opened again", "they like the river"] * 6
+FRENCH = ["la vieille banque ferma", "une rivière est proche", "la banque rouvrit encore", "ils aiment la rivière"] * 6
+UNSTEADY = [text.replace("banque", "rive") if n % 8 == 2 else text for n, text in enumerate(FRENCH)]
+
+
+def test_an_unsteady_system_is_less_consistent_and_the_reference_is_a_perfect_system() -> None:
+    data = make_set(FRENCH, [12, 12], steady=FRENCH, unsteady=UNSTEADY)
+    data = type(data)(data.reference, data.systems, data.documents, ENGLISH)
+    measures = DocumentMeasures(data, Languages("words:en", "fr"), "en-fr")
+    for system in (*data.systems, REFERENCE):
+        measures.add(system, [])
+    values = {ratio.label: ratio.measured().values for ratio in measures.ratios(consistency=True)}
+    assert list(values) == ["LTCR", "APT", "APT strict"]  # no parts of speech, so no names
+    assert values["LTCR"]["unsteady"] < values["LTCR"]["steady"] == values["LTCR"][REFERENCE] == 100
+    assert values["APT"]["steady"] == 100
+    assert measures.details["pronoun cases"]["steady"]["equal"] == 6
+    (part,) = measures.ratios(consistency=True)[0].breakdown(data)
+    assert sum(part.counts["steady"]) == sum(part.counts[REFERENCE]) > 0
+    assert "|learnt:test|source:words:en|target:words:fr+simplemma:fr|" in part.signature
+
+
+def test_a_system_is_aligned_alike_whoever_else_is_evaluated_and_with_empty_lines() -> None:
+    source = make_words([ENGLISH])
+    output = make_words([["", *FRENCH[1:]]])
+    (first, _), (second, _) = (align(source, [output, make_words([FRENCH])], corpus) for corpus in ([], []))
+    assert np.array_equal(first.agreement, second.agreement)
+    assert first.source.min() >= 4  # nothing to align the first sentence with
+    (more, _) = align(source, [output, make_words([FRENCH])], [(["river"], ["rivière"])] * 5)
+    assert more.target.max() < len(output.forms)
+
+
+def test_word_finders() -> None:
+    assert word_finder("fr") == "words:fr+simplemma:fr"
+    assert word_finder("zh") == "jieba"
+    assert word_finder("qu") == "words:qu"
+
+
+def test_distances_to_the_nearest_linked_sentence() -> None:
+    texts = ["A bank closed .", "The river rose .", "A bank , a bank .", "The river fell , he said .", "Nothing ."]
+    document = Document.from_sentences(texts)
+    words = load_pipeline("words:en")(document)
+    assert linked_distances(words).tolist() == [0, 0, 2, 2, 0]
+    said = int(words.offsets[3]) + 4
+    linked = from_spans([[(0, 1)]], Document.from_sentences(["x"]))
+    assert linked_distances(linked).tolist() == [0]
+    with_coreference = type(words)(
+        words.offsets,
+        words.starts,
+        words.ends,
+        words.forms,
+        coreference=int_array([int(words.offsets[2]), said]).reshape(1, 2),
+    )
+    assert linked_distances(with_coreference).tolist() == [0, 0, 2, 1, 0]
+
+
+def test_buckets_hold_all_sentences_and_each_its_own_bleu(tmp_path: Path) -> None:
+    reference = [f"this is the sentence number {n} of a small set" for n in range(12)]
+    output = [text if n < 9 else text.replace("small", "large") for n, text in enumerate(reference)]
+    data = make_set(reference, [1, 2, 6, 3], one=output, two=reference)
+    measured = measure("bleu", data)
+    part = by_length(measured, data)
+    assert part.labels == ("1–2", "3", "6")
+    assert part.counts == {"one": [3, 3, 6], "two": [3, 3, 6]}
+    spoilt = make_set(reference[9:], [3], one=output[9:])
+    assert part.values["one"] == [pytest.approx(100), measure("bleu", spoilt).values["one"], pytest.approx(100)]
+    annotations = [load_pipeline("words:en")(document) for document in data.split_documents(reference)]
+    distance = by_distance(measured, data, annotations)
+    assert distance.labels == ("1", "2", "3", "4–5", "6–10", "11–20", ">20", "no link")
+    assert distance.counts["one"] == [8, 0, 0, 0, 0, 0, 0, 4]
+    assert distance.values["one"][1] is None
+    files = write_plot(distance, tmp_path / "plot.svg")
+    assert [file.name for file in files] == ["plot-distance.svg", "plot-distance.json", "plot-distance.csv"]
+    assert "no link" in files[0].read_text()
+    assert json.loads(files[1].read_text())["counts"]["two"] == distance.counts["two"]
+    rows = list(csv.reader(files[2].open()))
+    assert rows[0] == ["system", distance.axis, "BLEU", "from", "to", "sentences"]
+    assert rows[2] == ["one", "2", "", "", "", "0"]
+    assert write_plot(part, tmp_path / "plot.png")[0].read_bytes().startswith(b"\x89PNG")
+    with pytest.raises(DocgraphError, match="a picture is one of"):
+        check_plot_path(tmp_path / "plot.gif")
+
+
+def test_ranges_and_buckets() -> None:
+    assert ranges((0, 1, 5)) == ["0", "1", "2–5", ">5"]
+    assert bucket_of(np.array([0, 1, 2, 5, 6]), (0, 1, 5)).tolist() == [0, 1, 2, 2, 3]
