@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import numpy as np
 
 from docgraph.annotation import Annotation, Strings, int_array
+from docgraph.corpus.encoding import EncodedDocument, EncodedSide
+from docgraph.corpus.store import MANIFEST, VERSION, PreparedCorpus, schema, shard_path, to_bytes
 from docgraph.graph import build_graph
 from docgraph.model.batch import DocumentExample
 
@@ -42,23 +47,49 @@ def synthetic_annotation(words: int, seed: int = 0) -> Annotation:
     )
 
 
+def random_document(rng: np.random.Generator, sentences: tuple[int, int], vocabulary: int) -> EncodedDocument:
+    """A document of `sentences` (from, to) sentences, with a translation."""
+    annotation = synthetic_annotation(22 * int(rng.integers(*sentences)), seed=int(rng.integers(1 << 31)))
+    source, target = [], []
+    for size in np.diff(annotation.offsets).tolist():
+        owner = np.repeat(np.arange(size), 1 + (rng.random(size) < 0.12))
+        source.append((np.append(rng.integers(3, vocabulary, len(owner)), EOS), np.append(owner, -1)))
+        length = max(1, int(len(owner) * rng.normal(1.15, 0.1)))
+        target.append((np.append(rng.integers(3, vocabulary, length), EOS), np.append(np.arange(length), -1)))
+    sides = (
+        EncodedSide(
+            np.concatenate([ids for ids, _ in side]),
+            int_array([len(ids) for ids, _ in side]),
+            np.concatenate([words for _, words in side]),
+        )
+        for side in (source, target)
+    )
+    return EncodedDocument("", "", int_array(range(len(source))), *sides, annotation)
+
+
+def random_store(folder: Path, documents: int, sentences: tuple[int, int] = (60, 160)) -> PreparedCorpus:
+    """A prepared corpus of such documents."""
+    rng, vocabulary = np.random.default_rng(0), 32_000
+    path = shard_path(folder, "train", 0)
+    path.parent.mkdir(parents=True)
+    made = (random_document(rng, sentences, vocabulary) for _ in range(documents))
+    path.write_bytes(to_bytes(made, schema(vocabulary, vocabulary, "")))
+    (folder / MANIFEST).write_text(json.dumps({"version": VERSION, "splits": {"train": {"shards": 1}}}))
+    return PreparedCorpus.open(folder)
+
+
 def random_examples(
     rng: np.random.Generator, target_tokens: int, vocabulary: int, sentences: tuple[int, int]
 ) -> list[DocumentExample]:
     """Whole documents of `sentences` (from, to) sentences each, about `target_tokens` target sub-words in all."""
     examples, total = [], 0
     while total < target_tokens:
-        annotation = synthetic_annotation(22 * int(rng.integers(*sentences)), seed=int(rng.integers(1 << 31)))
-        sizes = np.diff(annotation.offsets)
-        source, target, source_words, target_words, start = [], [], [], [], 0
-        for size in sizes.tolist():
-            owner = np.repeat(np.arange(size), 1 + (rng.random(size) < 0.12))
-            source.append(np.append(rng.integers(3, vocabulary, len(owner)), EOS))
-            source_words.append(np.append(owner + start, -1))
-            length = max(1, int(len(owner) * rng.normal(1.15, 0.1)))
-            target.append(np.append(rng.integers(3, vocabulary, length), EOS))
-            target_words.append(np.append(np.arange(length), -1))
-            start += size
-            total += length + 1
-        examples.append(DocumentExample(source, target, build_graph(annotation), source_words, target_words))
+        document = random_document(rng, sentences, vocabulary)
+        firsts = np.repeat(document.annotation.offsets[:-1], document.source.lengths)
+        owners = np.where(document.source.words < 0, -1, document.source.words + firsts)
+        ends = [np.cumsum(side.lengths)[:-1] for side in (document.source, document.target)]
+        source, source_words = np.split(document.source.ids, ends[0]), np.split(owners, ends[0])
+        target, target_words = np.split(document.target.ids, ends[1]), np.split(document.target.words, ends[1])
+        examples.append(DocumentExample(source, target, build_graph(document.annotation), source_words, target_words))
+        total += len(document.target.ids)
     return examples

@@ -10,20 +10,55 @@ from docgraph.errors import DocgraphError
 
 
 def read_settings(path: str | Path, overrides: Iterable[str] = ()) -> dict[str, Any]:
-    """The mapping of a YAML file, with each `a.b=c` of the overrides put in; numbers in a path count list entries."""
+    """The mapping of a YAML file over those it `extends`, with each `a.b=c` of the overrides put in.
+
+    `extends: other.yaml`, relative to the file, names a config to begin from: its mappings are merged field by field,
+    and any other value (a list too) is replaced. In the path of an override, numbers count list entries.
+    """
+    values = _read_chain(Path(path), ())
+    for override in overrides:
+        _put(values, override)
+    return values
+
+
+def _read_chain(path: Path, heirs: tuple[Path, ...]) -> dict[str, Any]:
+    """The mapping of a file merged over that of the file it extends; `heirs` are the files that led here."""
+    if path.resolve() in [heir.resolve() for heir in heirs]:
+        raise DocgraphError("this config extends itself, by way of the files it extends; break the cycle", path=path)
+    try:
+        values = _read(path)
+    except FileNotFoundError:
+        if not heirs:
+            raise
+        raise DocgraphError(f"'extends' names {path}, which does not exist; correct it", path=heirs[-1]) from None
+    base = values.pop("extends", None)
+    if base is None:
+        return values
+    if not isinstance(base, str):
+        raise DocgraphError(f"'extends' is {base!r}; it must be the path of one file", path=path)
+    return _merged(_read_chain(path.parent / base, (*heirs, path)), values)
+
+
+def _read(path: Path) -> dict[str, Any]:
     import yaml
 
     try:
-        values = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
+        values = yaml.safe_load(path.read_text(encoding="utf-8"))
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         mark = getattr(error, "problem_mark", None)
         line = None if mark is None else mark.line + 1
         raise DocgraphError("this is not valid YAML; correct it", path=path, line=line) from None
     if not isinstance(values, dict):
         raise DocgraphError("a config is a mapping of fields; correct it", path=path)
-    for override in overrides:
-        _put(values, override)
     return values
+
+
+def _merged(base: dict[str, Any], values: dict[str, Any]) -> dict[str, Any]:
+    merged = dict(base)
+    for name, value in values.items():
+        inherited = merged.get(name)
+        merged[name] = _merged(inherited, value) if isinstance(inherited, dict) and isinstance(value, dict) else value
+    return merged
 
 
 def _put(values: dict[str, Any], override: str) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
+from itertools import islice
 from multiprocessing import get_context, parent_process
 from typing import Any, TypeVar
 
@@ -30,36 +31,37 @@ def run_in_processes(
     jobs: int,
     start: Callable[..., None],
     arguments: tuple[Any, ...],
+    ordered: bool = False,
 ) -> Iterator[R]:
-    """work(item) of every item in `jobs` processes, in the order they finish; each process first calls `start`."""
+    """work(item) of every item in `jobs` processes, each of which first calls `start`; in the order they finish, or,
+    `ordered`, in that of the items."""
     with _single_threaded():
         executor = ProcessPoolExecutor(
             jobs, mp_context=get_context("spawn"), initializer=_start, initargs=(start, arguments)
         )
         try:
-            yield from _collect(executor, work, items, 2 * jobs)
+            yield from _collect(executor, work, items, 2 * jobs, ordered)
         except BrokenProcessPool:
             raise DocgraphError(
-                "a worker process died, most often for lack of memory; run the same command again with fewer --jobs, "
-                "it goes on where this one stopped"
+                "a worker process died, most often for lack of memory; run the same command again with fewer --jobs "
+                "or 'workers', it goes on where this one stopped"
             ) from None
         finally:
             executor.shutdown(wait=True, cancel_futures=True)
 
 
-def _collect(executor: ProcessPoolExecutor, work: Callable[[T], R], items: Iterable[T], window: int) -> Iterator[R]:
+def _collect(
+    executor: ProcessPoolExecutor, work: Callable[[T], R], items: Iterable[T], window: int, ordered: bool
+) -> Iterator[R]:
     """Submit a few items ahead of the workers, not all: they travel by copy."""
     waiting = iter(items)
-    running: set[Future[R]] = set()
+    running: list[Future[R]] = []
     while True:
-        while len(running) < window:
-            try:
-                running.add(executor.submit(work, next(waiting)))
-            except StopIteration:
-                break
+        running += [executor.submit(work, item) for item in islice(waiting, window - len(running))]
         if not running:
             return
-        finished, running = wait(running, return_when=FIRST_COMPLETED)
+        finished = {running[0]} if ordered else wait(running, return_when=FIRST_COMPLETED).done
+        running = [future for future in running if future not in finished]
         for future in finished:
             yield future.result()
 

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from docgraph.annotation import Annotation, Strings, int_array
 from docgraph.corpus.config import DataEntry, PrepareConfig
+from docgraph.corpus.encoding import EncodedDocument, EncodedSide
 from docgraph.corpus.parallel import ParallelDocument
 from docgraph.corpus.readers import Limits, Problems, read
+from docgraph.corpus.store import MANIFEST, VERSION, PreparedCorpus, schema, shard_path, to_bytes
 from docgraph.model.config import from_dict
 
 SOURCE = [["The cat sat.", "It slept & dreamt."], ["A dog barked.", "The dog ran.", "It was gone."]]
@@ -67,3 +73,31 @@ def corpus_config(folder: Path, documents: int = 12, **changes: Any) -> PrepareC
         **changes,
     }
     return from_dict(PrepareConfig, values)
+
+
+def stored_corpus(
+    folder: Path, lengths: Sequence[Sequence[tuple[int, int]]], seed: int = 0, vocabulary: int = 50
+) -> PreparedCorpus:
+    """A store of documents whose sentences have so many (source, target) sub-words, ends included, and random words."""
+    rng = np.random.default_rng(seed)
+    documents = []
+    for number, sizes in enumerate(lengths):
+        sides = [_random_side(rng, [pair[side] for pair in sizes], vocabulary) for side in range(2)]
+        counts = [pair[0] - 1 for pair in sizes]
+        zeros = np.zeros(sum(counts), dtype=np.int32)
+        forms = Strings.of(f"w{word}" for word in rng.integers(0, 9, sum(counts)))
+        annotation = Annotation(int_array([0, *np.cumsum(counts).tolist()]), zeros, zeros, forms)
+        documents.append(EncodedDocument(f"d{number}", "f", int_array(range(len(sizes))), *sides, annotation))
+    path = shard_path(folder, "train", 0)
+    path.parent.mkdir(parents=True)
+    path.write_bytes(to_bytes(documents, schema(vocabulary, vocabulary, "key")))
+    (folder / MANIFEST).write_text(json.dumps({"version": VERSION, "splits": {"train": {"shards": 1}}}))
+    return PreparedCorpus.open(folder)
+
+
+def _random_side(rng: np.random.Generator, lengths: list[int], vocabulary: int) -> EncodedSide:
+    """A word a sub-word; the end of a sentence (2) is no word."""
+    ends = np.cumsum(lengths)
+    ids, words = rng.integers(3, vocabulary, ends[-1]), np.concatenate([np.arange(length) for length in lengths])
+    ids[ends - 1], words[ends - 1] = 2, -1
+    return EncodedSide(ids, int_array(lengths), words)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from corpus_examples import corpus_config
+from corpus_examples import corpus_config, stored_corpus
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -109,6 +109,28 @@ def test_documents_are_found_in_any_batch(tmp_path: Path, monkeypatch: pytest.Mo
     assert [corpus.place(index)[0] for index in (19, 0, 7, 8)] == ["d19", "d0", "d7", "d8"]
     with pytest.raises(IndexError):
         corpus.place(20)
+
+
+@pytest.mark.parametrize(("hold", "held"), [(0, 1), (1 << 30, 3)])
+def test_decompressed_documents_are_held_up_to_a_limit(
+    hold: int, held: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store, "BATCH", 1)
+    lengths = [[(3, 4)], [(5, 2), (2, 2)], [(4, 4)]]
+    stored_corpus(tmp_path, lengths)
+    corpus = store.PreparedCorpus.open(tmp_path, hold=hold)
+    for index in (2, 0, 1, 0, 2):
+        assert [len(ids) for ids in corpus.sentences(index, "source")[0]] == [pair[0] for pair in lengths[index]]
+    assert len(corpus._held) == held
+    assert pickle.loads(pickle.dumps(corpus)).hold == hold
+
+
+def test_a_column_of_all_documents(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(store, "BATCH", 8)
+    corpus = stored_corpus(tmp_path, [[(3, 4)], [(5, 2), (2, 2)], [(4, 4)]])
+    assert corpus.flat("source_lengths").tolist() == [3, 5, 2, 4]
+    ids = [sentence for index in range(3) for sentence in corpus.sentences(index, "target")[0]]
+    assert corpus.flat("target").tolist() == np.concatenate(ids).tolist()
 
 
 @pytest.fixture(scope="module")

@@ -9,6 +9,7 @@ batch, some ten documents; the sizes of all documents are read without the rest.
 from __future__ import annotations
 
 import json
+from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -165,26 +166,29 @@ class Sizes:
 class PreparedCorpus:
     """One split of a prepared corpus: documents by number."""
 
-    def __init__(self, folder: str | Path, split: str, shards: Sequence[Path], tokenizer_folder: Path) -> None:
-        self.folder, self.split = Path(folder), split
+    def __init__(
+        self, folder: str | Path, split: str, shards: Sequence[Path], tokenizer_folder: Path, hold: int = 0
+    ) -> None:
+        self.folder, self.split, self.hold = Path(folder), split, hold
         self._tokenizer_folder = tokenizer_folder
         self._paths, files = list(shards), [open_shard(path) for path in shards]
         self._batches = [(file, index) for file in files for index in range(file.num_record_batches)]
-        self._held: tuple[int, Any] | None = None
+        self._held: OrderedDict[int, Any] = OrderedDict()
+        self._held_bytes = 0
 
     @classmethod
-    def open(cls, folder: str | Path, split: str = "train") -> PreparedCorpus:
-        """A split of the store in `folder`."""
+    def open(cls, folder: str | Path, split: str = "train", hold: int = 0) -> PreparedCorpus:
+        """A split of the store in `folder`; up to `hold` bytes of decompressed documents stay in memory."""
         manifest = read_manifest(folder)
         if split not in manifest["splits"]:
             known = ", ".join(manifest["splits"])
             raise DocgraphError(f"this store has no split '{split}'; it has {known}", path=folder)
         count = manifest["splits"][split]["shards"]
         shards = [shard_path(folder, split, index) for index in range(count)]
-        return cls(folder, split, shards, Path(folder) / "tokenizer")
+        return cls(folder, split, shards, Path(folder) / "tokenizer", hold)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return PreparedCorpus.open, (self.folder, self.split)  # a worker process maps the files anew
+        return PreparedCorpus.open, (self.folder, self.split, self.hold)  # a worker process maps the files anew
 
     @cached_property
     def tokenizer(self) -> Tokenizer:
@@ -202,6 +206,14 @@ class PreparedCorpus:
         )
         return Sizes(*(column.astype(np.int32) for column in columns))
 
+    def flat(self, column: str) -> Integers:
+        """A list column of all documents end to end, such as `source_lengths` or `source`; nothing else is read."""
+        field = schema(1, 1, "").get_field_index(column)
+        options = pa.ipc.IpcReadOptions(included_fields=[field])
+        tables = [open_shard(path, options).read_all() for path in self._paths]
+        parts = [chunk.flatten().to_numpy() for table in tables for chunk in table.column(column).chunks]
+        return np.concatenate(parts) if parts else np.empty(0, np.int64)
+
     @cached_property
     def _bounds(self) -> Integers:
         """[B+1]: the documents of batch b are bounds[b] .. bounds[b+1]-1."""
@@ -217,11 +229,14 @@ class PreparedCorpus:
         if not 0 <= index < len(self):
             raise IndexError(f"document {index} of {len(self)}")
         batch = int(np.searchsorted(self._bounds, index, side="right")) - 1
-        held = self._held
-        if held is None or held[0] != batch:
+        if batch not in self._held:
             file, number = self._batches[batch]
-            held = self._held = batch, file.get_batch(number)
-        return held[1], index - int(self._bounds[batch])
+            self._held[batch] = file.get_batch(number)
+            self._held_bytes += self._held[batch].nbytes
+            while self._held_bytes > self.hold and len(self._held) > 1:
+                self._held_bytes -= self._held.popitem(last=False)[1].nbytes
+        self._held.move_to_end(batch)
+        return self._held[batch], index - int(self._bounds[batch])
 
     def _array(self, index: int, name: str) -> npt.NDArray[Any] | None:
         """A list column of a document, [N], of the column's own type, or None for a null; no copy."""
@@ -270,11 +285,16 @@ class PreparedCorpus:
             return None
         return Strings(ids[types], tuple(strings[place] for place in self._some(index, table).tolist()))
 
-    def sentences(self, index: int, side: str) -> tuple[list[Integers], list[Integers]]:
-        """The sub-words of each sentence of a side, and the word of its sentence each belongs to (-1 for none)."""
-        ends = np.cumsum(self._some(index, f"{side}_lengths"), dtype=np.int64).tolist()
-        ids, words = self._some(index, side), np.cumsum(self._some(index, f"{side}_words"), dtype=np.int64)
-        spans = list(pairwise([0, *ends]))
+    def sentences(self, index: int, side: str, firsts: Integers | None = None) -> tuple[list[Integers], list[Integers]]:
+        """The sub-words of each sentence of a side, and the word of its sentence each belongs to (-1 for none).
+
+        With `firsts` [M], the words of sentence m count from firsts[m].
+        """
+        lengths, ids = self._some(index, f"{side}_lengths"), self._some(index, side)
+        words = np.cumsum(self._some(index, f"{side}_words"), dtype=np.int64)
+        if firsts is not None:
+            words = np.where(words < 0, -1, words + np.repeat(firsts, lengths))
+        spans = list(pairwise([0, *np.cumsum(lengths, dtype=np.int64).tolist()]))
         return [ids[begin:end] for begin, end in spans], [words[begin:end] for begin, end in spans]
 
     def example(
@@ -287,14 +307,12 @@ class PreparedCorpus:
         from docgraph.graph import RelationOptions, build_graph
         from docgraph.model.batch import DocumentExample
 
-        source, source_words = self.sentences(index, "source")
+        source, source_words = self.sentences(index, "source", self._offsets(index)[:-1])
         target, target_words = self.sentences(index, "target")
-        bases = self._offsets(index)[:-1].tolist()
         graph = None
         if relations is not None:
             graph = build_graph(self.annotation(index), relations, options or RelationOptions())
-        owners = [np.where(words < 0, -1, words + base) for words, base in zip(source_words, bases, strict=True)]
-        return DocumentExample(source, target, graph, owners, target_words)
+        return DocumentExample(source, target, graph, source_words, target_words)
 
 
 def shard_path(folder: str | Path, split: str, index: int) -> Path:

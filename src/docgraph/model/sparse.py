@@ -12,6 +12,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from docgraph.graph.links import stable_order
+
 HAS_TRITON = importlib.util.find_spec("triton") is not None
 SCAN_BLOCK = 64
 """Rows summed by one triangular matrix product of the prefix sum."""
@@ -28,10 +30,11 @@ class Rows:
 
     @classmethod
     def of(cls, rows: npt.NDArray[np.integer], columns: npt.NDArray[np.integer], num_rows: int) -> Rows:
-        order = np.argsort(rows, kind="stable")
+        if (rows[1:] < rows[:-1]).any():
+            columns = columns[stable_order(rows)]
         offsets = np.zeros(num_rows + 1, dtype=np.int64)
         np.cumsum(np.bincount(rows, minlength=num_rows), out=offsets[1:])
-        return cls(torch.from_numpy(columns[order].astype(np.int64)), torch.from_numpy(offsets))
+        return cls(torch.from_numpy(columns.astype(np.int64)), torch.from_numpy(offsets))
 
     def sum(self, x: Tensor) -> Tensor:
         """The matrix times x [columns, d] -> [rows, d], without gradient."""

@@ -1,0 +1,130 @@
+"""From the plan of an epoch to tensors: batches built ahead, in worker processes where asked."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import count
+from typing import Any
+
+import numpy as np
+
+from docgraph.corpus.batches import Batches, LongArray, Pieces
+from docgraph.corpus.store import Integers, PreparedCorpus
+from docgraph.model.batch import DocumentBatch, DocumentExample, collate
+from docgraph.model.config import ModelConfig
+from docgraph.model.device import Parcel
+from docgraph.workers import run_in_processes
+
+
+@dataclass(frozen=True)
+class Builder:
+    """Makes the tensors of a batch."""
+
+    corpus: PreparedCorpus
+    bos: int
+    unit: str = "document"
+    relations: tuple[str, ...] | None = None
+    """Of the source graph; None for no such graph."""
+    target_graph: bool = False
+
+    @classmethod
+    def for_model(cls, corpus: PreparedCorpus, config: ModelConfig, unit: str = "document") -> Builder:
+        """What a model reads, and nothing else."""
+        context, bos = config.context, config.transformer.bos
+        if context is None or unit == "sentence":
+            return cls(corpus, bos, unit)
+        relations = context.graph.relations if context.sides != "target" else None
+        return cls(corpus, bos, unit, relations, target_graph=context.sides != "source")
+
+    def __call__(self, pieces: Pieces) -> DocumentBatch | None:
+        """The batch of some pieces; None for none."""
+        examples = self._sentences(pieces) if self.unit == "sentence" else [self._window(*p) for p in pieces.tolist()]
+        return collate(examples, self.bos) if examples else None
+
+    def _window(self, document: int, begin: int, end: int) -> DocumentExample:
+        example = self.corpus.example(document, self.relations)
+        window = range(begin, end) if end - begin < len(example.source) else None
+        return replace(example, window=window, target_words=example.target_words if self.target_graph else ())
+
+    def _sentences(self, pieces: Pieces) -> list[DocumentExample]:
+        """Each sentence a document of its own, without a graph."""
+        numbers = self._first[pieces[:, 0]] + pieces[:, 1]
+        sides = []
+        for ids, ends in self._flat:
+            spans = zip(ends[numbers].tolist(), ends[numbers + 1].tolist(), strict=True)
+            sides.append([ids[begin:end] for begin, end in spans])
+        return [DocumentExample([source], [target]) for source, target in zip(*sides, strict=True)]
+
+    @cached_property
+    def _first(self) -> LongArray:
+        """[D]: the first sentence of each document, among all of the corpus."""
+        counts = self.corpus.sizes.sentences
+        return np.cumsum(counts, dtype=np.int64) - counts
+
+    @cached_property
+    def _flat(self) -> list[tuple[Integers, LongArray]]:
+        """For source and target: the sub-words of the corpus end to end, and where each sentence begins, [S+1]."""
+        sides = ((self.corpus.flat(side), self.corpus.flat(f"{side}_lengths")) for side in ("source", "target"))
+        return [(ids, np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])) for ids, lengths in sides]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        fields = (self.corpus, self.bos, self.unit, self.relations, self.target_graph)
+        return Builder, fields  # what is cached stays behind
+
+
+@dataclass(frozen=True, eq=False)
+class Step:
+    """The batch of a step, or this process's part of it."""
+
+    epoch: int
+    step: int
+    tokens: int
+    """Target sub-words of the whole batch, over all processes: what the sum of their losses is divided by."""
+    batch: DocumentBatch | None
+    """None where there are fewer sentences than processes and none is left for this one: it contributes zeros."""
+
+
+@dataclass(frozen=True)
+class Loader:
+    """Batches from any (epoch, step) on, the same whatever the number of workers."""
+
+    batches: Batches
+    builder: Builder
+    rank: int = 0
+    world: int = 1
+    workers: int = 0
+    """Processes that build ahead; 0 builds in this one, when asked for the next."""
+    pin: bool = False
+    """Hand out page-locked memory, for a GPU; batches of workers only."""
+
+    def steps(self, epoch: int = 0, step: int = 0, epochs: int | None = None) -> Generator[Step, None, None]:
+        """The steps from `step` of `epoch` on, to the end of so many epochs or without end; closed, it ends workers."""
+        jobs = self._jobs(epoch, step, epochs)
+        if not self.workers:
+            yield from (replace(job, batch=self.builder(pieces)) for job, pieces in jobs)
+            return
+        parcels = run_in_processes(_work, jobs, self.workers, _start_worker, (self.builder,), ordered=True)
+        yield from (parcel.open(self.pin) for parcel in parcels)
+
+    def _jobs(self, epoch: int, step: int, epochs: int | None) -> Iterator[tuple[Step, Pieces]]:
+        for number in count(epoch) if epochs is None else range(epoch, epoch + epochs):
+            plan = self.batches.plan(number)
+            for index in range(step, len(plan)):
+                tokens = int(self.batches.sizes(plan[index]).sum())
+                yield Step(number, index, tokens, None), self.batches.share(plan[index], self.rank, self.world)
+            step = 0
+
+
+_builder: Builder | None = None
+
+
+def _start_worker(builder: Builder) -> None:
+    global _builder
+    _builder = builder
+
+
+def _work(job: tuple[Step, Pieces]) -> Parcel:
+    assert _builder is not None
+    return Parcel.of(replace(job[0], batch=_builder(job[1])))
