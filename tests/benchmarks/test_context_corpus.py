@@ -1,0 +1,54 @@
+"""The context task asks what it says: its answers are in one earlier sentence of one side, and nowhere else."""
+
+from __future__ import annotations
+
+import sys
+from itertools import product
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from benchmarks.context_corpus import Kind
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(autouse=True)
+def _importable(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(ROOT)
+    for name in [name for name in sys.modules if name == "benchmarks" or name.startswith("benchmarks.")]:
+        monkeypatch.delitem(sys.modules, name)
+
+
+def differing(first: list[str], second: list[str]) -> set[int]:
+    return {place for place, pair in enumerate(zip(first, second, strict=True)) if pair[0] != pair[1]}
+
+
+@pytest.mark.parametrize("entities", [1, 2])
+def test_a_choice_shows_where_it_is_told_and_in_the_answer_alone(entities: int) -> None:
+    from benchmarks.context_corpus import variants
+
+    made = variants(20, seed=5, entities=entities)
+    for begin, (first, second) in product(range(0, len(made), 4), [(0, 1), (2, 3), (0, 2), (1, 3)]):
+        one, other = made[begin + first], made[begin + second]
+        kind: Kind = "source" if second - first == 2 else "target"
+        [question], [opposite] = one.of(kind), other.of(kind)
+        assert question.told < question.asked
+        assert (question.right, question.wrong) == (opposite.wrong, opposite.right)
+        assert one.candidates(question) == other.candidates(opposite)[::-1]
+        told = {"source": differing(one.source, other.source), "target": differing(one.target, other.target)}
+        assert question.asked in told["target"]
+        told["target"].remove(question.asked)
+        assert question.told in told[kind]
+        assert len(told[kind]) == entities
+        assert not told["target" if kind == "source" else "source"]
+
+
+def test_documents_follow_the_seed() -> None:
+    from benchmarks.context_corpus import documents
+
+    first, again, other = ([d.source + d.target for d in documents(8, seed)] for seed in (3, 3, 4))
+    assert first == again
+    assert first != other
