@@ -14,7 +14,7 @@ import tempfile
 from collections.abc import Iterable, Mapping
 from dataclasses import fields
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from safetensors import SafetensorError
@@ -30,22 +30,29 @@ from docgraph.model.system import DocumentTransformer
 FORMAT = 1
 CONFIG, WEIGHTS = "config.json", "model.safetensors"
 BASE_MODULES = ("embeddings.", "encoder.", "decoder.")
+SCALES = ".scales"
+Precision = Literal["float32", "float16", "int8"]
 AGAIN = "copy the model folder again from where it came from"
 
 
 def save(
-    model: DocumentTransformer, folder: str | Path, tokenizer_files: Iterable[str | Path] = (), half: bool = False
+    model: DocumentTransformer,
+    folder: str | Path,
+    tokenizer_files: Iterable[str | Path] = (),
+    precision: Precision = "float32",
+    languages: tuple[str, str] | None = None,
 ) -> None:
     """Write a model folder; one that is already there is replaced, a folder of anything else is left alone.
 
-    `half` keeps the weights in fp16 on disk.
+    `precision` is that of the weights on disk: int8 keeps matrices as bytes with a scale a row, all else in fp16;
+    `languages` are the codes of source and target, where they are known.
     """
     target = Path(folder).resolve()
     _check_replaceable(target)
     target.parent.mkdir(parents=True, exist_ok=True)
     temporary = Path(tempfile.mkdtemp(dir=target.parent, prefix=f".{target.name}.", suffix=".tmp"))
     try:
-        save_file(_disk_tensors(model, half), temporary / WEIGHTS, metadata={"format": "pt"})
+        save_file(_disk_tensors(model, precision), temporary / WEIGHTS, metadata={"format": "pt"})
         names = [WEIGHTS]
         for file in map(Path, tokenizer_files):
             if file.name in (CONFIG, *names):
@@ -56,7 +63,8 @@ def save(
             "format": FORMAT,
             "docgraph": __version__,
             "system": system_name(model.config),
-            "precision": "float16" if half else "float32",
+            "precision": precision,
+            "languages": None if languages is None else list(languages),
             "model": to_dict(model.config),
             "files": {name: _checksum(temporary / name) for name in names},
         }
@@ -100,6 +108,23 @@ def read_config(folder: str | Path) -> ModelConfig:
     return from_dict(ModelConfig, _settings(Path(folder))["model"])
 
 
+def fingerprint(folder: str | Path) -> str:
+    """A digest of a model folder: its config, its weights and its sub-words."""
+    return _settings_checksum(_settings(Path(folder)))
+
+
+def read_languages(folder: str | Path) -> tuple[str, str] | None:
+    """The codes of the source and the target language of a model, where its folder says them."""
+    codes = _settings(Path(folder)).get("languages")
+    return (str(codes[0]), str(codes[1])) if isinstance(codes, list) and len(codes) == 2 else None
+
+
+def read_precision(folder: str | Path) -> Precision:
+    """The precision of the weights on disk."""
+    precision: Precision = _settings(Path(folder)).get("precision", "float32")
+    return precision
+
+
 def tokenizer_files(folder: str | Path) -> list[Path]:
     """The tokenizer's files of a model folder, checked to be what was saved."""
     files: Mapping[str, str] = _settings(Path(folder))["files"]
@@ -110,8 +135,10 @@ def tokenizer_files(folder: str | Path) -> list[Path]:
 
 
 def system_name(config: ModelConfig) -> str:
-    """`base`, or the context encoder, integration and sides: `docgraph-hyb-both`."""
-    context = config.context
+    """`base`, or the context encoder, integration and sides: `docgraph-hyb-both`; or `concatenation-2-1`."""
+    context, joined = config.context, config.concatenation
+    if joined is not None:
+        return f"concatenation-{joined.source}-{joined.target}"
     return "base" if context is None else f"{context.encoder}-{context.integration}-{context.sides}"
 
 
@@ -130,14 +157,24 @@ def blank(config: ModelConfig, device: torch.device | str = "cpu") -> DocumentTr
         return DocumentTransformer(config)
 
 
-def _disk_tensors(model: DocumentTransformer, half: bool) -> dict[str, Tensor]:
+def _disk_tensors(model: DocumentTransformer, precision: Precision) -> dict[str, Tensor]:
     tensors = {}
     for name, tensor in model.state_dict().items():
-        stored = tensor.detach().to("cpu", torch.float16 if half else torch.float32).contiguous()
-        if half and bool((stored.isinf() & tensor.cpu().isfinite()).any()):
+        weight = tensor.detach().to("cpu", torch.float32).contiguous()
+        if precision == "int8" and weight.dim() == 2:
+            tensors[name], tensors[name + SCALES] = quantize_rows(weight)
+            continue
+        stored = weight if precision == "float32" else weight.half()
+        if bool((stored.isinf() & weight.isfinite()).any()):
             raise DocgraphError(f"'{name}' has weights beyond the range of half precision; save it in full precision")
         tensors[name] = stored
     return tensors
+
+
+def quantize_rows(weight: Tensor) -> tuple[Tensor, Tensor]:
+    """Bytes [o, i] and fp32 scales [o] of a matrix [o, i]: weight = bytes * scale, to half a step of its row."""
+    scale = weight.abs().amax(1) / 127
+    return (weight / scale.clamp(min=1e-30)[:, None]).round().to(torch.int8), scale
 
 
 def _check_replaceable(target: Path) -> None:
@@ -243,9 +280,16 @@ def _read_weights(folder: Path) -> dict[str, Tensor]:
     path = folder / WEIGHTS
     _check_file(path, _settings(folder)["files"][WEIGHTS])
     try:
-        return {name: tensor.float() for name, tensor in load_file(path).items()}
+        stored = load_file(path)
     except SafetensorError as error:
         raise DocgraphError(f"this is not a whole safetensors file ({error}); {AGAIN}", path=path) from None
+    tensors = {name: tensor.float() for name, tensor in stored.items() if not name.endswith(SCALES)}
+    for name in (name for name in stored if name.endswith(SCALES)):
+        matrix = tensors.get(name.removesuffix(SCALES))
+        if matrix is None or stored[name].shape != matrix.shape[:1]:
+            raise DocgraphError(f"'{name}' fits no matrix of the weights; {AGAIN}", path=path)
+        matrix.mul_(stored[name][:, None])
+    return tensors
 
 
 def check_tensors(expected: Mapping[str, Tensor], found: Mapping[str, Tensor], path: Path) -> None:

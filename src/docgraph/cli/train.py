@@ -1,0 +1,81 @@
+"""docgraph train: a config into a run folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from docgraph.training.config import TrainingConfig
+
+
+def train(
+    config: Annotated[Path, typer.Argument(metavar="CONFIG", help="A YAML training config.", show_default=False)],
+    overrides: Annotated[
+        list[str] | None, typer.Option("--set", metavar="A.B=C", help="Change a field of the config; repeatable.")
+    ] = None,
+    run: Annotated[
+        Path | None,
+        typer.Option(
+            "--run",
+            "--run-folder",  # torchrun takes --run for one of its own
+            metavar="FOLDER",
+            help="The run folder; runs/NAME of the config otherwise. Under torchrun write --run-folder.",
+        ),
+    ] = None,
+    dry: Annotated[
+        bool, typer.Option("--dry-run", help="Check the config and say what would run, without training.")
+    ] = False,
+) -> None:
+    """Train a model: stage 1 (a sentence-level base) or stage 2 (document context on a base).
+
+    The run folder gets the config, metrics, checkpoints and a link [bold]best[/bold] to the model to use. Run again
+    with the same config, it goes on where it stopped, with the losses it would have had; Ctrl-C (or SIGTERM) stops it
+    after the update at hand. A run folder of another config is refused.
+
+    [bold]Examples[/bold]
+
+    docgraph train configs/train/base.yaml
+
+    docgraph train configs/train/docgraph_hyb_both.yaml --set base=runs/base/best --run runs/hyb
+
+    torchrun --nproc-per-node 4 -m docgraph train configs/train/base.yaml
+    """
+    from docgraph.training.config import read_config
+
+    settings = read_config(config, overrides or [])
+    if dry:
+        _print(settings)
+        return
+    from docgraph.training.loop import train as start
+
+    start(settings, run or Path("runs") / config.stem)
+
+
+def _print(config: TrainingConfig) -> None:
+    from docgraph.training.plan import dry_run
+
+    found = dry_run(config)
+    schedule, validation = config.schedule, config.validation
+    documents = "not prepared yet" if found.documents is None else "documents: " + _counts(found.documents)
+    lines = {
+        "system": f"{found.system}, stage {config.stage}",
+        "parameters": f"{found.parameters:,}, of which {found.trainable:,} train",
+        "data": f"{config.data} ({documents})",
+        "base": None if config.base is None else config.base + ("" if found.base_found else " (not there yet)"),
+        "updates": f"{config.steps:,} of {config.accumulation} x {config.batches.tokens:,} target tokens in "
+        f"{config.batches.unit}s, {config.precision}{', compiled' if config.compile else ''}",
+        "rate": f"{schedule.kind} from {schedule.peak:g}, warm-up {schedule.warmup:,} updates, {config.optimizer.kind}",
+        "validation": f"loss every {validation.every:,} updates, BLEU every {validation.bleu_every:,}, "
+        f"best by {validation.best}",
+    }
+    width = max(map(len, lines))
+    for name, line in lines.items():
+        if line is not None:
+            typer.echo(f"{name:{width}}  {line}")
+
+
+def _counts(documents: dict[str, int]) -> str:
+    return ", ".join(f"{name} {count:,}" for name, count in documents.items())

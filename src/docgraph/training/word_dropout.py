@@ -1,0 +1,48 @@
+"""CoWord dropout (Fernandes et al. 2021): make words of the current sentence unknown, so that its context is needed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import torch
+
+from docgraph.model.batch import DocumentBatch, Side
+from docgraph.model.config import TransformerConfig
+from docgraph.model.tokenizer import SubwordCoder, Tokenizer
+from docgraph.training.config import WordDropoutConfig
+
+
+class WordDropout:
+    """Replaces sub-words of the sentences to translate by the unknown piece; as context they stay as they are."""
+
+    def __init__(
+        self, config: WordDropoutConfig, tokenizer: Tokenizer, transformer: TransformerConfig, device: torch.device
+    ) -> None:
+        self.config = config
+        special = {transformer.pad, transformer.bos, transformer.eos}
+        self.source = _Replacement(tokenizer.source, transformer.source_vocabulary, special, device)
+        self.target = _Replacement(tokenizer.target, transformer.target_vocabulary, special, device)
+
+    def __call__(self, batch: DocumentBatch) -> DocumentBatch:
+        """The batch with words dropped, drawn from the device's generator."""
+        if self.config.source or self.config.target:
+            batch = replace(batch, all_source=batch.context_source, all_target=batch.context_target)
+        if self.config.source:
+            batch = replace(batch, source=self.source(batch.source, self.config.source))
+        if self.config.target and batch.target is not None:
+            batch = replace(batch, target=self.target(batch.target, self.config.target))
+        return batch
+
+
+class _Replacement:
+    """What replaces the sub-words of a language, and which of them may be replaced."""
+
+    def __init__(self, coder: SubwordCoder, vocabulary: int, special: set[int], device: torch.device) -> None:
+        self.unknown, _ = coder.special_pieces()
+        self.replaceable = torch.ones(vocabulary, dtype=torch.bool, device=device)
+        self.replaceable[[*special, *(coder.tag_id(tag) for tag in coder.tags)]] = False
+
+    def __call__(self, side: Side, share: float) -> Side:
+        tokens = side.tokens
+        dropped = (torch.rand(len(tokens), device=tokens.device) < share) & self.replaceable[tokens]
+        return replace(side, tokens=torch.where(dropped, self.unknown, tokens))

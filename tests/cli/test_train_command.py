@@ -1,0 +1,60 @@
+"""docgraph train from the command line: what it says, and how it fails."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from docgraph.cli import app, main
+from docgraph.model.report import report
+from docgraph.training.config import read_config
+
+CONFIGS = Path(__file__).resolve().parents[2] / "configs" / "train"
+
+
+def test_a_dry_run_says_what_would_run() -> None:
+    arguments = ["train", str(CONFIGS / "docgraph_pre_both.yaml"), "--dry-run", "--set", "steps=7"]
+    result = CliRunner().invoke(app, arguments, catch_exceptions=False)
+    assert result.exit_code == 0
+    lines = dict(line.split("  ", 1) for line in result.output.splitlines())
+    assert lines["system"].strip() == "docgraph-pre-both, stage context"
+    counted = report(read_config(CONFIGS / "docgraph_pre_both.yaml").model)
+    assert lines["parameters"].strip() == f"{counted.total:,}, of which {counted.added:,} train"
+    assert "not prepared yet" in lines["data"]
+    assert "not there yet" in lines["base"].strip()
+    assert lines["updates"].strip().startswith("7 of 1 x 16,000 target tokens in documents, bf16")
+
+
+def test_help_tells_how_a_run_goes_on() -> None:
+    output = CliRunner().invoke(app, ["train", "--help"], env={"COLUMNS": "200"}).output
+    assert "goes on where it stopped" in output
+    assert "torchrun" in output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("base.yaml", "--set", "steeps=3"), "unknown field 'steeps'; did you mean 'steps'?"),
+        (("base.yaml", "--set", "schedule.peak=0"), "'schedule.peak' is 0.0; it must be above 0"),
+        (("base.yaml",), "holds no prepared corpus"),
+        (("gone.yaml",), "no such file or directory"),
+    ],
+)
+def test_mistakes_are_one_sentence(
+    arguments: tuple[str, ...],
+    message: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", ["docgraph", "train", str(CONFIGS / arguments[0]), *arguments[1:]])
+    with pytest.raises(SystemExit) as caught:
+        main()
+    assert caught.value.code == 2
+    error = capsys.readouterr().err
+    assert message in error
+    assert error.count("\n") == 1

@@ -1,0 +1,176 @@
+"""Runs that stop, are killed or find the disk full lose nothing; two processes train as one."""
+
+from __future__ import annotations
+
+import errno
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+import yaml
+
+from docgraph.errors import DocgraphError
+from docgraph.model import checkpoint
+from docgraph.training import state
+from docgraph.training.config import TrainingConfig
+from docgraph.training.loop import Training, train
+from docgraph.training.metrics import read
+
+Values = Callable[..., dict[str, Any]]
+Config = Callable[..., TrainingConfig]
+MEASURED = ("kind", "step", "loss", "nll", "gradient_norm", "learning_rate", "tokens", "skipped")
+
+
+def measured(folder: Path) -> list[tuple[Any, ...]]:
+    """What must not depend on interruptions: everything but the clock."""
+    return [tuple(record.get(name) for name in MEASURED) for record in read(folder / "metrics.jsonl")]
+
+
+def weights(folder: Path) -> dict[str, torch.Tensor]:
+    return checkpoint.load(folder / "last").state_dict()
+
+
+def started(values: dict[str, Any], folder: Path, *launcher: str) -> subprocess.Popen[str]:
+    """`docgraph train` in a process of its own."""
+    path = folder.with_suffix(".yaml")
+    path.write_text(yaml.safe_dump(values))
+    command = [sys.executable, *launcher, "-m", "docgraph", "train", str(path), "--run-folder", str(folder)]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    return subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment)
+
+
+def wait_for_lines(folder: Path, count: int, process: subprocess.Popen[str]) -> None:
+    path = folder / "metrics.jsonl"
+    for _ in range(6000):
+        if path.is_file() and path.read_bytes().count(b"\n") >= count:
+            return
+        assert process.poll() is None, process.communicate()[1]
+        time.sleep(0.01)
+    raise AssertionError("the run does not begin")
+
+
+def test_killed_at_any_moment_a_run_goes_on_as_if_nothing_had_happened(
+    values: Values, config: Config, tmp_path: Path
+) -> None:
+    changes = {"steps": 24, "validation": {"every": 7, "bleu_every": 0}}
+    whole, killed = tmp_path / "whole", tmp_path / "killed"
+    train(config(**changes), whole)
+    process = started(values(**changes, workers=1), killed)
+    lines = random.randint(1, 8)
+    wait_for_lines(killed, lines, process)
+    time.sleep(random.random() * 0.2)
+    process.kill()
+    process.wait()
+    found = state.load(killed, torch.device("cpu"))
+    assert found is None or found[0].step < 24, f"killed after {lines} lines"
+    train(config(**changes), killed)
+    assert measured(killed) == measured(whole), f"killed after {lines} lines"
+    one, other = weights(whole), weights(killed)
+    assert all(torch.equal(one[name], other[name]) for name in one)
+    assert not list(killed.glob(".*.tmp"))
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=lambda number: number.name)
+def test_a_signal_stops_after_the_update_at_hand(
+    number: signal.Signals, config: Config, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    train(config(), tmp_path / "whole")
+    update = Training._update
+
+    def interrupted(self: Training, parts: Any) -> None:
+        update(self, parts)
+        if self.progress.step == 5:
+            os.kill(os.getpid(), number)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Training, "_update", interrupted)
+        assert train(config(), tmp_path / "run").step == 5
+    assert "the same command goes on" in (tmp_path / "run" / "train.log").read_text()
+    assert train(config(), tmp_path / "run").step == 12
+    assert measured(tmp_path / "run") == measured(tmp_path / "whole")
+
+
+def test_a_signal_in_the_midst_of_a_validation_repeats_it(
+    config: Config, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    train(config(), tmp_path / "whole")
+
+    def asked(self: Training) -> None:
+        os.kill(os.getpid(), signal.SIGTERM)
+        validate(self)
+
+    validate = Training._validate
+    with monkeypatch.context() as patch:
+        patch.setattr(Training, "_validate", asked)
+        assert train(config(), tmp_path / "run").step == 4
+    train(config(), tmp_path / "run")
+    assert measured(tmp_path / "run") == measured(tmp_path / "whole")
+
+
+def test_a_full_disk_is_one_sentence_and_the_last_state_stays(
+    config: Config, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    train(config(), tmp_path / "whole")
+    save, calls = state.save_file, iter(range(100))
+
+    def full(tensors: Any, path: Path) -> None:
+        save(tensors, path)
+        if next(calls) >= 2:
+            raise OSError(errno.ENOSPC, "No space left on device", str(path))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(state, "save_file", full)
+        with pytest.raises(DocgraphError, match=r"cannot be written \(no space left on device\); what it held before"):
+            train(config(), tmp_path / "run")
+    found = state.load(tmp_path / "run", torch.device("cpu"))
+    assert found is not None
+    assert found[0].step == 6
+    train(config(), tmp_path / "run")
+    assert measured(tmp_path / "run") == measured(tmp_path / "whole")
+
+
+def test_a_folder_that_cannot_be_written_is_one_sentence(config: Config, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(DocgraphError, match=r"file/run: the run folder cannot be written \(not a directory\)"):
+        train(config(), tmp_path / "file" / "run")
+
+
+def test_a_damaged_state_is_told(config: Config, tmp_path: Path) -> None:
+    train(config(), tmp_path / "run")
+    tensors = next((tmp_path / "run").glob("state-*")) / "tensors.safetensors"
+    tensors.write_bytes(tensors.read_bytes()[:100])
+    with pytest.raises(DocgraphError, match="this resume state is damaged"):
+        train(config(steps=20), tmp_path / "run")
+
+
+def test_two_processes_train_as_one(values: Values, config: Config, tmp_path: Path) -> None:
+    tiny = {"dimension": 16, "feed_forward": 32, "heads": 2, "encoder_layers": 2, "decoder_layers": 2, "dropout": 0.0}
+    model = {"transformer": tiny, "context": {"heads": 2, "dropout": 0.0, "graph": {"dropout": 0.0}}, "freeze": "none"}
+    changes = {
+        "stage": "context",
+        "model": model,
+        "steps": 8,
+        "accumulation": 2,
+        "schedule": {"warmup": 4, "peak": 1e-3},
+        "optimizer": {"epsilon": 1e-3},  # with a small one, Adam makes steps of the rounding of gradients that are zero
+    }
+    process = started(
+        values(**changes), tmp_path / "two", "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"
+    )
+    train(config(**changes), tmp_path / "one")
+    _, errors = process.communicate(timeout=120)
+    assert process.returncode == 0, errors
+    one, two = weights(tmp_path / "one"), weights(tmp_path / "two")
+    assert all(torch.allclose(one[name], two[name], atol=1e-6) for name in one)
+    for ours, theirs in zip(measured(tmp_path / "one"), measured(tmp_path / "two"), strict=True):
+        assert [value for value in ours[2:] if value is not None] == pytest.approx(
+            [value for value in theirs[2:] if value is not None], rel=1e-4
+        )

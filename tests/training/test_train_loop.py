@@ -1,0 +1,195 @@
+"""The loop: updates are what they should be, and a run folder holds what it promises."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from contextlib import ExitStack
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from docgraph.corpus.loader import Step
+from docgraph.errors import DocgraphError
+from docgraph.model import checkpoint
+from docgraph.model.batch import DocumentBatch
+from docgraph.model.system import DocumentTransformer
+from docgraph.model.tokenizer import Tokenizer
+from docgraph.training import loop, state
+from docgraph.training.averaging import average
+from docgraph.training.config import TrainingConfig
+from docgraph.training.folder import RunFolder
+from docgraph.training.loop import Training, train
+from docgraph.training.metrics import Record, read
+from docgraph.training.signals import StopSignal
+from docgraph.training.world import World
+
+Config = Callable[..., TrainingConfig]
+CONTEXT = {"heads": 2, "graph": {"layers": 1}}
+
+
+def records(folder: Path, kind: str) -> list[Record]:
+    return [record for record in read(folder / "metrics.jsonl") if record["kind"] == kind]
+
+
+@pytest.fixture
+def training(tmp_path: Path) -> Callable[[TrainingConfig], Training]:
+    opened = ExitStack()
+
+    def make(config: TrainingConfig) -> Training:
+        world = World(0, 1, torch.device("cpu"))
+        return Training(config, RunFolder(tmp_path / "run"), world, StopSignal(), opened)
+
+    yield make  # type: ignore[misc]
+    opened.close()
+
+
+def test_two_stages_leave_whole_run_folders(config: Config, tmp_path: Path, store: Path) -> None:
+    base, second = tmp_path / "base", tmp_path / "context"
+    train(config(steps=30, checkpoints={"every": 10, "best": 2}), base)
+    losses = [record["loss"] for record in records(base, "train")]
+    assert losses[-1] < 0.7 * losses[0]
+    assert {record["step"] for record in records(base, "validation")} == {4, 8, 12, 16, 20, 24, 28, 30}
+    signature = json.loads((base / "signature.json").read_text())
+    assert {"docgraph", "torch", "seed", "config", "data", "base"} <= signature.keys()
+    assert (base / "train.log").read_text().count("dev loss") == 8
+    kept = sorted(folder.name for folder in (base / "checkpoints").iterdir())
+    assert len(kept) <= 3
+    assert "step-00000030" in kept
+    model = checkpoint.load(base / "best")
+    assert (
+        Tokenizer.load(base / "best", model.config.transformer).source.size
+        == model.config.transformer.source_vocabulary
+    )
+
+    fields = {"stage": "context", "base": str(base / "best"), "word_dropout": {"source": 0.2, "target": 0.2}}
+    settings = config(**fields, precision="bf16", model={"context": CONTEXT}, checkpoints={"every": 4, "average": 2})
+    train(settings, second)
+    last = checkpoint.load(second / "last")
+    for name, weight in model.state_dict().items():  # frozen, and not rounded to bf16
+        assert torch.equal(last.state_dict()[name], weight), name
+    trained = [weight for name, weight in last.named_parameters() if name.startswith("integration.")]
+    assert any(not torch.equal(weight, weight.bfloat16().float()) for weight in trained)
+    found = records(second, "validation")[-1]
+    assert found["average"] == [entry.step for entry in _progress(second).kept[:2]]
+    assert {"nll", "wrong_context_nll", "gates"} <= found.keys()
+    assert [len(gates) for gates in found["gates"].values()] == [2, 2]
+    norms = records(second, "train")[0]["gradient_norms"]
+    assert norms.keys() == {"context", "encoder.0", "encoder.1", "decoder.0", "decoder.1"}
+
+
+def _progress(folder: Path) -> state.Progress:
+    found = state.load(folder, torch.device("cpu"))
+    assert found is not None
+    return found[0]
+
+
+def test_accumulated_gradients_are_those_of_the_mean_over_all_tokens(
+    config: Config, training: Callable[[TrainingConfig], Training]
+) -> None:
+    settings = config(accumulation=3, optimizer={"clip_norm": None}, model={"transformer": {**_tiny(), "dropout": 0.0}})
+    run = training(settings)
+    parts = list(islice(run.steps, 3))
+    assert len({part.tokens for part in parts}) > 1
+    losses = [run.model(part.batch, settings.label_smoothing)[0] for part in parts]
+    (sum(losses) / sum(part.tokens for part in parts)).backward()
+    expected = torch.cat([parameter.grad.flatten() for parameter in run.model.parameters()])
+    for parameter in run.model.parameters():
+        parameter.grad = None
+    run._update(parts)
+    assert torch.allclose(run.masters.gradients, expected, atol=1e-7)
+    assert run.sums[loop.TOKENS] == sum(len(part.batch.gold) for part in parts)
+    norm = expected.norm()
+    clipped = config(optimizer={"clip_norm": 0.5 * float(norm)})
+    run.config = clipped
+    run.masters.gradients.copy_(expected * 10)
+    run._step_optimizer(torch.tensor([0.0, 0.0, 10.0, 0.0], dtype=torch.float64))
+    assert torch.allclose(run.masters.gradients, expected * 0.5, atol=1e-7)
+    assert sum(value**2 for value in run.gradient_norms(run.shrink).values()) ** 0.5 == pytest.approx(
+        float(norm), rel=1e-4
+    )
+
+
+def _tiny() -> dict[str, Any]:
+    return {"dimension": 16, "feed_forward": 32, "heads": 2, "encoder_layers": 2, "decoder_layers": 2}
+
+
+def _poison(monkeypatch: pytest.MonkeyPatch, calls: set[int]) -> None:
+    """Make the loss of these forward passes, counted from 0, not a number."""
+    forward, count = DocumentTransformer.forward, iter(range(10**6))
+
+    def spoilt(self: DocumentTransformer, batch: DocumentBatch, smoothing: float = 0.0) -> Any:
+        loss, nll = forward(self, batch, smoothing)
+        return (loss * float("nan") if next(count) in calls else loss), nll
+
+    monkeypatch.setattr(DocumentTransformer, "forward", spoilt)
+
+
+def test_an_update_without_a_finite_loss_is_skipped_and_counted(
+    config: Config, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, training: Callable[[TrainingConfig], Training]
+) -> None:
+    run = training(config())
+    _poison(monkeypatch, {1})
+    parts: list[Step] = list(islice(run.steps, 3))
+    run._update(parts[:1])
+    before = [tensor.clone() for tensor in state.pack(run.masters, run.optimizer, run.sums * 0).values()]
+    run._update(parts[1:2])
+    after = [tensor.clone() for tensor in state.pack(run.masters, run.optimizer, run.sums * 0).values()]
+    assert all(map(torch.equal, before, after))
+    run._update(parts[2:])
+    assert not torch.equal(run.masters.parameters[0], after[1])
+    assert run.sums[[loop.UPDATES, loop.SKIPPED, loop.WORST]].tolist() == [2, 1, 1]
+    assert torch.isfinite(run.sums).all()
+
+
+def test_many_of_them_in_a_row_end_the_run(config: Config, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    _poison(monkeypatch, {4, 5, 6, 7})
+    with pytest.raises(DocgraphError, match="not finite in 4 updates in a row, up to update 8"):
+        train(config(max_nonfinite=3), tmp_path / "run")
+    assert records(tmp_path / "run", "train")[-1]["loss"] is None
+    assert _progress(tmp_path / "run").step == 6
+
+
+def test_patience_and_the_average_of_the_best(config: Config, tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    validation = {"every": 2, "bleu_every": 0, "patience": 2}
+    schedule = {"kind": "constant", "peak": 0.3, "warmup": 0}  # too high: the loss soon rises
+    train(config(steps=200, schedule=schedule, validation=validation, checkpoints={"every": 50, "best": 2}), folder)
+    progress = _progress(folder)
+    assert progress.step < 200
+    values = [record["nll"] for record in records(folder, "validation")]
+    assert min(values) not in values[-2:]
+    assert progress.kept[0].value == min(values)
+    folders = [folder / "checkpoints" / f"step-{entry.step:08}" for entry in progress.kept]
+    one, two, mean = (model.state_dict() for model in (*map(checkpoint.load, folders), average(folders)))
+    assert all(torch.allclose(mean[name], (one[name] + two[name]) / 2, atol=1e-6) for name in mean)
+
+
+def test_bleu_makes_the_best_and_leaves_its_translations(config: Config, tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    validation = {"every": 0, "bleu_every": 6, "bleu_documents": 2, "best": "bleu", "search": {"beams": 2}}
+    train(config(validation=validation), folder)
+    found = records(folder, "validation")
+    assert [record["step"] for record in found] == [6, 12]
+    assert all("bleu_signature" in record for record in found)
+    documents = (folder / "translations" / "dev.txt").read_text().split("\n\n")
+    assert len(documents) == 2
+
+
+def test_a_run_goes_on_with_more_steps_and_with_nothing_else_changed(config: Config, tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    train(config(steps=4), folder)
+    before = (folder / "metrics.jsonl").read_bytes()
+    train(config(steps=4), folder)  # over already
+    assert (folder / "metrics.jsonl").read_bytes() == before
+    assert train(config(steps=8), folder).step == 8
+    with pytest.raises(DocgraphError, match=r"another 'schedule\.peak'; choose another --run"):
+        train(config(steps=8, schedule={"peak": 0.02}), folder)
+    holder = RunFolder(folder)
+    holder.open(config(steps=8), json.loads((folder / "signature.json").read_text()))
+    with pytest.raises(DocgraphError, match="another process is training here"):
+        train(config(steps=8), folder)
+    holder.close()

@@ -1,0 +1,92 @@
+"""Training configs: every one of the repository is read and dry-run; mistakes are one sentence."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from docgraph.errors import DocgraphError
+from docgraph.model.config import ConcatenationConfig, ContextConfig, from_dict, to_dict
+from docgraph.training.config import TrainingConfig, read_config
+from docgraph.training.plan import dry_run
+
+CONFIGS = Path(__file__).resolve().parents[2] / "configs" / "train"
+NAMES = sorted(str(path.relative_to(CONFIGS)) for path in CONFIGS.rglob("*.yaml"))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_config_dry_runs(name: str, store: Path) -> None:
+    config = read_config(CONFIGS / name, [f"data={store}"])
+    report = dry_run(config)
+    assert report.documents == {"train": 14, "dev": 3}
+    everything = config.stage == "base" or config.model.freeze == "none"
+    assert report.trainable == report.parameters if everything else 0 < report.trainable < report.parameters
+    assert report.base_found is (None if config.base is None else False)
+
+
+def test_a_dry_run_without_its_store_says_so() -> None:
+    assert dry_run(read_config(CONFIGS / "base.yaml")).documents is None
+
+
+def test_rows_differ_in_what_they_are_named_for() -> None:
+    configs = {name: read_config(CONFIGS / name) for name in NAMES}
+    for side in ("source", "both"):
+        for place in ("hyb", "post", "pre"):
+            context = configs[f"docgraph_{place}_{side}.yaml"].model.context
+            assert context is not None
+            assert (context.integration, context.sides) == (place, side)
+    main = to_dict(configs["docgraph_hyb_both.yaml"])
+    for name, config in configs.items():
+        if name.startswith("ablations/"):
+            changed = {key for key, value in to_dict(config).items() if value != main[key]}
+            assert changed <= {"model"}, name
+
+
+def test_the_reference_names_every_field_with_its_default() -> None:
+    text = (CONFIGS / "reference.yaml").read_text(encoding="utf-8")
+    written = yaml.safe_load(text)
+    assert set(_names(written)) == set(_names(to_dict(TrainingConfig(data="x"))))
+    assert to_dict(from_dict(TrainingConfig, written)) == to_dict(TrainingConfig(data=written["data"]))
+    for name, kind in (("context", ContextConfig), ("concatenation", ConcatenationConfig)):
+        block = text[text.index(f"# model.{name}, where") :].split("\n\n")[0].splitlines()[1:]
+        fields = yaml.safe_load("\n".join(line.removeprefix("#") for line in block))
+        assert set(_names(fields)) == set(_names(to_dict(kind())))
+        assert from_dict(kind, fields) == kind()
+
+
+def _names(values: dict[str, Any], prefix: str = "") -> Iterator[str]:
+    for name, value in values.items():
+        yield prefix + name
+        if isinstance(value, dict):
+            yield from _names(value, f"{prefix}{name}.")
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"label_smoothin": 0.1}, "did you mean 'label_smoothing'"),
+        ({"validation": {"evry": 1}}, "unknown field 'validation.evry'; did you mean 'every'"),
+        ({"stage": "context"}, "needs 'model.context'"),
+        ({"stage": "context", "model": {"context": {}}}, "'base' must name"),
+        ({"model": {"context": {}}}, "without context"),
+        ({"steps": 0}, "'steps' is 0"),
+        ({"word_dropout": {"source": 1.0}}, "below 1"),
+        ({"validation": {"patience": 0}}, "'validation.patience' is 0"),
+        ({"validation": {"best": "bleu", "bleu_every": 0}}, "needs 'validation.bleu_every'"),
+        ({"checkpoints": {"average": 5, "best": 2}}, "'checkpoints.average' is above"),
+        ({"data": ""}, "'data' is missing"),
+        ({"batches": {"max_length": 9999}}, "positions of the model"),
+        ({"batches": {"unit": "sentence"}, "model": {"concatenation": {}}}, "set 'batches.unit: document'"),
+        ({"data": "gone"}, "no prepared corpus"),
+    ],
+)
+def test_mistakes_are_told(changes: dict[str, Any], message: str, values: Callable[..., dict[str, Any]]) -> None:
+    from docgraph.training.plan import resolve
+
+    with pytest.raises(DocgraphError, match=re.escape(message)):
+        resolve(from_dict(TrainingConfig, values(**changes)))
