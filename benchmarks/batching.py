@@ -87,7 +87,7 @@ def measure(corpus: PreparedCorpus, tokens: int, workers: list[int], seconds: fl
         plan = batches.plan(0)
         fill = [int(batches.sizes(pieces).sum()) / tokens for pieces in plan]
         print(f"\nBatches of {unit}s: {len(plan):,} an epoch, {np.mean(fill):.1%} of the budget filled")
-        builder = Builder.for_model(corpus, model, unit)
+        builder = Builder(corpus, model, unit)
         print("  padding  0.0%  words of a sentence (packed)")
         if unit == "document":
             built = (batch for pieces in plan[:200] if (batch := builder(pieces)) is not None)

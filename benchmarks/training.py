@@ -88,7 +88,7 @@ def loop_rate(config: TrainingConfig) -> tuple[float, float | None]:
 def bare_rate(config: TrainingConfig) -> tuple[float, float | None]:
     """The same of forward, backward and update alone, on the loop's batches, which are on the device already."""
     corpus, model_config = PreparedCorpus.open(config.data), resolve(config)
-    loader = Loader(Batches(corpus, config.batches, config.seed), Builder.for_model(corpus, model_config, "sentence"))
+    loader = Loader(Batches(corpus, config.batches, config.seed), Builder(corpus, model_config, "sentence"))
     batches = [step.batch for step in islice(loader.steps(), config.steps) if step.batch is not None]
     torch.manual_seed(config.seed)
     model = DocumentTransformer(model_config).to(DEVICE, torch.bfloat16 if GPU else torch.float32).train()

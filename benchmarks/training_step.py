@@ -17,7 +17,7 @@ import numpy as np
 import torch
 
 from benchmarks.synthetic import random_examples
-from docgraph.model.batch import DocumentBatch, collate
+from docgraph.model.batch import DocumentBatch, DocumentExample, collate
 from docgraph.model.config import ContextConfig, ModelConfig, TransformerConfig
 from docgraph.model.system import DocumentTransformer
 from docgraph.training.precision import MasterWeights
@@ -31,6 +31,21 @@ def systems(transformer: TransformerConfig) -> dict[str, ModelConfig]:
     base = ModelConfig(transformer, freeze="none")
     contexts = {name: ContextConfig(integration=name) for name in ("hyb", "post", "pre")}  # type: ignore[arg-type]
     return {"base": base, **{name: replace(base, context=c, freeze="base") for name, c in contexts.items()}}
+
+
+def measured(tokens: int) -> tuple[TransformerConfig, list[list[DocumentExample]]]:
+    """The sentence-level model, of base size on a GPU and a toy on a CPU, and the documents of four batches."""
+    gpu = torch.cuda.is_available()
+    transformer = TransformerConfig(16000, 16000, dropout=0.2)
+    if not gpu:
+        transformer = TransformerConfig(2000, 2000, 64, 128, 4, 2, 2)
+    rng, sizes = np.random.default_rng(0), (100, 150) if gpu else (10, 20)
+    return transformer, [random_examples(rng, tokens, transformer.source_vocabulary, sizes) for _ in range(4)]
+
+
+def heading(tokens: float) -> str:
+    name = torch.cuda.get_device_name() if torch.cuda.is_available() else "CPU"
+    return f"{name}, torch {torch.__version__}; {tokens:.0f} non-padding target tokens a batch of whole documents"
 
 
 def step_times(config: ModelConfig, batches: list[DocumentBatch], rounds: int, compiled: bool) -> list[float]:
@@ -76,18 +91,11 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--only", default="base,hyb,post,pre")
     options = parser.parse_args(arguments or [])
     gpu = torch.cuda.is_available()
+    transformer, examples = measured(options.tokens)
     device = torch.device("cuda" if gpu else "cpu")
-    transformer = TransformerConfig(16000, 16000, dropout=0.2)
-    if not gpu:
-        transformer = TransformerConfig(2000, 2000, 64, 128, 4, 2, 2)
-    rng = np.random.default_rng(0)
-    batches = []
-    for _ in range(4):
-        examples = random_examples(rng, options.tokens, transformer.source_vocabulary, (100, 150) if gpu else (10, 20))
-        batches.append(collate(examples, bos=1).to(device))
+    batches = [collate(each, bos=1).to(device) for each in examples]
     tokens = statistics.mean(len(batch.gold) for batch in batches)
-    name = torch.cuda.get_device_name() if gpu else "CPU"
-    print(f"{name}, torch {torch.__version__}; {tokens:.0f} non-padding target tokens a batch of whole documents")
+    print(heading(tokens))
     print(f"{'system':8}{'ms/step':>10}{'tokens/s':>12}{'x Base':>9}{'paper':>8}")
     base = None
     for system, config in systems(transformer).items():

@@ -35,7 +35,7 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> PreparedCorpus:
 
 def loader(corpus: PreparedCorpus, **changes: Any) -> Loader:
     config = BatchConfig(tokens=100, window=60, unit=changes.pop("unit", "document"))
-    return Loader(Batches(corpus, config, 3), Builder.for_model(corpus, MODEL, config.unit), **changes)
+    return Loader(Batches(corpus, config, 3), Builder(corpus, MODEL, config.unit), **changes)
 
 
 def tensors(value: object) -> list[torch.Tensor]:
@@ -117,7 +117,7 @@ def test_a_process_without_a_sentence_gets_no_batch(tmp_path: Path) -> None:
 def test_graphs_are_built_for_those_who_read_them(
     corpus: PreparedCorpus, model: ModelConfig, unit: str, graphs: tuple[bool, bool]
 ) -> None:
-    build = Builder.for_model(corpus, model, unit)
+    build = Builder(corpus, model, unit)
     batch = build(np.array([[0, 0, 1], [1, 1, 2]]))
     assert batch is not None
     assert (batch.graph is not None, batch.target_graph is not None) == graphs
@@ -125,7 +125,7 @@ def test_graphs_are_built_for_those_who_read_them(
 
 def test_sentences_by_themselves_are_those_of_the_documents(corpus: PreparedCorpus) -> None:
     pieces = np.array([[4, 1, 2], [0, 0, 1], [19, 1, 2]])
-    build = Builder(corpus, 1, "sentence")
+    build = Builder(corpus, ModelConfig(TRANSFORMER), "sentence")
     batch = build(pieces)
     assert batch is not None
     assert batch.gold is not None

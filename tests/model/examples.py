@@ -16,7 +16,7 @@ from docgraph.annotation import Annotation, Strings
 from docgraph.graph import DocumentGraph, RelationOptions, build_graph
 from docgraph.model.batch import DocumentBatch, DocumentExample, collate
 from docgraph.model.config import ContextConfig, GraphConfig, ModelConfig, TransformerConfig
-from docgraph.model.context_attention import ContextAttention
+from docgraph.model.context_attention import GatedSite
 from docgraph.model.system import DocumentTransformer
 
 BOS, EOS = 1, 2
@@ -25,6 +25,17 @@ VOCABULARY = 50
 sentence_sizes = st.lists(st.integers(0, 7), min_size=1, max_size=7)
 """Words in the sentences of a document, none in some of them."""
 seeds = st.integers(0, 2**32 - 1)
+
+SYSTEMS: dict[str, dict[str, Any]] = {
+    "docgraph": {"encoder": "docgraph", "integration": "hyb"},
+    "noise": {"encoder": "noise", "integration": "hyb"},
+    "ctx": {"encoder": "ctx", "integration": "hyb", "sides": "source"},
+    "han": {"encoder": "han", "integration": "post", "previous": 3},
+    "selective": {"encoder": "selective", "integration": "post"},
+    "hm_gdc": {"encoder": "hm_gdc", "integration": "post", "sides": "source"},
+    "unified": {"encoder": "unified", "integration": "pre", "sides": "source"},
+}
+"""The systems of the paper's main table, as fields of `small_config`."""
 
 
 def random_annotation(rng: np.random.Generator, sizes: list[int], kinds: int = 6) -> Annotation:
@@ -132,14 +143,14 @@ def small_model(config: ModelConfig, seed: int = 0, open_gates: bool = False) ->
     if open_gates:
         with torch.no_grad():
             for site in sites(model):
-                nn.init.xavier_uniform_(site.attention.output.weight)
+                nn.init.xavier_uniform_(site.last.weight)
                 site.gate_input.bias.fill_(-3.0)
     return model
 
 
-def sites(model: DocumentTransformer) -> list[ContextAttention]:
+def sites(model: DocumentTransformer) -> list[GatedSite]:
     """The context attentions of a model."""
-    return [module for module in model.modules() if isinstance(module, ContextAttention)]
+    return [module for module in model.modules() if isinstance(module, GatedSite)]
 
 
 def with_base_of(model: DocumentTransformer, base: DocumentTransformer) -> DocumentTransformer:

@@ -12,7 +12,7 @@ from docgraph.graph import build_graph
 from docgraph.model.batch import DocumentExample
 from docgraph.model.config import ModelConfig
 from docgraph.model.contexts.docgraph import DocumentGraphContext
-from docgraph.model.memory import Layout, Memory, Queries
+from docgraph.model.memory import Queries, SlotMemory
 from docgraph.model.packing import Packing
 from docgraph.model.system import DocumentTransformer
 
@@ -144,10 +144,12 @@ def test_a_whole_document_of_a_thousand_sentences() -> None:
 def test_extreme_states_keep_the_gate_finite() -> None:
     model = small_model(small_config(gate="paper"))
     site = sites(model)[0]
-    memory = Memory(1e4 * torch.randn(3, 32), torch.tensor([[0, 1, 2]]), torch.ones(1, 3, dtype=torch.bool), "document")
+    memory = SlotMemory(
+        1e4 * torch.randn(3, 32), torch.tensor([[0, 1, 2]]), torch.ones(1, 3, dtype=torch.bool), "document"
+    )
     queries = Queries(torch.zeros(4, dtype=torch.int64), Packing.of([4]), Packing.of([4]))
     x = (1e4 * torch.randn(4, 32)).requires_grad_()
-    found = site(x, site.project(memory), Layout.of(memory, queries))
+    found = site(x, site.project(memory), memory.layout(queries))
     found.sum().backward()
     assert found.isfinite().all()
     assert x.grad is not None

@@ -10,9 +10,11 @@ import torch
 from torch import Tensor
 
 from docgraph.model.config import ModelConfig
-from docgraph.model.system import DecodingState, DocumentTransformer, Memories
+from docgraph.model.memory import Memories
+from docgraph.model.system import DecodingState, DocumentTransformer
 
 from .examples import BOS, EOS, VOCABULARY, batch_of, documents, small_config, small_model
+from .examples import SYSTEMS as BASELINES
 
 BEAMS, STEPS = 3, 6
 DOCUMENTS = documents(0, [3, 0, 5, 2], [4], [1, 6])
@@ -29,6 +31,7 @@ SYSTEMS = [pytest.param(small_config(norm, context=False), id=f"base-{norm}-norm
         ("post", "target", "sentence"),
     )
 ]
+SYSTEMS += [pytest.param(small_config(**fields), id=name) for name, fields in BASELINES.items() if name != "docgraph"]
 
 
 class Decoding:

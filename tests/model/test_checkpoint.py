@@ -80,8 +80,14 @@ def test_learned_positions_and_separate_tables_come_back(norm: str, tmp_path: Pa
     assert equal(load(tmp_path / "base"), model)
 
 
+def test_languages_are_kept_where_they_are_known(original: DocumentTransformer, saved: Path, tmp_path: Path) -> None:
+    save(original, tmp_path / "model", languages=("en", "ru"))
+    assert checkpoint.read_languages(tmp_path / "model") == ("en", "ru")
+    assert checkpoint.read_languages(saved) is None
+
+
 def test_half_precision_halves_the_file_and_loads_as_single(original: DocumentTransformer, tmp_path: Path) -> None:
-    save(original, tmp_path / "half", half=True)
+    save(original, tmp_path / "half", precision="float16")
     save(original, tmp_path / "full")
     sizes = [(tmp_path / name / WEIGHTS).stat().st_size for name in ("half", "full")]
     assert sizes[0] < 0.6 * sizes[1]
@@ -91,12 +97,27 @@ def test_half_precision_halves_the_file_and_loads_as_single(original: DocumentTr
         assert torch.equal(state[name], tensor.half().float())
 
 
+def test_bytes_quarter_the_file_and_load_as_single(original: DocumentTransformer, tmp_path: Path) -> None:
+    save(original, tmp_path / "bytes", precision="int8")
+    save(original, tmp_path / "full")
+    sizes = [(tmp_path / name / WEIGHTS).stat().st_size for name in ("bytes", "full")]
+    assert sizes[0] < 0.5 * sizes[1], "small matrices have scales that weigh; large ones come to a quarter"
+    loaded = load(tmp_path / "bytes")
+    for name, tensor in original.state_dict().items():
+        found = loaded.state_dict()[name]
+        assert found.dtype == torch.float32
+        step = tensor.abs().amax(1, keepdim=True) / 127 if tensor.dim() == 2 else torch.tensor(0.0)
+        assert bool(((found - tensor).abs() <= step * 0.501 + tensor.abs() * 1e-3).all())
+    save(loaded, tmp_path / "again", precision="int8")
+    assert equal(load(tmp_path / "again"), loaded)
+
+
 def test_half_precision_refuses_what_it_cannot_hold(tmp_path: Path) -> None:
     model = small_model(small_config(context=False))
     with torch.no_grad():
         model.embeddings.target_table.weight[0, 0] = 1e6
     with pytest.raises(DocgraphError, match="beyond the range of half precision"):
-        save(model, tmp_path / "half", half=True)
+        save(model, tmp_path / "half", precision="float16")
     assert list(tmp_path.iterdir()) == []
 
 

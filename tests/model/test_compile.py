@@ -10,7 +10,7 @@ import torch
 
 from docgraph.model.system import DocumentTransformer
 
-from .examples import batch_of, documents, small_config, small_model
+from .examples import SYSTEMS, batch_of, documents, small_config, small_model
 
 ONE_LAYER = {"encoder_layers": 1, "decoder_layers": 1}
 
@@ -47,6 +47,14 @@ def test_the_training_step_is_one_graph(place: str | None, nodes: str, backend: 
     torch.testing.assert_close(found, expected)
     for ours, theirs in zip(torch.autograd.grad(found, parameters), wanted, strict=True):
         torch.testing.assert_close(ours, theirs)
+
+
+@pytest.mark.parametrize("name", ["han", "selective", "unified"])
+def test_other_systems_are_one_graph(name: str) -> None:
+    model = small_model(small_config(transformer=ONE_LAYER, **SYSTEMS[name]), open_gates=True)
+    batch = batch_of(documents(0, [3, 0, 5], [4]))
+    expected = model.logits(batch)
+    torch.testing.assert_close(torch.compile(model.logits, backend="eager", fullgraph=True)(batch), expected)
 
 
 def test_compiled_parts_serve_batches_of_every_shape(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,9 +18,10 @@ from torch import Tensor
 
 from docgraph.errors import DocgraphError
 from docgraph.model.batch import DocumentExample, collate
-from docgraph.model.checkpoint import load, tokenizer_files
+from docgraph.model.checkpoint import load, read_languages, tokenizer_files
 from docgraph.model.marian import import_marian
-from docgraph.model.system import DocumentTransformer, Memories
+from docgraph.model.memory import Memories
+from docgraph.model.system import DocumentTransformer
 from docgraph.model.tokenizer import Tokenizer
 
 from .subword_examples import marian_files
@@ -211,8 +212,25 @@ def test_a_base_size_model_is_equal(tmp_path: Path) -> None:
     assert_equal(checkpoint, tmp_path / "ours", [12, 5, 1, 20], 12)
 
 
+@pytest.mark.parametrize(
+    ("name", "pair"),
+    [
+        ("opus-mt-en-fr", ("en", "fr")),
+        ("opus-mt-tc-big-zh-en", ("zh", "en")),
+        ("opus-mt-en-ROMANCE", None),
+        ("mine", None),
+    ],
+)
+def test_the_name_of_an_opus_model_says_its_languages(
+    small: Checkpoint, tmp_path: Path, name: str, pair: tuple[str, str] | None
+) -> None:
+    place = shutil.copytree(small.folder, tmp_path / name)
+    import_marian(str(place), tmp_path / "ours")
+    assert read_languages(tmp_path / "ours") == pair
+
+
 def test_half_precision_import_is_close(small: Checkpoint, tmp_path: Path) -> None:
-    import_marian(str(small.folder), tmp_path / "ours", half=True)
+    import_marian(str(small.folder), tmp_path / "ours", precision="float16")
     source, target = sentences(1, 100, [4, 6]), sentences(2, 100, [5, 2])
     gap = our_logits(load(tmp_path / "ours"), source, target) - their_logits(small.model, source, target)
     assert 1e-6 < gap.abs().max() < 0.05

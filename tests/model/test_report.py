@@ -32,7 +32,7 @@ def test_counts_are_those_of_the_model(integration: str, freeze: str) -> None:
     assert found.trainable == sum(row.parameters for row in found.modules if row.trainable)
     assert found.added == model.added_parameters()
     row = next(row for row in found.systems if row.system == f"docgraph {integration} both")
-    assert row.total == found.added == row.graph_encoder + row.sentence_embedding + row.context_attention
+    assert row.total == found.added == row.context_encoder + row.context_attention
 
 
 def test_layers_share_a_row() -> None:
@@ -58,15 +58,28 @@ def test_added_parameters_of_the_paper_size() -> None:
     found = report(ModelConfig())
     assert [row.paper_millions for row in found.systems] == list(PAPER.values())
     for row in found.systems:
-        assert row.total == expected[row.system.split()[1]]
+        if row.system.startswith("docgraph"):
+            assert row.total == expected[row.system.split()[1]]
     assert "19.96M (Hyb) and 4.20M (Post, Pre)" in found.comparison
+
+
+def test_added_parameters_of_the_baselines() -> None:
+    """CTX, HAN and Selective agree with the paper's table but for some biases."""
+    found = {row.system.split()[0]: row for row in report(ModelConfig()).systems if "docgraph" not in row.system}
+    for name in ("ctx", "han", "selective"):
+        assert found[name].total / 1e6 == pytest.approx(found[name].paper_millions, abs=0.02)
+    assert found["hm_gdc"].context_encoder == 2 * (12 * 512**2 + 4 * 512 + 2048 + 512 + 2 * 1024)
+    assert (found["unified"].total, found["unified"].sites) == (2 * 512, 0)
+    assert found["noise"].total == next(
+        row.total for row in report(ModelConfig()).systems if row.system == "docgraph hyb both"
+    )
 
 
 def test_unshared_layers_and_more_places_come_near_the_paper() -> None:
     graph = GraphConfig(share_layers=False, max_sentences=1024)
     found = report(ModelConfig(context=ContextConfig(graph=graph)))
     totals = {row.system: round(row.total / 1e6, 2) for row in found.systems}
-    assert totals["docgraph hyb source"] == PAPER["hyb", "source"]
+    assert totals["docgraph hyb source"] == PAPER["docgraph", "hyb", "source"]
     assert totals["docgraph pre source"] == 5.25
     assert "21.01M (Hyb) and 5.25M (Pre)" in report(ModelConfig()).comparison
 
@@ -79,6 +92,13 @@ def test_a_report_is_json() -> None:
     values = json.loads(json.dumps(report(small_config()).to_dict()))
     assert values["system"] == "docgraph-hyb-both"
     assert values["modules"][0]["module"] == "embeddings.target_table"
+
+
+@pytest.mark.parametrize("path", sorted(CONFIGS.glob("*.yaml")), ids=lambda path: path.stem)
+def test_every_shipped_config_is_a_system(path: Path) -> None:
+    found = report(read_model_config(path))
+    assert path.stem.split("_")[0] == found.system.split("-")[0].split("_")[0]
+    assert (found.added > 0) == (path.stem.split("_")[0] not in ("base", "concatenation"))
 
 
 @pytest.mark.parametrize(

@@ -49,7 +49,7 @@ def system(config: Callable[..., TrainingConfig]) -> Callable[..., DocumentTrans
 def all_documents(store: Path, split: str, model: ModelConfig) -> Any:
     corpus = PreparedCorpus.open(store, split)
     counts = corpus.sizes.sentences.tolist()
-    return Builder.for_model(corpus, model)(torch.tensor([(d, 0, n) for d, n in enumerate(counts)]).numpy())
+    return Builder(corpus, model)(torch.tensor([(d, 0, n) for d, n in enumerate(counts)]).numpy())
 
 
 @pytest.mark.parametrize("context", [None, {}, {"sides": "source"}, {"sides": "target"}, {"graph": {"nodes": "both"}}])

@@ -10,7 +10,7 @@ import sys
 
 import typer
 
-from docgraph.cli import annotate, debug, graph, import_, model, prepare
+from docgraph.cli import annotate, debug, evaluate, graph, import_, model, prepare, probe, train
 from docgraph.errors import DocgraphError
 
 app = typer.Typer(
@@ -23,9 +23,12 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command("annotate")(annotate.annotate)
+app.command("evaluate")(evaluate.evaluate)
 app.command("graph")(graph.graph)
 app.command("model")(model.model)
 app.command("prepare")(prepare.prepare)
+app.command("probe")(probe.probe)
+app.command("train")(train.train)
 app.add_typer(debug.app, name="debug")
 app.add_typer(import_.app, name="import")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -27,7 +27,9 @@ def marian(
         typer.Argument(metavar="PATH|NAME", help="A Marian folder, or a model's name on the Hub.", show_default=False),
     ],
     folder: Annotated[Path, typer.Argument(metavar="OUT", help="The model folder to write.", show_default=False)],
-    half: Annotated[bool, typer.Option("--half", help="Keep the weights in half precision on disk.")] = False,
+    precision: Annotated[
+        Literal["float32", "float16", "int8"], typer.Option(help="Of the weights on disk.")
+    ] = "float32",
 ) -> None:
     """Convert a Marian (OPUS-MT) checkpoint of the Hugging Face.
 
@@ -35,11 +37,11 @@ def marian(
 
     docgraph import marian Helsinki-NLP/opus-mt-en-fr models/opus-mt-en-fr
 
-    docgraph import marian downloads/opus-mt-en-de models/opus-mt-en-de --half
+    docgraph import marian downloads/opus-mt-en-de models/opus-mt-en-de --precision float16
     """
     from docgraph.model.marian import import_marian
 
-    model = import_marian(source, folder, half)
+    model = import_marian(source, folder, precision)
     config = model.config.transformer
     size = sum(parameter.numel() for parameter in model.parameters())
     typer.echo(

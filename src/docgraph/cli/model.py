@@ -65,9 +65,10 @@ def _systems(found: Report) -> Table:
     from rich.table import Table
 
     table = Table(title="Parameters added to Base, in millions")
-    for column in ("system", "graph encoder", "sentence embedding", "context attention", "ours", "paper"):
+    for column in ("system", "context encoder", "context attention", "ours", "paper"):
         table.add_column(column, justify="left" if column == "system" else "right")
     for row in found.systems:
-        parts = (row.graph_encoder, row.sentence_embedding, row.context_attention, row.total)
-        table.add_row(row.system, *(f"{part / 1e6:.2f}" for part in parts), f"{row.paper_millions:.2f}")
+        parts = (row.context_encoder, row.context_attention, row.total)
+        paper = "" if row.paper_millions is None else f"{row.paper_millions:.2f}"
+        table.add_row(row.system, *(f"{part / 1e6:.2f}" for part in parts), paper)
     return table

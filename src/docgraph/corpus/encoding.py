@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -45,14 +46,8 @@ def encode(
     document: ParallelDocument, annotation: Annotation, tokenizer: Tokenizer, tag: str | None = None
 ) -> EncodedDocument:
     """Encode both sides; source words are those of the annotation, target words run from space to space."""
-    source, source_words = [], []
-    for index, text in enumerate(document.source):
-        ids, spans = tokenizer.source.encode(text, tag)
-        words = slice(int(annotation.offsets[index]), int(annotation.offsets[index + 1]))
-        source.append(ids)
-        source_words.append(words_of_pieces(spans, annotation.starts[words], annotation.ends[words]))
-    target = [tokenizer.target.encode(text)[0] for text in document.target]
-    target_words = [_by_space(ids, tokenizer.target) for ids in target]
+    source, source_words = encode_source(document.source, annotation, tokenizer.source, tag)
+    target, target_words = encode_target(document.target, tokenizer.target)
     sides = _side(source, source_words), _side(target, target_words)
     counts = np.diff(annotation.offsets)
     for number in range(len(document)):
@@ -63,8 +58,23 @@ def encode(
     return EncodedDocument(document.id, document.path, np.array(document.lines, np.int32), *sides, annotation)
 
 
-def _by_space(ids: Ids, coder: SubwordCoder) -> Ids:
-    return words_by_space(coder.pieces(ids))
+def encode_source(
+    texts: Sequence[str], annotation: Annotation, coder: SubwordCoder, tag: str | None = None
+) -> tuple[list[Ids], list[Ids]]:
+    """The sub-words of each sentence, and the word of its sentence each of them belongs to (-1 for none)."""
+    encoded, owners = [], []
+    for index, text in enumerate(texts):
+        ids, spans = coder.encode(text, tag)
+        words = slice(int(annotation.offsets[index]), int(annotation.offsets[index + 1]))
+        encoded.append(ids)
+        owners.append(words_of_pieces(spans, annotation.starts[words], annotation.ends[words]))
+    return encoded, owners
+
+
+def encode_target(texts: Sequence[str], coder: SubwordCoder) -> tuple[list[Ids], list[Ids]]:
+    """The same for translations, whose words run from space to space."""
+    encoded = [coder.encode(text)[0] for text in texts]
+    return encoded, [words_by_space(coder.pieces(ids)) for ids in encoded]
 
 
 def _side(ids: list[Ids], words: list[Ids]) -> EncodedSide:

@@ -13,8 +13,10 @@ import numpy as np
 from docgraph.corpus.batches import Batches, LongArray, Pieces
 from docgraph.corpus.store import Integers, PreparedCorpus
 from docgraph.model.batch import DocumentBatch, DocumentExample, collate
+from docgraph.model.capacity import Sizes, fill_up
 from docgraph.model.config import ModelConfig
 from docgraph.model.device import Parcel
+from docgraph.model.reading import as_read, graph_relations, reads_target_words
 from docgraph.workers import run_in_processes
 
 
@@ -23,30 +25,38 @@ class Builder:
     """Makes the tensors of a batch."""
 
     corpus: PreparedCorpus
-    bos: int
+    model: ModelConfig
+    """What it reads, and nothing else, is made."""
     unit: str = "document"
-    relations: tuple[str, ...] | None = None
-    """Of the source graph; None for no such graph."""
-    target_graph: bool = False
-
-    @classmethod
-    def for_model(cls, corpus: PreparedCorpus, config: ModelConfig, unit: str = "document") -> Builder:
-        """What a model reads, and nothing else."""
-        context, bos = config.context, config.transformer.bos
-        if context is None or unit == "sentence":
-            return cls(corpus, bos, unit)
-        relations = context.graph.relations if context.sides != "target" else None
-        return cls(corpus, bos, unit, relations, target_graph=context.sides != "source")
+    room: Sizes | None = None
+    """The sizes that batches are filled up to, where they fit."""
 
     def __call__(self, pieces: Pieces) -> DocumentBatch | None:
         """The batch of some pieces; None for none."""
         examples = self._sentences(pieces) if self.unit == "sentence" else [self._window(*p) for p in pieces.tolist()]
-        return collate(examples, self.bos) if examples else None
+        if not examples:
+            return None
+        transformer = self.model.transformer
+        batch = collate(examples, transformer.bos)
+        filled = None if self.room is None else fill_up(batch, self.room, transformer.pad)
+        return batch if filled is None else filled
+
+    def stored(self, document: int) -> DocumentExample:
+        """A document of the corpus, with its graph where the model reads one."""
+        return self.corpus.example(document, self._relations)
 
     def _window(self, document: int, begin: int, end: int) -> DocumentExample:
-        example = self.corpus.example(document, self.relations)
+        example = as_read(self.stored(document), self.model)
         window = range(begin, end) if end - begin < len(example.source) else None
-        return replace(example, window=window, target_words=example.target_words if self.target_graph else ())
+        return replace(example, window=window, target_words=example.target_words if self._target_words else ())
+
+    @cached_property
+    def _relations(self) -> tuple[str, ...] | None:
+        return graph_relations(self.model) if self.unit == "document" else None
+
+    @cached_property
+    def _target_words(self) -> bool:
+        return reads_target_words(self.model)
 
     def _sentences(self, pieces: Pieces) -> list[DocumentExample]:
         """Each sentence a document of its own, without a graph."""
@@ -70,8 +80,7 @@ class Builder:
         return [(ids, np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])) for ids, lengths in sides]
 
     def __reduce__(self) -> tuple[Any, ...]:
-        fields = (self.corpus, self.bos, self.unit, self.relations, self.target_graph)
-        return Builder, fields  # what is cached stays behind
+        return Builder, (self.corpus, self.model, self.unit, self.room)  # what is cached stays behind
 
 
 @dataclass(frozen=True, eq=False)

@@ -26,12 +26,15 @@ def check_plot_path(path: Path) -> None:
         raise DocgraphError("plots need matplotlib, which is not installed; pip install 'docgraph[plots]'") from None
 
 
-def write_plot(part: Breakdown, path: Path) -> list[Path]:
-    """The picture STEM-NAME.SUFFIX of a breakdown, and the same name in .json and .csv; the files written."""
+def write_plot(part: Breakdown, path: Path, *, lines: bool = False) -> list[Path]:
+    """The picture STEM-NAME.SUFFIX of a breakdown, and the same name in .json and .csv; the files written.
+
+    With `lines`, the points of a system are joined: buckets are steps of one quantity.
+    """
     picture = path.with_stem(f"{path.stem}-{part.name}")
     data, rows = picture.with_suffix(".json"), picture.with_suffix(".csv")
     with replacing(picture) as temporary:
-        _draw(part, temporary, picture.suffix.lower().removeprefix("."))
+        _draw(part, temporary, picture.suffix.lower().removeprefix("."), lines)
     with replacing(data) as temporary:
         temporary.write_text(json.dumps(part.to_json(), ensure_ascii=False, indent=1) + "\n", "utf-8")
     with replacing(rows) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
@@ -44,7 +47,7 @@ def write_plot(part: Breakdown, path: Path) -> list[Path]:
     return [picture, data, rows]
 
 
-def _draw(part: Breakdown, path: Path, form: str) -> None:
+def _draw(part: Breakdown, path: Path, form: str, lines: bool) -> None:
     """Points with intervals above, how much each bucket holds below; systems side by side within a bucket."""
     import matplotlib
     from matplotlib.figure import Figure
@@ -58,15 +61,15 @@ def _draw(part: Breakdown, path: Path, form: str) -> None:
             shift = (number - (len(part.values) - 1) / 2) * width
             kept = [place for place, value in enumerate(part.values[system]) if value is not None]
             places = [place + shift for place in kept]
+            points = [place + shift / 4 for place in kept] if lines else places  # a line leans where its points do
             colour = COLOURS[number % len(COLOURS)]
             heights = [part.values[system][place] or 0.0 for place in kept]
-            above.errorbar(
-                places, heights, _bars(part, system, kept), fmt="o", ms=5, capsize=2, lw=1.2, color=colour, label=system
-            )
+            look: Any = {"fmt": "o-" if lines else "o", "ms": 5, "capsize": 2, "lw": 1.2, "color": colour}
+            above.errorbar(points, heights, _bars(part, system, kept), label=system, **look)
             below.bar(places, [part.counts[system][place] for place in kept], 0.9 * width, color=colour, alpha=0.45)
         above.set_ylabel(part.metric)
         above.legend(frameon=False, ncols=min(len(part.values), 4), loc="lower left", bbox_to_anchor=(0, 1))
-        below.set_ylabel(part.counted)
+        below.set_ylabel(part.counted.replace(" ", "\n"))
         below.set_xlabel(part.axis)
         below.set_xticks(range(len(part.labels)), part.labels)
         for axes in (above, below):

@@ -19,9 +19,9 @@ from docgraph.evaluation.suites.base import Suite
 from docgraph.evaluation.suites.scoring import ProbeOptions, Progress, Scores, score_suite
 from docgraph.files import replacing
 from docgraph.model import checkpoint
+from docgraph.model.reading import graph_relations
 from docgraph.model.system import DocumentTransformer
 from docgraph.model.tokenizer import Tokenizer
-from docgraph.translation.inputs import graph_relations
 from docgraph.translation.scoring import TOKENS
 
 

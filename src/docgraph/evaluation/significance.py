@@ -12,7 +12,7 @@ resample is a row of a matrix product with the statistics, in place of a gather.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from docgraph.evaluation.dataset import EvaluationSet
-from docgraph.evaluation.metrics import Floats, Measured, Score, Statistics, Unit, signed
+from docgraph.evaluation.metrics import Floats, Measured, Score, Scorer, Statistics, Unit, signed
 
 Test = Literal["bootstrap", "randomisation"]
 SAMPLES: dict[Test, int] = {"bootstrap": 1000, "randomisation": 10_000}
@@ -77,38 +77,39 @@ def _compare(measured: Measured, data: EvaluationSet, significance: Significance
     statistics = measured.statistics
     if unit == "document" and measured.unit == "sentence":
         statistics = {name: np.add.reduceat(rows, data.documents[:-1], axis=0) for name, rows in statistics.items()}
+    return compare(statistics, measured.scorer, significance)
+
+
+def compare(statistics: Mapping[str, Statistics], scorer: Scorer, significance: Significance) -> dict[str, Comparison]:
+    """Systems by what resampling draws of them, [units, statistics] each, compared with the baseline among them."""
     baseline = statistics[significance.baseline]
-    compared = {}
-    for name, rows in statistics.items():
-        if significance.test == "bootstrap":
-            compared[name] = _bootstrap(baseline, rows, measured, significance)
-        else:
-            compared[name] = _randomisation(baseline, rows, measured, significance)
+    test = _bootstrap if significance.test == "bootstrap" else _randomisation
+    compared = {name: test(baseline, rows, scorer, significance) for name, rows in statistics.items()}
     # Against itself there is nothing to test.
     own = compared[significance.baseline]
     return compared | {significance.baseline: Comparison(None, own.mean, own.interval)}
 
 
-def _bootstrap(baseline: Statistics, system: Statistics, measured: Measured, how: Significance) -> Comparison:
+def _bootstrap(baseline: Statistics, system: Statistics, scorer: Scorer, how: Significance) -> Comparison:
     both = np.concatenate([baseline, system], axis=1)
     sums = np.concatenate([counts @ both for counts in _draws_with_replacement(len(both), how.samples, how.seed)])
     # In single precision, as sacreBLEU does: a difference that lies on the border falls on the same side.
-    first, second = (measured.scorer(part) for part in np.split(sums.astype(np.float32), 2, axis=1))
+    first, second = (scorer(part) for part in np.split(sums.astype(np.float32), 2, axis=1))
     distances = np.abs(second - first)
-    p = _p_value(distances - distances.mean(), _difference(baseline, system, measured))
+    p = _p_value(distances - distances.mean(), _difference(baseline, system, scorer))
     return Comparison(p, *_interval(second))
 
 
-def _randomisation(baseline: Statistics, system: Statistics, measured: Measured, how: Significance) -> Comparison:
+def _randomisation(baseline: Statistics, system: Statistics, scorer: Scorer, how: Significance) -> Comparison:
     total = baseline.sum(axis=0) + system.sum(axis=0)
     kept, gain = system.sum(axis=0), baseline - system
     first = np.concatenate([kept + swaps @ gain for swaps in _draws_of_swaps(len(gain), how.samples, how.seed)])
-    distances = np.abs(measured.scorer(first) - measured.scorer(total - first))
-    return Comparison(_p_value(distances, _difference(baseline, system, measured)))
+    distances = np.abs(scorer(first) - scorer(total - first))
+    return Comparison(_p_value(distances, _difference(baseline, system, scorer)))
 
 
-def _difference(baseline: Statistics, system: Statistics, measured: Measured) -> float:
-    first, second = measured.scorer(np.stack([baseline.sum(axis=0), system.sum(axis=0)]))
+def _difference(baseline: Statistics, system: Statistics, scorer: Scorer) -> float:
+    first, second = scorer(np.stack([baseline.sum(axis=0), system.sum(axis=0)]))
     return abs(float(first) - float(second))
 
 

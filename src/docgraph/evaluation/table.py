@@ -92,37 +92,40 @@ def title(part: Breakdown) -> str:
 
 def text(report: Report) -> list[RenderableType]:
     """What a terminal shows."""
-    from rich.table import Table
     from rich.text import Text
 
-    def table(grid: Grid, heading: str | None = None) -> Table:
-        made = Table(title=heading, title_justify="left")
-        for index, name in enumerate(grid[0]):
-            made.add_column(Text(name), justify="left" if index == 0 else "right", no_wrap=True)
-        for row in grid[1:]:
-            made.add_row(*(Text(cell) for cell in row))
-        return made
-
-    parts: list[RenderableType] = [table(score_grid(report))] if report.scores else []
+    parts: list[RenderableType] = [text_table(score_grid(report))] if report.scores else []
     parts += [Text(line) for line in legend(report)]
     parts += [Text(f"{metric}|{signature}", style="dim") for metric, signature in signatures(report)]
     for part in report.breakdowns:
-        parts += [table(breakdown_grid(part), title(part)), Text(f"{part.metric}|{part.signature}", style="dim")]
+        parts += [text_table(breakdown_grid(part), title(part)), Text(f"{part.metric}|{part.signature}", style="dim")]
     return parts
+
+
+def text_table(grid: Grid, heading: str | None = None) -> RenderableType:
+    from rich.table import Table
+    from rich.text import Text
+
+    made = Table(title=heading, title_justify="left")
+    for index, name in enumerate(grid[0]):
+        made.add_column(Text(name), justify="left" if index == 0 else "right", no_wrap=True)
+    for row in grid[1:]:
+        made.add_row(*(Text(cell) for cell in row))
+    return made
 
 
 def markdown(report: Report) -> str:
     """Tables in the Markdown of GitHub."""
-    lines = _markdown_table(score_grid(report)) if report.scores else []
+    lines = markdown_table(score_grid(report)) if report.scores else []
     lines += ["", *(line.replace("*", r"\*") + "  " for line in legend(report)), ""]
     lines += [f"- `{metric}|{signature}`" for metric, signature in signatures(report)]
     for part in report.breakdowns:
-        lines += ["", f"**{title(part)}**", "", *_markdown_table(breakdown_grid(part)), ""]
+        lines += ["", f"**{title(part)}**", "", *markdown_table(breakdown_grid(part)), ""]
         lines += [f"- `{part.metric}|{part.signature}`"]
     return "\n".join(lines) + "\n"
 
 
-def _markdown_table(grid: Grid) -> list[str]:
+def markdown_table(grid: Grid) -> list[str]:
     def line(cells: Sequence[str]) -> str:
         return "| " + " | ".join(cell.replace("|", r"\|").replace("*", r"\*") for cell in cells) + " |"
 

@@ -81,8 +81,8 @@ def _merged(
 ) -> tuple[LongArray, LongArray, Weights]:
     """Each (row, column) once, with the sum of its weights."""
     cells, where = np.unique(row.astype(np.int64) * max(width, 1) + column, return_inverse=True)
-    rows, columns = np.divmod(cells, max(width, 1))
-    return rows, columns, np.bincount(where, weights=weight, minlength=len(cells))
+    sums: Weights = np.bincount(where, weights=weight, minlength=len(cells)).astype(np.float64)
+    return cells // max(width, 1), cells % max(width, 1), sums
 
 
 def _strongest(row: LongArray, column: LongArray, weight: Weights, size: int, count: int) -> IntArray:

@@ -54,9 +54,10 @@ def memory_attention(query: Tensor, key: Tensor, value: Tensor, visible: Tensor)
     """The same for few slots and many rows: written out, so that its gradient is matrix products.
 
     The fused kernel's gradient runs one block of threads per 64 slots and loops over all rows: on an H200, with
-    documents of 150 sentences, it took 0.57 ms a layer. Where the scores would need much memory, it is right again.
+    documents of 150 sentences, it took 0.57 ms a layer. Where no gradient is asked for, or the scores would need much
+    memory, it is right again.
     """
-    if query.shape[-2] * key.shape[-2] * query.shape[0] * query.shape[1] > WRITTEN_OUT:
+    if not torch.is_grad_enabled() or query.shape[-2] * key.shape[-2] * query.shape[0] * query.shape[1] > WRITTEN_OUT:
         return masked_attention(query, key, value, visible)
     scores = (query @ key.transpose(-2, -1)) * query.shape[-1] ** -0.5
     return scores.masked_fill(~visible, float("-inf")).softmax(-1).to(value.dtype) @ value
@@ -72,6 +73,8 @@ class MultiHeadAttention(nn.Module):
         self.key = nn.Linear(dimension, dimension)
         self.value = nn.Linear(dimension, dimension)
         self.output = nn.Linear(dimension, dimension)
+        self.joint: nn.Module | None = None
+        """In a model made ready for translation on a CPU: query, key and value as one product."""
         for layer in (self.query, self.key, self.value, self.output):
             nn.init.xavier_uniform_(layer.weight)
             nn.init.zeros_(layer.bias)
@@ -84,11 +87,18 @@ class MultiHeadAttention(nn.Module):
         """Keys and values of a memory, [..., h, e] each."""
         return self.split(self.key(memory)), self.split(self.value(memory))
 
+    def project_all(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Queries, keys and values of x for attention to itself, [..., h, e] each."""
+        if self.joint is not None:
+            query, key, value = self.joint(x).chunk(3, dim=-1)
+            return self.split(query), self.split(key), self.split(value)
+        return self.split(self.query(x)), *self.project(x)
+
     def join(self, attended: Tensor) -> Tensor:
         """[..., h, e] -> [..., d], through the output projection."""
         return self.output(attended.flatten(-2))
 
     def forward(self, x: Tensor, memory: Tensor, queries: Packing, keys: Packing, causal: bool = False) -> Tensor:
         """Packed attention of x [Nq, d] over memory [Nk, d], sequence by sequence -> [Nq, d]."""
-        key, value = self.project(memory)
-        return self.join(packed_attention(self.split(self.query(x)), key, value, queries, keys, causal))
+        query, key, value = self.project_all(x) if x is memory else (self.split(self.query(x)), *self.project(memory))
+        return self.join(packed_attention(query, key, value, queries, keys, causal))

@@ -7,7 +7,7 @@ whose other sentences are context alone. A document's graph is in the batch once
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from docgraph.graph import DocumentGraph, batch_graphs
+from docgraph.graph.selection import Selection
 from docgraph.model.device import to_device
 from docgraph.model.graph_structure import GraphStructure, source_structure, target_structure
 from docgraph.model.memory import Queries
@@ -38,6 +39,8 @@ class DocumentExample:
     """[M] arrays beside `target`: the word of its sentence each sub-word belongs to, -1 for none."""
     window: range | None = None
     """The sentences to translate, consecutive, where not all are; the others are context alone."""
+    selection: Selection | None = None
+    """What each sentence is linked with, where the model reads that."""
 
     @property
     def translated(self) -> range:
@@ -67,6 +70,18 @@ class GraphInput:
     offsets: Tensor
     """[W+1] int64: where the sub-words of each word begin."""
     structure: GraphStructure
+    places: Tensor | None = None
+    """[P] int64: where each of these sub-words stands among those of all sentences of its side, if it stands there."""
+
+
+@dataclass(frozen=True, eq=False)
+class Linked:
+    """What each of S sentences is linked with, the strongest first; -1 for nothing."""
+
+    words: Tensor
+    """[S, K] int64: words of the batch's graph, in other sentences of the document."""
+    sentences: Tensor
+    """[S, T] int64: earlier sentences, among the C."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,6 +111,7 @@ class DocumentBatch:
     all_target: Side | None = None
     graph: GraphInput | None = None
     target_graph: GraphInput | None = None
+    linked: Linked | None = None
 
     @property
     def num_sentences(self) -> int:
@@ -133,9 +149,8 @@ def collate(documents: Sequence[DocumentExample], bos: int, plain_graph: bool = 
     target = gold = None
     known = bool(len(documents)) and all(len(document.target) == len(document.source) for document in documents)
     if known:
-        references = [document.target[m] for document, m in chosen]
-        target = _side([np.concatenate([[bos], sentence])[: len(sentence)] for sentence in references], sizes)
-        gold = _concatenate(references)
+        reference = _side([document.target[m] for document, m in chosen], sizes)
+        target, gold = replace(reference, tokens=shifted(reference, bos)), reference.tokens
     width = _slot_width(int(counts.max(initial=0)))
     used = np.arange(width)[None, :] < counts[:, None]
     bounds = np.concatenate([[0], np.cumsum(counts)])
@@ -158,6 +173,7 @@ def collate(documents: Sequence[DocumentExample], bos: int, plain_graph: bool = 
         else None,
         graph=_source_graph(documents, plain_graph),
         target_graph=_target_graph(documents, plain_graph) if known else None,
+        linked=_linked(documents, bounds),
     )
 
 
@@ -177,16 +193,18 @@ def _side(sentences: Sequence[Ids], counts: npt.NDArray[np.int64]) -> Side:
     return Side(_concatenate(sentences), by_sentence, by_document)
 
 
+def shifted(side: Side, bos: int) -> Tensor:
+    """[N]: each sentence begun with `bos`, its last token left out."""
+    return side.tokens.roll(1).masked_fill_(side.sentences.positions == 0, bos)
+
+
 def _source_graph(documents: Sequence[DocumentExample], plain: bool) -> GraphInput | None:
     graphs = [document.graph for document in documents if document.graph is not None]
     if not documents or len(graphs) != len(documents):
         return None
     bases = np.cumsum([0, *(graph.num_words for graph in graphs)])
-    words = [
-        np.where(sentence >= 0, sentence + base, -1)
-        for document, base in zip(documents, bases, strict=False)
-        for sentence in document.source_words
-    ]
+    words = [np.concatenate([np.empty(0, np.int64), *document.source_words]) for document in documents]
+    words = [np.where(owners >= 0, owners + base, -1) for owners, base in zip(words, bases, strict=False)]
     tokens = [sentence for document in documents for sentence in document.source]
     return _pooled(tokens, words, source_structure(batch_graphs(graphs), plain))
 
@@ -195,17 +213,35 @@ def _target_graph(documents: Sequence[DocumentExample], plain: bool) -> GraphInp
     if not all(len(document.target_words) == len(document.target) for document in documents):
         return None
     owners = [sentence for document in documents for sentence in document.target_words]
-    sizes = np.array([int(sentence.max(initial=-1)) + 1 for sentence in owners], dtype=np.int64)
-    bases = np.concatenate([[0], np.cumsum(sizes)])
-    words = [np.where(sentence >= 0, sentence + base, -1) for sentence, base in zip(owners, bases, strict=False)]
+    sentence_of = np.repeat(np.arange(len(owners)), [len(sentence) for sentence in owners])
+    words = np.concatenate([np.empty(0, np.int64), *owners])
+    sizes = np.zeros(len(owners), dtype=np.int64)
+    np.maximum.at(sizes, sentence_of, words + 1)
+    words = np.where(words >= 0, words + (np.cumsum(sizes) - sizes)[sentence_of], -1)
     tokens = [sentence for document in documents for sentence in document.target]
-    return _pooled(tokens, words, target_structure(sizes, plain))
+    return _pooled(tokens, [words], target_structure(sizes, plain))
 
 
 def _pooled(tokens: Sequence[Ids], words: Sequence[Ids], structure: GraphStructure) -> GraphInput:
     """Sub-words in the order of the words they belong to; those of no word are left out."""
     flat, owner = (np.concatenate([np.empty(0, np.int64), *arrays]).astype(np.int64) for arrays in (tokens, words))
-    flat, owner = flat[owner >= 0], owner[owner >= 0]
-    order = np.argsort(owner, kind="stable")
+    places = np.flatnonzero(owner >= 0)
+    places = places[np.argsort(owner[places], kind="stable")]
+    flat, owner = flat[places], owner[places]
     offsets = np.concatenate([[0], np.cumsum(np.bincount(owner, minlength=structure.num_words))])
-    return GraphInput(torch.from_numpy(flat[order]), torch.from_numpy(offsets.astype(np.int64)), structure)
+    return GraphInput(
+        torch.from_numpy(flat), torch.from_numpy(offsets.astype(np.int64)), structure, torch.from_numpy(places)
+    )
+
+
+def _linked(documents: Sequence[DocumentExample], bounds: npt.NDArray[np.int64]) -> Linked | None:
+    words, sentences, base = list[Tensor](), list[Tensor](), 0
+    for document, first in zip(documents, bounds, strict=False):
+        chosen, window = document.selection, document.translated
+        if chosen is None:
+            return None
+        for rows, raised, table in ((words, base, chosen.words), (sentences, int(first), chosen.sentences)):
+            table = table[window.start : window.stop].astype(np.int64)
+            rows.append(torch.from_numpy(np.where(table >= 0, table + raised, -1)))
+        base += 0 if document.graph is None else document.graph.num_words
+    return Linked(torch.cat(words), torch.cat(sentences)) if documents else None

@@ -15,7 +15,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from docgraph.model.batch import DocumentBatch, GraphInput, Side
+from docgraph.model.batch import DocumentBatch, GraphInput, Linked, Side
 from docgraph.model.graph_structure import GraphStructure, OrderedCliques
 from docgraph.model.packing import Packing
 from docgraph.model.sparse import Rows
@@ -91,6 +91,7 @@ def fill_up(batch: DocumentBatch, room: Sizes, pad: int) -> DocumentBatch | None
         document_of=torch.cat([batch.document_of, sizes["documents"] + owner]),
         index_of=F.pad(batch.index_of, (0, sentences)),
         own=torch.cat([batch.own, torch.arange(count, count + sentences)]),
+        linked=None if batch.linked is None else _fill_linked(batch.linked, sentences),
         graph=None if batch.graph is None else _fill_graph(batch.graph, "source", room, sentences, pad),
         target_graph=None
         if batch.target_graph is None
@@ -131,7 +132,16 @@ def _fill_graph(graph: GraphInput, name: str, room: Sizes, sentences: int, pad: 
         room[f"{name} graph edges"] - len(structure.incoming.columns),
         room[f"{name} graph members"] - (0 if structure.cliques is None else len(structure.cliques.nodes)),
     )
-    return GraphInput(F.pad(graph.tokens, (0, pieces), value=pad), torch.cat([graph.offsets, ends]), filled)
+    return GraphInput(
+        F.pad(graph.tokens, (0, pieces), value=pad),
+        torch.cat([graph.offsets, ends]),
+        filled,
+        None if graph.places is None else F.pad(graph.places, (0, pieces)),
+    )
+
+
+def _fill_linked(linked: Linked, sentences: int) -> Linked:
+    return Linked(*(F.pad(table, (0, 0, 0, sentences), value=-1) for table in (linked.words, linked.sentences)))
 
 
 def _fill_structure(

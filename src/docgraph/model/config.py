@@ -92,6 +92,21 @@ class GraphConfig:
 
 
 @dataclass(frozen=True)
+class LinkedConfig:
+    """What the context encoder `linked` reads, the most strongly linked first."""
+
+    words: int = 48
+    """Source words of other sentences."""
+    sentences: int = 4
+    """Earlier sentences whose translations are read."""
+    length: int = 64
+    """Sub-words read of each of them, from its beginning."""
+
+    def __post_init__(self) -> None:
+        _check_numbers(self)
+
+
+@dataclass(frozen=True)
 class ContextConfig:
     """How a document's context reaches the Transformer: a context encoder and an integration."""
 
@@ -102,10 +117,32 @@ class ContextConfig:
     """paper: lambda X + (1 - lambda) H_c; identity: X + (1 - lambda) H_c with a zero-initialised output projection."""
     dropout: float = 0.1
     heads: int = 8
+    previous: int = 2
+    """Sentences before the current one that CTX, HAN and Unified read."""
+    layers: int = 1
+    """Layers of CTX's encoder, and of HM-GDC's at either level; in Unified, the layers of Base that see context."""
     graph: GraphConfig = field(default_factory=GraphConfig)
+    linked: LinkedConfig = field(default_factory=LinkedConfig)
 
     def __post_init__(self) -> None:
         _check_numbers(self)
+
+
+@dataclass(frozen=True)
+class ConcatenationConfig:
+    """Base over several sentences at once: 2-to-1, 2-to-2, k-to-1."""
+
+    source: int = 2
+    """Sentences of a source sequence: the current one, last, and those before it."""
+    target: int = 1
+    """Sentences of a translation, of which the last is kept."""
+    separator: int = 3
+    """The token between them: the unknown piece, which sub-words that fall back to bytes leave unused."""
+
+    def __post_init__(self) -> None:
+        _check_numbers(self)
+        if self.target > self.source:
+            raise DocgraphError(f"{self.source} sentences cannot become {self.target}; raise 'concatenation.source'")
 
 
 FreezePolicy = Literal["base", "base_but_embeddings", "none"]
@@ -119,8 +156,20 @@ class ModelConfig:
     context: ContextConfig | None = None
     freeze: FreezePolicy = "base"
     """What stage 2 leaves alone: the whole Base; all of it but the embeddings (the authors' code); or nothing."""
+    concatenation: ConcatenationConfig | None = None
+    """Base reads so many sentences at once, in place of a context."""
 
     def __post_init__(self) -> None:
+        joined, base = self.concatenation, self.transformer
+        if joined is not None and self.context is not None:
+            raise DocgraphError("'concatenation' takes the place of 'context'; remove one of them")
+        if joined is not None and (
+            joined.separator in (base.pad, base.bos, base.eos)
+            or joined.separator >= min(base.source_vocabulary, base.target_vocabulary)
+        ):
+            raise DocgraphError(
+                f"'concatenation.separator' is {joined.separator}; name another token of the vocabulary"
+            )
         if self.context is not None and self.transformer.dimension % self.context.heads:
             raise DocgraphError(
                 f"dimension {self.transformer.dimension} is not a multiple of {self.context.heads} context heads"

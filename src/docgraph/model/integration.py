@@ -2,19 +2,20 @@
 
 Hyb: after the self-attention of every encoder and decoder layer. Post: after each stack. Pre: on the embeddings, before
 each stack. The encoder reads the source memory; the decoder reads the target memory, or the source memory where the
-system has no target side.
+system has no target side. What kind of attention sits there, if any, is the context encoder's to say.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 from torch import Tensor, nn
 
 from docgraph.model.config import ModelConfig
-from docgraph.model.context_attention import ContextAttention, Projected
-from docgraph.model.memory import Layout, Memory, Queries
+from docgraph.model.context_attention import GatedSite
+from docgraph.model.memory import Memory, Queries
 from docgraph.model.transformer import Place, Reader, Site, no_context
 
 
@@ -22,9 +23,9 @@ from docgraph.model.transformer import Place, Reader, Site, no_context
 class MemorySite:
     """One context attention over one memory, whose keys and values are projected."""
 
-    attention: ContextAttention
-    projected: Projected
-    layout: Layout
+    attention: GatedSite
+    projected: Any
+    layout: Any
 
     def __call__(self, x: Tensor) -> Tensor:
         return self.attention(x, self.projected, self.layout)
@@ -40,13 +41,13 @@ class SiteReader:
 
     @classmethod
     def of(cls, place: Place, attentions: nn.ModuleList, memory: Memory, queries: Queries) -> SiteReader:
-        layout = Layout.of(memory, queries)
-        found = [attention for attention in attentions if isinstance(attention, ContextAttention)]
+        layout = memory.layout(queries)
+        found = [attention for attention in attentions if isinstance(attention, GatedSite)]
         return cls(place, memory, [MemorySite(a, a.project(memory), layout) for a in found])
 
     def for_queries(self, queries: Queries) -> SiteReader:
         """The same memory, read by other rows; nothing is projected again."""
-        layout = Layout.of(self.memory, queries)
+        layout = self.memory.layout(queries)
         return replace(self, sites=[replace(site, layout=layout) for site in self.sites])
 
     def __call__(self, place: Place, layer: int) -> Site | None:
@@ -54,7 +55,7 @@ class SiteReader:
 
 
 class Recorder:
-    """A reader that also keeps, for each site, the attention over slots [N, M] and the mean gate [N]."""
+    """A reader that also keeps, for each site, the attention over what it reads [N, M] and the mean gate [N]."""
 
     def __init__(self, reader: SiteReader) -> None:
         self.reader = reader
@@ -75,7 +76,7 @@ class Recorder:
 class Integration(nn.Module):
     """The context attentions of the encoder and of the decoder."""
 
-    def __init__(self, config: ModelConfig) -> None:
+    def __init__(self, config: ModelConfig, kind: type[GatedSite] | None) -> None:
         super().__init__()
         assert config.context is not None
         transformer, context = config.transformer, config.context
@@ -83,12 +84,13 @@ class Integration(nn.Module):
         self.sides = context.sides
 
         def sites(layers: int) -> nn.ModuleList:
+            if kind is None:
+                return nn.ModuleList()
             count = layers if context.integration == "hyb" else 1
             # With pre-norm layers the stream inside a stack is not normalised; after a stack it is.
             inside = transformer.norm == "pre" and context.integration == "hyb"
             return nn.ModuleList(
-                ContextAttention(transformer.dimension, context.heads, context.dropout, context.gate, inside)
-                for _ in range(count)
+                kind(transformer.dimension, context.heads, context.dropout, context.gate, inside) for _ in range(count)
             )
 
         self.encoder = sites(transformer.encoder_layers) if context.sides != "target" else nn.ModuleList()

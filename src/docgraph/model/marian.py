@@ -18,7 +18,7 @@ from safetensors.torch import load_file
 from torch import Tensor
 
 from docgraph.errors import DocgraphError
-from docgraph.model.checkpoint import blank, check_tensors, save
+from docgraph.model.checkpoint import Precision, blank, check_tensors, save
 from docgraph.model.config import ModelConfig, TransformerConfig
 from docgraph.model.system import DocumentTransformer
 from docgraph.model.tokenizer import Tokenizer
@@ -61,9 +61,11 @@ DECODER_PARTS = {
     "cross_attention.output": "encoder_attn.out_proj",
     "around_cross.norm": "encoder_attn_layer_norm",
 }
+PAIR = re.compile(r"opus-mt-(?:tc-big-)?([a-z]{2})-([a-z]{2})$")
+"""How OPUS-MT names the languages of a model; groups of languages have other names."""
 
 
-def import_marian(source: str, folder: str | Path, half: bool = False) -> DocumentTransformer:
+def import_marian(source: str, folder: str | Path, precision: Precision = "float32") -> DocumentTransformer:
     """Convert a local Marian folder, or a named one of the Hub, into a model folder; returns the model."""
     place = resolve(source)
     config = marian_config(_read_json(place / "config.json"), place / "config.json")
@@ -76,7 +78,8 @@ def import_marian(source: str, folder: str | Path, half: bool = False) -> Docume
     check_tensors(model.state_dict(), state, weights)
     model.load_state_dict(state)
     files = [place / name for name in (*NEEDED, *OPTIONAL) if name != "config.json" and (place / name).is_file()]
-    save(model, folder, files, half)
+    pair = PAIR.search(Path(source).name)
+    save(model, folder, files, precision, languages=(pair[1], pair[2]) if pair else None)
     return model.eval()
 
 

@@ -1,27 +1,51 @@
-"""Memories: what context attention reads, and the layout that lets many sentences share one memory.
+"""Memories: what context attention reads, and the layouts that let many sentences share one memory.
 
-A memory is R state vectors and, for each of G groups of sentences (a document, or a sentence by itself), the M slots
-that hold some of them. Keys and values are projected once for the R states, whatever the number of sentences, beams or
-steps that read them; `visible` says which slots a sentence may see.
+A memory is R state vectors. Keys and values are projected once for them, whatever the number of sentences, beams or
+steps that read them. Slots hold sentences (or few words) for all sentences of a document; runs hold the words of the
+sentences just before each sentence.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
+import torch
 from torch import Tensor
 
 from docgraph.model.attention import never_blind
 from docgraph.model.packing import Packing, lay_out
+from docgraph.model.runs import Runs
 
 
 @dataclass(frozen=True, eq=False)
 class Memory:
-    """R states laid out in slots [G, M], and which of them each of S sentences sees."""
+    """R states that S sentences read; a kind of memory and the attention that reads it go together."""
 
     states: Tensor
     """[R, d]."""
+
+    def layout(self, queries: Queries) -> Any:
+        """How query rows meet the memory."""
+        raise NotImplementedError
+
+    def of_sentences(self, sentences: range) -> Memory:
+        """The same memory as these consecutive sentences see it, now counted from 0."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, eq=False)
+class Memories:
+    """What a batch of documents offers as context; computed once per document, read by all its sentences."""
+
+    source: Memory | None = None
+    target: Memory | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class SlotMemory(Memory):
+    """States in the M slots of G groups of sentences (a document, or a sentence by itself)."""
+
     slots: Tensor
     """[G, M] int64: the state in each slot; an unused slot holds any number in range and is visible to nobody."""
     visible: Tensor
@@ -36,6 +60,16 @@ class Memory:
         if self.places is None:
             return projected[self.slots].transpose(1, 2)
         return lay_out(projected, self.slots, self.places).transpose(1, 2)
+
+    def layout(self, queries: Queries) -> Layout:
+        rows = queries.documents if self.per == "document" else queries.sentences
+        seen = self.visible[queries.sentence]
+        return Layout(rows, never_blind(rows.pad(seen)[:, None]), seen.any(-1, keepdim=True))
+
+    def of_sentences(self, sentences: range) -> SlotMemory:
+        part = slice(sentences.start, sentences.stop)
+        slots = self.slots if self.per == "document" else self.slots[part]
+        return replace(self, slots=slots, visible=self.visible[part])
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,8 +103,29 @@ class Layout:
     some: Tensor
     """[N, 1] bool: the row sees at least one slot."""
 
-    @classmethod
-    def of(cls, memory: Memory, queries: Queries) -> Layout:
-        rows = queries.documents if memory.per == "document" else queries.sentences
-        seen = memory.visible[queries.sentence]
-        return cls(rows, never_blind(rows.pad(seen)[:, None]), seen.any(-1, keepdim=True))
+
+@dataclass(frozen=True, eq=False)
+class WordMemory(Memory):
+    """The words of sentences, and the runs of them that each sentence reads: one, or J that it reads apart."""
+
+    runs: tuple[Runs, ...]
+
+    def layout(self, queries: Queries) -> WordLayout:
+        visible = torch.stack([run.lengths[queries.sentence] > 0 for run in self.runs], dim=1)
+        rows = queries.sentences.with_empty(self.runs[0].packing.num_sequences)
+        return WordLayout(rows, visible, visible.any(-1, keepdim=True))
+
+    def of_sentences(self, sentences: range) -> WordMemory:
+        return replace(self, runs=tuple(run.of_sequences(sentences) for run in self.runs))
+
+
+@dataclass(frozen=True, eq=False)
+class WordLayout:
+    """How N query rows meet J runs of words."""
+
+    rows: Packing
+    """The rows of each sentence, and none for the sequences that end a run."""
+    visible: Tensor
+    """[N, J] bool: the run has words for the row."""
+    some: Tensor
+    """[N, 1] bool: one of them has."""

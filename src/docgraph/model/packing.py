@@ -7,10 +7,11 @@ sentence ends: on a GPU the variable-length kernel reads `boundaries`, elsewhere
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from docgraph.model.device import to_device
@@ -34,10 +35,12 @@ class Packing:
     """T rounded up to a power of two: what kernels are told, so that few compiled variants serve all batches."""
 
     @classmethod
-    def of(cls, lengths: Sequence[int] | Tensor, device: torch.device | str = "cpu") -> Packing:
-        """Packing of sequences of these lengths."""
+    def of(
+        cls, lengths: Sequence[int] | Tensor, device: torch.device | str = "cpu", width: int | None = None
+    ) -> Packing:
+        """Packing of sequences of these lengths; the longest counts as `width`, where that is given."""
         sizes = torch.as_tensor(lengths, dtype=torch.int64, device="cpu")
-        longest = max(int(sizes.max()) if len(sizes) else 0, 1)
+        longest = width or max(int(sizes.max()) if len(sizes) else 0, 1)
         boundaries = torch.zeros(len(sizes) + 1, dtype=torch.int64)
         boundaries[1:] = sizes.cumsum(0)
         steps = torch.arange(longest)
@@ -46,6 +49,29 @@ class Packing:
         place = mask.flatten().nonzero().flatten()
         kernel_length = max(1 << (longest - 1).bit_length(), 32)
         return to_device(cls(boundaries.to(torch.int32), index, mask, place, longest, kernel_length), device)
+
+    @classmethod
+    def covering(cls, ends: Tensor, tokens: int, longest: int, kernel_length: int) -> Packing:
+        """Sequences that end at these tokens [B], ascending, and as many more as may be needed for all `tokens`.
+
+        None of them has more than `longest` tokens. Nothing is read back from a GPU.
+        """
+        steps = torch.arange(1, -(-tokens // longest) + 1, device=ends.device)
+        last = F.pad(ends, (1, 0))[-1:]
+        bounds = F.pad(torch.cat([ends, (last + steps * longest).clamp(max=tokens)]), (1, 0))
+        order = torch.arange(tokens, device=ends.device)
+        sequence = torch.searchsorted(bounds[1:], order, right=True)
+        mask = torch.arange(longest, device=ends.device) < bounds.diff()[:, None]
+        index = torch.where(mask, bounds[:-1, None] + torch.arange(longest, device=ends.device), 0)
+        place = sequence * longest + order - bounds[sequence]
+        return cls(bounds.to(torch.int32), index, mask, place, longest, kernel_length)
+
+    def with_empty(self, count: int) -> Packing:
+        """The same, with sequences of no token after the others, `count` in all."""
+        more = count - self.num_sequences
+        boundaries = torch.cat([self.boundaries, self.boundaries[-1:].expand(more)])
+        index, mask = (F.pad(table, (0, 0, 0, more)) for table in (self.index, self.mask))
+        return replace(self, boundaries=boundaries, index=index, mask=mask)
 
     @property
     def num_sequences(self) -> int:

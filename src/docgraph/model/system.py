@@ -10,11 +10,11 @@ from torch import Tensor, nn
 from docgraph.model.batch import DocumentBatch
 from docgraph.model.cache import DecoderCache
 from docgraph.model.config import FreezePolicy, ModelConfig
-from docgraph.model.contexts import ContextEncoder, build_context
-from docgraph.model.graph_encoder import GraphLayer
+from docgraph.model.contexts import ContextEncoder, build_context, embedded_source
 from docgraph.model.integration import Integration, Recorder, SiteReader
 from docgraph.model.loss import chunk_terms, linear_cross_entropy
-from docgraph.model.memory import Memory, Queries
+from docgraph.model.memory import Memories, Memory, Queries
+from docgraph.model.packing import Packing
 from docgraph.model.transformer import (
     Decoder,
     DecoderLayer,
@@ -23,14 +23,6 @@ from docgraph.model.transformer import (
     Reader,
     no_context,
 )
-
-
-@dataclass(frozen=True, eq=False)
-class Memories:
-    """What a batch of documents offers as context; computed once per document, read by all its sentences."""
-
-    source: Memory | None = None
-    target: Memory | None = None
 
 
 @dataclass(eq=False)
@@ -52,7 +44,7 @@ class DecodingState:
 
     def select(self, keep: Tensor) -> None:
         """Keep only these of the unfinished sentences, by their places [S''], ascending."""
-        self.cache.select(keep, self.beams)
+        self.cache.select(keep)
         self.sentences = self.sentences[keep]
         if isinstance(self.reader, SiteReader):
             self.reader = self.reader.for_queries(self.queries)
@@ -75,22 +67,33 @@ class DocumentTransformer(nn.Module):
         self.integration: Integration | None = None
         self.loss_terms = chunk_terms
         if config.context is not None:
-            self.context, self.integration = build_context(config), Integration(config)
+            self.context = build_context(config)
+            self.integration = Integration(config, self.context.site)
+
+    @property
+    def device(self) -> torch.device:
+        return self.embeddings.target_table.weight.device
 
     def memories(self, batch: DocumentBatch) -> Memories:
         """The memories of the documents in a batch."""
-        if self.context is None or self.config.context is None:
-            return Memories()
-        sides = self.config.context.sides
-        source = self.context.source_memory(batch, self.embeddings) if sides != "target" else None
-        target = self.context.target_memory(batch, self.embeddings) if sides != "source" else None
-        return Memories(source, target)
+        return Memories() if self.context is None else self.context.memories(batch, self)
+
+    def source_memory(self, batch: DocumentBatch) -> Memory | None:
+        """What the source sentences in a batch offer; None for a system that does not read them."""
+        return None if self.context is None else self.context.source_memory(batch, self)
+
+    def target_memory(self, batch: DocumentBatch) -> Memory | None:
+        """What the translations in a batch offer; None for a system that does not read them."""
+        return None if self.context is None else self.context.target_memory(batch, self)
 
     def encode(self, batch: DocumentBatch, memories: Memories) -> Tensor:
         """Encoded source, [Ns, d]."""
-        side = batch.source
-        embedded = self.embeddings(side.tokens, side.sentences.positions, "source")
-        return self.encoder(embedded, side.sentences, self.encoder_reader(batch, memories))
+        return self.encode_with(batch, self.encoder_reader(batch, memories))
+
+    def encode_with(self, batch: DocumentBatch, reader: Reader) -> Tensor:
+        """Encoded source, [Ns, d], with what a reader gives at each place."""
+        x, first = (embedded_source(batch, self), 0) if self.context is None else self.context.begin(batch, self)
+        return self.encoder(x, batch.source.sentences, reader, first)
 
     def decode(self, batch: DocumentBatch, encoded: Tensor, memories: Memories) -> Tensor:
         """Decoder states of the reference (teacher forcing), [Nt, d]."""
@@ -126,15 +129,33 @@ class DocumentTransformer(nn.Module):
         return self.integration.decoder_reader(memories.source, memories.target, queries)
 
     def start(
-        self, batch: DocumentBatch, encoded: Tensor, memories: Memories, beams: int, max_length: int
+        self,
+        batch: DocumentBatch,
+        encoded: Tensor,
+        memories: Memories,
+        beams: int,
+        max_length: int,
+        sentences: Tensor | None = None,
+        reader: Reader | None = None,
     ) -> DecodingState:
-        """Room for `beams` hypotheses a sentence, none of them begun."""
+        """Room for `beams` hypotheses a sentence, none of them begun; of `sentences` [S'] alone, ascending, if given.
+
+        `reader` is that of an earlier start over the same memories, whose keys and values then serve again.
+        """
         layers = [layer for layer in self.decoder.layers if isinstance(layer, DecoderLayer)]
         attentions = [layer.cross_attention for layer in layers]
-        cache = DecoderCache(attentions, encoded, batch.source.sentences, beams, max_length)
-        sentences = torch.arange(batch.num_sentences, device=encoded.device)
+        packing = batch.source.sentences
+        if sentences is None:
+            sentences = torch.arange(batch.num_sentences, device=encoded.device)
+        else:
+            encoded = encoded[packing.index[sentences][packing.mask[sentences]]]
+            packing = Packing.of(packing.boundaries.diff()[sentences], encoded.device)
+        cache = DecoderCache(attentions, encoded, packing, beams, max_length)
         state = DecodingState(cache, no_context, sentences, beams, batch.document_of, batch.num_documents)
-        state.reader = self.decoder_reader(state.queries, memories)
+        if isinstance(reader, SiteReader):
+            state.reader = reader.for_queries(state.queries)
+        else:
+            state.reader = self.decoder_reader(state.queries, memories)
         return state
 
     def step(self, tokens: Tensor, state: DecodingState) -> Tensor:
@@ -144,16 +165,15 @@ class DocumentTransformer(nn.Module):
         return self.embeddings.logits(self.decoder.step(embedded, state.cache, state.reader))
 
     @torch.no_grad()
-    def inspect(self, batch: DocumentBatch) -> dict[str, Recorder]:
+    def inspect(self, batch: DocumentBatch, memories: Memories | None = None) -> dict[str, Recorder]:
         """Attention over context and gates at every site of `encoder` and `decoder`, for a batch with references."""
-        memories = self.memories(batch)
+        memories = self.memories(batch) if memories is None else memories
         assert batch.target is not None
         recorders: dict[str, Recorder] = {}
-        side = batch.source
         reader = self.encoder_reader(batch, memories)
         if isinstance(reader, SiteReader):
             reader = recorders["encoder"] = Recorder(reader)
-        encoded = self.encoder(self.embeddings(side.tokens, side.sentences.positions, "source"), side.sentences, reader)
+        encoded = self.encode_with(batch, reader)
         side = batch.target
         reader = self.decoder_reader(side.queries, memories)
         if isinstance(reader, SiteReader):
@@ -163,17 +183,12 @@ class DocumentTransformer(nn.Module):
         return recorders
 
     def compile_parts(self) -> None:
-        """Compile, in place, what a training step spends its time on, for batches of any shape.
-
-        The sums of the graph encoder stay as they are: they are single kernels already, and the depth of the prefix
-        sum follows the size of the document.
-        """
+        """Compile, in place, what a training step spends its time on, for batches of any shape."""
         torch._dynamo.config.recompile_limit = 64
         self.states = torch.compile(self.states, dynamic=True)  # type: ignore[method-assign]
         self.loss_terms = torch.compile(chunk_terms, dynamic=True)
-        for module in self.modules():
-            if isinstance(module, GraphLayer):
-                module.merge = torch.compile(module.merge, dynamic=True)  # type: ignore[method-assign]
+        if self.context is not None:
+            self.context.compile_parts()
 
     def added_parameters(self) -> int:
         """Parameters beyond Base."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Literal
+from typing import Literal, Protocol
 
 import torch
 import torch.nn.functional as F
@@ -62,6 +62,8 @@ class Embeddings(nn.Module):
         self.source_norm = nn.LayerNorm(config.dimension) if config.embedding_norm else nn.Identity()
         self.target_norm = nn.LayerNorm(config.dimension) if config.embedding_norm else nn.Identity()
         self.dropout = nn.Dropout(config.dropout)
+        self.projection: nn.Module | None = None
+        """In a model made ready for translation on a CPU: what computes the logits."""
         for table in (self.target_table, self.source_table, self.output_table):
             if table is not None:
                 nn.init.normal_(table.weight, std=config.dimension**-0.5)
@@ -89,6 +91,9 @@ class Embeddings(nn.Module):
 
     def logits(self, hidden: Tensor) -> Tensor:
         """[..., d] -> [..., V]."""
+        if self.projection is not None:
+            scores: Tensor = self.projection(hidden)
+            return scores
         return F.linear(hidden, self.output_weight, self.output_bias)
 
 
@@ -169,11 +174,11 @@ class Encoder(nn.Module):
         self.layers = nn.ModuleList(EncoderLayer(config) for _ in range(config.encoder_layers))
         self.norm = nn.LayerNorm(config.dimension) if config.norm == "pre" else nn.Identity()
 
-    def forward(self, x: Tensor, source: Packing, context: Reader = no_context) -> Tensor:
-        """Embedded source x [Ns, d] -> [Ns, d]."""
+    def forward(self, x: Tensor, source: Packing, context: Reader = no_context, first: int = 0) -> Tensor:
+        """Embedded source x [Ns, d] -> [Ns, d]; `first` layers have done their work on it already."""
         x = apply(context("pre", 0), x)
-        for index, layer in enumerate(self.layers):
-            x = layer(x, source, context("hyb", index))
+        for index in range(first, len(self.layers)):
+            x = self.layers[index](x, source, context("hyb", index))
         return apply(context("post", 0), self.norm(x))
 
 
@@ -198,5 +203,13 @@ class Decoder(nn.Module):
         for index, layer in enumerate(self.layers):
             assert isinstance(layer, DecoderLayer)
             x = layer.step(x, cache.layers[index], context("hyb", index))
-        cache.length += 1
+        cache.advance()
         return apply(context("post", 0), self.norm(x))
+
+
+class Base(Protocol):
+    """The sentence-level model, as those see it who build on it."""
+
+    embeddings: Embeddings
+    encoder: Encoder
+    decoder: Decoder

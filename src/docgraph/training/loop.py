@@ -103,7 +103,7 @@ class Training:
         config, world, progress = self.config, self.world, self.progress
         corpus = PreparedCorpus.open(config.data, "train", HELD_BYTES)
         batches = Batches(corpus, config.batches, config.seed)
-        builder = Builder.for_model(corpus, model, config.batches.unit)
+        builder = Builder(corpus, model, config.batches.unit)
         loader = Loader(batches, builder, world.rank, world.size, config.workers, pin=world.device.type == "cuda")
         self.steps = opened.enter_context(closing(loader.steps(progress.epoch, progress.batch)))
         self.drop_words = WordDropout(config.word_dropout, corpus.tokenizer, model.transformer, world.device)

@@ -33,7 +33,7 @@ class Validator:
         self, corpus: PreparedCorpus, config: ValidationConfig, model: ModelConfig, tokens: int, world: World
     ) -> None:
         self.corpus, self.config, self.world = corpus, config, world
-        self.builder, self.has_context = Builder.for_model(corpus, model), model.context is not None
+        self.builder, self.has_context = Builder(corpus, model), model.context is not None
         counts = corpus.sizes.sentences[: config.documents].tolist()
         pairs = with_donors(counts) if self.has_context else [((d, 0, n), None) for d, n in enumerate(counts) if n]
         groups = grouped(pairs, corpus.sizes.target_tokens.tolist(), tokens)
@@ -78,7 +78,7 @@ class Validator:
 
         tokenizer, count = self.corpus.tokenizer, len(self.corpus)
         mine = list(range(min(self.config.bleu_documents or count, count)))[self.world.rank :: self.world.size]
-        examples = [self.corpus.example(index, self.builder.relations) for index in mine]
+        examples = [self.builder.stored(index) for index in mine]
         search = self.config.search
         decoded = decode_documents(model, tokenizer, examples, search, progress=lambda *_: check()) if examples else []
         texts = [[tokenizer.target.decode(best.tokens) for best, *_ in document.sentences] for document in decoded]

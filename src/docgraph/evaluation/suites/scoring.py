@@ -18,10 +18,11 @@ from docgraph.errors import DocgraphError
 from docgraph.evaluation.suites.base import Contrast, Suite
 from docgraph.model.batch import DocumentExample
 from docgraph.model.config import ModelConfig
+from docgraph.model.reading import graph_relations
 from docgraph.model.system import DocumentTransformer
 from docgraph.model.tokenizer import Ids, Tokenizer, words_by_space
 from docgraph.translation.documents import decode_documents
-from docgraph.translation.inputs import example_from_text, graph_relations
+from docgraph.translation.inputs import example_from_text
 from docgraph.translation.scoring import TOKENS, Candidates, score_candidates, sentence_score
 
 Context = Literal["gold", "source", "own", "none"]

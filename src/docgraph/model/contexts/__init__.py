@@ -1,52 +1,111 @@
 """Context encoders: what a system makes of the rest of the document. One file each; registered by name.
 
 A context encoder turns a batch of documents into a source memory (read by the encoder) and a target memory (read by
-the decoder). The integration (hyb, post, pre) is chosen apart from it, so any two make a system.
+the decoder), and says what kind of attention reads them. The integration (hyb, post, pre) is chosen apart from it.
 """
 
 from __future__ import annotations
 
+import importlib
+import pkgutil
 from collections.abc import Callable
-from typing import Protocol
+from typing import ClassVar, TypeVar
+
+import torch
+from torch import Tensor, nn
 
 from docgraph.errors import DocgraphError
 from docgraph.model.batch import DocumentBatch
-from docgraph.model.config import ModelConfig
-from docgraph.model.memory import Memory
-from docgraph.model.transformer import Embeddings
+from docgraph.model.config import ContextConfig, ModelConfig
+from docgraph.model.context_attention import ContextAttention, GatedSite
+from docgraph.model.memory import Memories, Memory
+from docgraph.model.transformer import Base
 
 
-class ContextEncoder(Protocol):
-    """An nn.Module with these two methods."""
+def embedded_source(batch: DocumentBatch, base: Base) -> Tensor:
+    """What the encoder of Base begins with: [Ns, d]."""
+    return base.embeddings(batch.source.tokens, batch.source.sentences.positions, "source")
 
-    def source_memory(self, batch: DocumentBatch, embeddings: Embeddings) -> Memory | None:
-        """What the source sentences of the documents offer."""
 
-    def target_memory(self, batch: DocumentBatch, embeddings: Embeddings) -> Memory | None:
+class ContextEncoder(nn.Module):
+    """What a system adds to Base before its sites: override what differs."""
+
+    site: ClassVar[type[GatedSite] | None] = ContextAttention
+    """The attention that reads the memories; None for a system without any."""
+    sides: ClassVar[tuple[str, ...]] = ("source", "target", "both")
+    """Whose memories it can make."""
+    reads_target_words: ClassVar[bool] = False
+    """Whether it makes graphs of the words of translations."""
+    reads_selection: ClassVar[bool] = False
+    """Whether it reads what a sentence is linked with (docgraph.graph.selection)."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        assert config.context is not None
+        self.config: ContextConfig = config.context
+
+    @classmethod
+    def reads_graph(cls, context: ContextConfig) -> bool:
+        """Whether it needs the source graphs of the documents, and so their annotation."""
+        return False
+
+    def memories(self, batch: DocumentBatch, base: Base) -> Memories:
+        """Those of the sides that the config asks for."""
+        return Memories(self.source_memory(batch, base), self.target_memory(batch, base))
+
+    def source_memory(self, batch: DocumentBatch, base: Base) -> Memory | None:
+        """What the source sentences of the documents offer; None where the config does not ask for it."""
+        return None
+
+    def target_memory(self, batch: DocumentBatch, base: Base) -> Memory | None:
         """What the translations before each sentence offer; None when there are none."""
+        return None
+
+    def begin(self, batch: DocumentBatch, base: Base) -> tuple[Tensor, int]:
+        """What the encoder begins with, [Ns, d], and how many of its layers have been applied already."""
+        return embedded_source(batch, base), 0
+
+    def compile_parts(self) -> None:
+        """Compile, in place, what makes the memories."""
+        self.memories = torch.compile(self.memories, dynamic=True)  # type: ignore[method-assign]
+
+    @property
+    def reads_source(self) -> bool:
+        return self.config.sides != "target"
+
+    @property
+    def reads_target(self) -> bool:
+        return self.config.sides != "source"
 
 
-CONTEXTS: dict[str, Callable[[ModelConfig], ContextEncoder]] = {}
+CONTEXTS: dict[str, type[ContextEncoder]] = {}
+E = TypeVar("E", bound=type[ContextEncoder])
 
 
-def context_encoder(
-    name: str,
-) -> Callable[[Callable[[ModelConfig], ContextEncoder]], Callable[[ModelConfig], ContextEncoder]]:
+def context_encoder(name: str) -> Callable[[E], E]:
     """Register a context encoder under a name that configs use."""
 
-    def register(factory: Callable[[ModelConfig], ContextEncoder]) -> Callable[[ModelConfig], ContextEncoder]:
-        CONTEXTS[name] = factory
-        return factory
+    def register(kind: E) -> E:
+        CONTEXTS[name] = kind
+        return kind
 
     return register
 
 
-def build_context(config: ModelConfig) -> ContextEncoder:
-    """The context encoder a config names."""
-    from docgraph.model.contexts import docgraph  # noqa: F401  (registers itself)
-
-    assert config.context is not None
-    name = config.context.encoder
+def context_class(context: ContextConfig) -> type[ContextEncoder]:
+    """The context encoder a config names; the modules of this package register themselves."""
+    for module in pkgutil.iter_modules(__path__):
+        importlib.import_module(f"{__name__}.{module.name}")
+    name, sides = context.encoder, context.sides
     if name not in CONTEXTS:
         raise DocgraphError(f"there is no context encoder '{name}'; choose among {', '.join(sorted(CONTEXTS))}")
-    return CONTEXTS[name](config)
+    kind = CONTEXTS[name]
+    if sides not in kind.sides:
+        raise DocgraphError(f"'{name}' reads {' or '.join(kind.sides)}, not '{sides}'; set 'context.sides'")
+    return kind
+
+
+def build_context(config: ModelConfig) -> ContextEncoder:
+    """The context encoder of a model."""
+    assert config.context is not None
+    return context_class(config.context)(config)

@@ -9,40 +9,46 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from docgraph.model.batch import DocumentBatch, GraphInput
-from docgraph.model.config import ModelConfig
-from docgraph.model.contexts import context_encoder
-from docgraph.model.graph_encoder import GraphEncoder
-from docgraph.model.memory import Memory
-from docgraph.model.transformer import Embeddings
+from docgraph.model.config import ContextConfig, ModelConfig
+from docgraph.model.contexts import ContextEncoder, context_encoder
+from docgraph.model.graph_encoder import GraphEncoder, GraphLayer
+from docgraph.model.memory import SlotMemory
+from docgraph.model.transformer import Base, Embeddings
 
 
 @context_encoder("docgraph")
-class DocumentGraphContext(nn.Module):
+class DocumentGraphContext(ContextEncoder):
     """One graph encoder for the source graph of the document and for the complete graphs of target sentences."""
 
+    reads_target_words = True
+
     def __init__(self, config: ModelConfig) -> None:
-        super().__init__()
-        assert config.context is not None
-        dimension, graph = config.transformer.dimension, config.context.graph
+        super().__init__(config)
+        dimension, graph = config.transformer.dimension, self.config.graph
         self.nodes = graph.nodes
         self.encoder = GraphEncoder(dimension, graph)
         self.places = nn.Embedding(graph.max_sentences, dimension) if graph.sentence_embedding else None
         if self.places is not None:
             nn.init.normal_(self.places.weight, std=0.02)
 
-    def source_memory(self, batch: DocumentBatch, embeddings: Embeddings) -> Memory | None:
+    @classmethod
+    def reads_graph(cls, context: ContextConfig) -> bool:
+        return context.sides != "target"
+
+    def source_memory(self, batch: DocumentBatch, base: Base) -> SlotMemory | None:
         """All sentences of the document, before and after; words of the current sentence."""
-        if batch.graph is None:
+        if batch.graph is None or not self.reads_source:
             return None
-        states = self.encode(batch.graph, embeddings, "source")
-        visible = batch.used[batch.document_of]
+        states = self.encode(batch.graph, base.embeddings, "source")
+        # One document sees one row: expanded, it takes no memory, however long the document is.
+        visible = batch.used[batch.document_of] if len(batch.used) > 1 else batch.used.expand(batch.num_sentences, -1)
         return self.memory(states, batch, batch.graph, visible, self.nodes)
 
-    def target_memory(self, batch: DocumentBatch, embeddings: Embeddings) -> Memory | None:
+    def target_memory(self, batch: DocumentBatch, base: Base) -> SlotMemory | None:
         """The translations of the sentences before the current one; words of the current one are not there to see."""
-        if batch.target_graph is None:
+        if batch.target_graph is None or not self.reads_target:
             return None
-        states = self.encode(batch.target_graph, embeddings, "target")
+        states = self.encode(batch.target_graph, base.embeddings, "target")
         before = torch.arange(batch.slots.shape[1], device=states.device)[None, :] < batch.index_of[:, None]
         return self.memory(states, batch, batch.target_graph, before, "sentence")
 
@@ -50,19 +56,30 @@ class DocumentGraphContext(nn.Module):
         """Node states [N, d]; a word enters as the mean of its sub-word embeddings."""
         return self.encoder(pooled_words(graph, embeddings, side), graph.structure)
 
-    def memory(self, states: Tensor, batch: DocumentBatch, graph: GraphInput, visible: Tensor, nodes: str) -> Memory:
+    def memory(
+        self, states: Tensor, batch: DocumentBatch, graph: GraphInput, visible: Tensor, nodes: str
+    ) -> SlotMemory:
         words = graph.structure.num_words
         if self.places is not None:
             order = batch.places % batch.slots.shape[1]
             place = self.places(order.clamp(max=self.places.num_embeddings - 1))
             states = torch.cat([states[:words], states[words:] + place.to(states.dtype)])
         if nodes == "sentence":
-            return Memory(states[words:], batch.slots, visible, "document", batch.places)
+            return SlotMemory(states[words:], batch.slots, visible, "document", batch.places)
         own, own_mask = (of_all[batch.own] for of_all in own_words(graph))
         if nodes == "word":
-            return Memory(states[:words], own, own_mask, "sentence")
+            return SlotMemory(states[:words], own, own_mask, "sentence")
         slots = torch.cat([words + batch.slots[batch.document_of], own], dim=1)
-        return Memory(states, slots, torch.cat([visible, own_mask], dim=1), "sentence")
+        return SlotMemory(states, slots, torch.cat([visible, own_mask], dim=1), "sentence")
+
+    def compile_parts(self) -> None:
+        """The sums of the graph encoder stay as they are.
+
+        They are single kernels already, and the depth of the prefix sum follows the size of the document.
+        """
+        for layer in self.encoder.layers:
+            assert isinstance(layer, GraphLayer)
+            layer.merge = torch.compile(layer.merge, dynamic=True)  # type: ignore[method-assign]
 
 
 def pooled_words(graph: GraphInput, embeddings: Embeddings, side: Literal["source", "target"]) -> Tensor:

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from docgraph.corpus.concatenation import before, concatenate, last_sentence
 from docgraph.errors import DocgraphError
 from docgraph.model.batch import DocumentExample
 from docgraph.model.checkpoint import system_name
+from docgraph.model.concatenation import before, concatenate, last_sentence
 from docgraph.model.config import ConcatenationConfig, ContextConfig, ModelConfig
 
 EOS, SEPARATOR = 2, 3

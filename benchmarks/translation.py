@@ -1,0 +1,262 @@
+"""Translation speed: docgraph beside `generate` of transformers and CTranslate2, same weights, same work.
+
+    python -m benchmarks.translation [--sentences 32] [--length 32] [--rounds 3] [--threads 2] [--vocabulary 32000]
+    python -m benchmarks.translation --document 100
+
+One randomly initialised Marian model of base size (d 512, 6+6 layers), saved by transformers, goes into all three. A
+random model seldom ends a sentence, so every system is made to write exactly `--length` tokens (its end included) for
+each sentence: the work is equal, and what they say is not compared here (tests do that). Systems take turns, round
+after round, and the quickest counts: on a shared machine ratios mean more than tokens a second.
+
+`--document` decodes one document with a random Hyb model that reads both sides, in parallel and in order, beside Base
+on the same sentences in one batch. With random weights the number of passes is not that of a trained model.
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+import json
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import torch
+
+from benchmarks.synthetic import random_examples
+from docgraph.model.batch import DocumentExample, collate
+from docgraph.model.checkpoint import load
+from docgraph.model.config import ContextConfig, ModelConfig, TransformerConfig
+from docgraph.model.context_attention import ContextAttention
+from docgraph.model.marian import import_marian
+from docgraph.model.memory import Memories
+from docgraph.model.system import DocumentTransformer
+from docgraph.model.tokenizer import SPACE
+from docgraph.translation.documents import DecodedDocument, Mode, decode_documents
+from docgraph.translation.quantize import ready_for_cpu
+from docgraph.translation.search import SearchConfig, search
+
+Ids = np.ndarray[Any, np.dtype[np.int64]]
+Run = Callable[[int], object]
+"""Translate all sentences with so many beams."""
+WORDS: Any = SimpleNamespace(target=SimpleNamespace(pieces=lambda ids: [f"{SPACE}{i}" if i > 2 else "" for i in ids]))
+"""A tokenizer whose every sub-word is a word."""
+MODES: tuple[Mode, Mode] = ("parallel", "sequential")
+BARS = {1: 1.5, 4: 5.0}
+"""At least so many times as fast as `generate`, by beams."""
+
+
+def main(arguments: list[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--sentences", type=int, default=32)
+    parser.add_argument("--length", type=int, default=32)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--vocabulary", type=int, default=32000)
+    parser.add_argument("--document", type=int, metavar="SENTENCES")
+    parser.add_argument("--context", type=float, default=0.1, help="how loud the random context is, with --document")
+    options = parser.parse_args(arguments or [])
+    torch.set_num_threads(options.threads)
+    if options.document:
+        documents(options)
+    else:
+        peers(options)
+
+
+def peers(options: argparse.Namespace) -> None:
+    """Tokens a second of every system, greedy and with beams."""
+    rng = np.random.default_rng(0)
+    lengths = np.clip(rng.lognormal(3.0, 0.5, options.sentences).astype(int), 3, 80)
+    sentences = [np.append(rng.integers(2, options.vocabulary - 1, n), 0) for n in lengths]
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place) / "marian"
+        theirs = marian_folder(folder, options.vocabulary)
+        import_marian(str(folder), Path(place) / "ours")
+        runs: dict[str, Run] = {"generate": generate(theirs, sentences, options.length)}
+        runs |= ctranslate2_runs(folder, Path(place) / "ct2", sentences, options)
+        runs["docgraph, not packed"] = ours(load(Path(place) / "ours"), sentences, options.length)
+        for precision in ("float32", "int8"):
+            model = ready_for_cpu(load(Path(place) / "ours"), precision)
+            runs[f"docgraph {precision}"] = ours(model, sentences, options.length)
+        print(
+            f"{len(sentences)} sentences, {sum(lengths) + len(lengths)} source sub-words, {options.length} tokens each;"
+        )
+        print(f"{options.threads} threads, torch {torch.__version__}, vocabulary {options.vocabulary}")
+        for beams in BARS:
+            report(beams, timed(runs, beams, options.rounds), len(sentences) * options.length)
+
+
+def timed(runs: dict[str, Run], beams: int, rounds: int) -> dict[str, float]:
+    """Seconds of the quickest round of each, taking turns."""
+    seconds: dict[str, list[float]] = {name: [] for name in runs}
+    for run in runs.values():
+        run(beams)
+    for _ in range(rounds):
+        for name, run in runs.items():
+            began = time.perf_counter()
+            run(beams)
+            seconds[name].append(time.perf_counter() - began)
+    return {name: min(values) for name, values in seconds.items()}
+
+
+def report(beams: int, seconds: dict[str, float], tokens: int) -> None:
+    print(f"\n{f'beam {beams}' if beams > 1 else 'greedy':26}{'tokens/s':>10}{'x generate':>12}", end="")
+    others = [name for name in seconds if name.startswith("CTranslate2")]
+    print("".join(f"{'x ' + name:>24}" for name in others))
+    for name, value in seconds.items():
+        ratios = "".join(f"{seconds[other] / value:24.2f}" for other in others)
+        print(f"{name:26}{tokens / value:10.0f}{seconds['generate'] / value:12.2f}{ratios}", flush=True)
+    reached = seconds["generate"] / seconds["docgraph float32"]
+    print(
+        f"bar: {BARS[beams]} x generate in float32: {'reached' if reached >= BARS[beams] else 'missed'} ({reached:.2f})"
+    )
+
+
+def marian_folder(folder: Path, vocabulary: int) -> Any:
+    """A random Marian model with the tokenizer files that converters ask for."""
+    from sentencepiece import SentencePieceProcessor, SentencePieceTrainer
+    from transformers import MarianConfig, MarianMTModel
+
+    folder.mkdir()
+    writer = io.BytesIO()
+    lines = iter(["a quick brown fox jumps over the lazy dog"] * 20)
+    SentencePieceTrainer.train(
+        sentence_iterator=lines, model_writer=writer, vocab_size=60, hard_vocab_limit=False, minloglevel=2
+    )
+    for name in ("source.spm", "target.spm"):
+        (folder / name).write_bytes(writer.getvalue())
+    model = SentencePieceProcessor.from_proto(writer.getvalue())
+    table = {"</s>": 0, "<unk>": 1}
+    for index in range(len(model)):
+        if not (model.is_control(index) or model.is_unknown(index)):
+            table.setdefault(model.id_to_piece(index), len(table))
+    for index in range(len(table), vocabulary - 1):
+        table[f"piece{index}"] = index
+    table["<pad>"] = vocabulary - 1
+    (folder / "vocab.json").write_text(json.dumps(table), encoding="utf-8")
+    (folder / "tokenizer_config.json").write_text('{"source_lang": "en", "target_lang": "fr"}', encoding="utf-8")
+    torch.manual_seed(0)
+    config = MarianConfig(
+        vocab_size=vocabulary,
+        d_model=512,
+        encoder_ffn_dim=2048,
+        decoder_ffn_dim=2048,
+        encoder_layers=6,
+        decoder_layers=6,
+        encoder_attention_heads=8,
+        decoder_attention_heads=8,
+        pad_token_id=vocabulary - 1,
+        decoder_start_token_id=vocabulary - 1,
+        eos_token_id=0,
+        forced_eos_token_id=None,
+        max_position_embeddings=512,
+        activation_function="swish",
+        scale_embedding=True,
+        init_std=512**-0.5,
+    )
+    found = MarianMTModel(config).eval()
+    found.save_pretrained(folder)
+    return found
+
+
+def generate(model: Any, sentences: list[Ids], length: int) -> Run:
+    """Hugging Face: one padded batch."""
+    pad, width = model.config.pad_token_id, max(map(len, sentences))
+    ids = torch.tensor([[*row.tolist(), *[pad] * (width - len(row))] for row in sentences])
+    mask = torch.tensor([[1] * len(row) + [0] * (width - len(row)) for row in sentences])
+
+    def run(beams: int) -> object:
+        with torch.inference_mode():
+            return model.generate(
+                input_ids=ids,
+                attention_mask=mask,
+                num_beams=beams,
+                do_sample=False,
+                min_new_tokens=length,
+                max_new_tokens=length,
+                length_penalty=0.6,
+                bad_words_ids=[[pad]],
+            )
+
+    return run
+
+
+def ctranslate2_runs(marian: Path, folder: Path, sentences: list[Ids], options: argparse.Namespace) -> dict[str, Run]:
+    """CTranslate2 in fp32 and int8; nothing where it is not installed."""
+    try:
+        import ctranslate2
+    except ImportError:
+        print("ctranslate2 is not installed; pip install ctranslate2 to have it beside")
+        return {}
+    ctranslate2.converters.TransformersConverter(str(marian)).convert(str(folder))
+    pieces = {index: piece for piece, index in json.loads((marian / "vocab.json").read_text()).items()}
+    source = [[pieces[int(index)] for index in row] for row in sentences]
+    fixed = {"min_decoding_length": options.length, "max_decoding_length": options.length, "length_penalty": 0.6}
+
+    def runner(precision: str) -> Run:
+        translator = ctranslate2.Translator(
+            str(folder), compute_type=precision, inter_threads=1, intra_threads=options.threads
+        )
+        return lambda beams: translator.translate_batch(source, beam_size=beams, **fixed)
+
+    return {f"CTranslate2 {precision}": runner(precision) for precision in ("float32", "int8")}
+
+
+def ours(model: DocumentTransformer, sentences: list[Ids], length: int) -> Run:
+    """docgraph: the same sentences in one batch."""
+
+    @torch.inference_mode()
+    def run(beams: int) -> object:
+        batch = collate([DocumentExample(sentences)], model.config.transformer.bos)
+        return search(model, batch, model.encode(batch, Memories()), Memories(), fixed_length(beams, length))
+
+    return run
+
+
+def fixed_length(beams: int, length: int) -> SearchConfig:
+    """Exactly `length` tokens, the end among them."""
+    return SearchConfig(beams, min_length=length - 1, max_length_factor=0.0, max_length_constant=length - 1)
+
+
+def documents(options: argparse.Namespace) -> None:
+    """One document: Hyb with both sides, in parallel and in order, beside Base on the same sentences."""
+    rng = np.random.default_rng(0)
+    [example] = random_examples(rng, 1, options.vocabulary, (options.document, options.document + 1))
+    transformer = TransformerConfig(options.vocabulary, options.vocabulary)
+    torch.manual_seed(0)
+    base = DocumentTransformer(ModelConfig(transformer)).eval()
+    hyb = DocumentTransformer(ModelConfig(transformer, ContextConfig())).eval()
+    hyb.load_state_dict(base.state_dict(), strict=False)
+    with torch.no_grad():
+        for site in (module for module in hyb.modules() if isinstance(module, ContextAttention)):
+            torch.nn.init.xavier_uniform_(site.attention.output.weight, gain=options.context)
+    found: dict[str, DecodedDocument] = {}
+
+    def run(name: str, model: DocumentTransformer, mode: Mode) -> Run:
+        ready_for_cpu(model)
+
+        def decode(beams: int) -> None:
+            [found[name]] = decode_documents(model, WORDS, [example], fixed_length(beams, options.length), mode)
+
+        return decode
+
+    runs = {name: run(name, hyb, name) for name in MODES} | {"Base": run("Base", base, "parallel")}
+    print(f"{len(example.source)} sentences of {sum(map(len, example.source))} sub-words, {options.length} tokens each")
+    for beams in BARS:
+        seconds = timed(runs, beams, options.rounds)
+        said = [[best[0].tokens for best in found[name].sentences] for name in MODES]
+        print(f"{f'beam {beams}' if beams > 1 else 'greedy'}, {found['parallel'].passes} passes:")
+        print(", ".join(f"{name} {value:.2f} s" for name, value in seconds.items()), end="; ")
+        print(f"parallel / Base {seconds['parallel'] / seconds['Base']:.2f} (bar: at most 1.25),", end=" ")
+        print(f"sequential / parallel {seconds['sequential'] / seconds['parallel']:.1f} (bar: at least 4),", end=" ")
+        print("the same translation" if said[0] == said[1] else "DIFFERENT translations", flush=True)
+
+
+if __name__ == "__main__":
+    import sys
+
+    main(sys.argv[1:])

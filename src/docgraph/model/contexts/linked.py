@@ -1,0 +1,76 @@
+"""Linked words: what the document graph points at, read as the Transformer itself understood it.
+
+Beyond the paper, whose memory is one vector a sentence. The graph chooses: for each sentence the words elsewhere in the
+document that its own words are linked with, and the earlier sentences they stand in (docgraph.graph.selection). The
+source memory is those words as Base's encoder sees them in their own sentences. The target memory is the translations
+of those sentences as a cache of decisions, after Tu et al. (2018): the state in which Base's decoder chose each word is
+its key, the word it chose its value; so a term can be translated again as it was before.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from docgraph.model.batch import DocumentBatch, Side
+from docgraph.model.config import ContextConfig
+from docgraph.model.context_attention import ContextAttention, Projected
+from docgraph.model.contexts import context_encoder
+from docgraph.model.contexts.base_states import BaseStatesContext, decoded
+from docgraph.model.memory import SlotMemory
+from docgraph.model.transformer import Base
+
+
+@dataclass(frozen=True, eq=False)
+class CacheMemory(SlotMemory):
+    """Slots whose values are not made of the states their keys are made of."""
+
+    values: Tensor = field(kw_only=True)
+    """[R, d]."""
+
+
+class CacheAttention(ContextAttention):
+    """Attention over the slots of a cache."""
+
+    def project(self, memory: CacheMemory) -> Projected:  # type: ignore[override]  # a kind of its own, see Memory
+        key, value = self.attention.key(memory.states), self.attention.value(memory.values)
+        return Projected(*(memory.in_slots(self.attention.split(projected)) for projected in (key, value)))
+
+
+@context_encoder("linked")
+class LinkedWords(BaseStatesContext):
+    """Adds no parameters but those of its sites."""
+
+    site = CacheAttention
+    reads_selection = True
+
+    @classmethod
+    def reads_graph(cls, context: ContextConfig) -> bool:
+        return True
+
+    def _source(self, batch: DocumentBatch, encoded: Tensor) -> CacheMemory | None:
+        graph, linked = batch.graph, batch.linked
+        if graph is None or graph.places is None or linked is None or not self.reads_source:
+            return None
+        words = F.embedding_bag(graph.places, encoded, graph.offsets, mode="mean", include_last_offset=True)
+        return CacheMemory(words, linked.words.clamp(min=0), linked.words >= 0, "sentence", values=words)
+
+    def _target(self, batch: DocumentBatch, base: Base, encoded: Tensor) -> CacheMemory | None:
+        side, linked = batch.context_target, batch.linked
+        if side is None or linked is None or not self.reads_target or not len(side.tokens):
+            return None
+        slots, seen = self.slots(side, linked.sentences)
+        words = base.embeddings.words(side.tokens, "target")
+        return CacheMemory(decoded(side, batch, base, encoded), slots, seen, "sentence", values=words)
+
+    def slots(self, side: Side, sentences: Tensor) -> tuple[Tensor, Tensor]:
+        """The tokens of T sentences [S, T] each (-1: none), in T * L slots, and which of them are there."""
+        bounds = side.sentences.boundaries.long()
+        first, end = (bounds[sentences.clamp(min=0) + k] for k in (0, 1))
+        steps = torch.arange(self.config.linked.length, device=sentences.device)
+        token = first[:, :, None] + steps
+        seen = (token < end[:, :, None]) & (sentences >= 0)[:, :, None]
+        return torch.where(seen, token, 0).flatten(1), seen.flatten(1)

@@ -1,0 +1,109 @@
+"""Selective (Maruf et al. 2019): sparse attention over all other sentences of the document, then over their words.
+
+As there, what is read are the states of Base; the key of a sentence is made from the mean of its words. The weight of a
+word is that of its sentence times its own in the sentence: most sentences and most words weigh exactly nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor, nn
+
+from docgraph.model.attention import never_blind
+from docgraph.model.batch import DocumentBatch
+from docgraph.model.context_attention import FeedForwardSite
+from docgraph.model.contexts import context_encoder
+from docgraph.model.contexts.base_states import BaseStatesContext
+from docgraph.model.contexts.hm_gdc import sentence_means
+from docgraph.model.memory import Layout, Memory, Queries, SlotMemory
+from docgraph.model.packing import Packing, lay_out
+from docgraph.model.sparsemax import sparsemax
+
+
+@dataclass(frozen=True, eq=False)
+class TwoLevelMemory(Memory):
+    """The words of the sentences of D documents, T in each of M sentences, and the sentences."""
+
+    sentences: SlotMemory
+    slots: Tensor
+    """[D, M * T] int64: the state of each word."""
+    words: Tensor
+    """[D, M, T] bool: whether there is a word."""
+    places: Tensor
+    """[R] int64: the place (d * M * T + m * T + t) of each state."""
+
+    def layout(self, queries: Queries) -> Layout:
+        return self.sentences.layout(queries)
+
+    def of_sentences(self, sentences: range) -> TwoLevelMemory:
+        return replace(self, sentences=self.sentences.of_sentences(sentences))
+
+    def in_slots(self, projected: Tensor) -> Tensor:
+        """[R, h, e] -> [D, h, M * T, e]."""
+        return lay_out(projected, self.slots, self.places).transpose(1, 2)
+
+
+@dataclass(eq=False)
+class TwoLevelProjected:
+    """Keys of sentences [D, h, M, e]; keys and values of their words [D, h, M * T, e]."""
+
+    sentence_key: Tensor
+    key: Tensor
+    value: Tensor
+    words: Tensor
+    """[D, 1, 1, M, T] bool; all words where there are none, which no sentence reads."""
+
+
+class SelectiveAttention(FeedForwardSite):
+    """Sentences, words in them, then a feed-forward network."""
+
+    widening = 4
+
+    def prepare(self, dimension: int, heads: int) -> None:
+        super().prepare(dimension, heads)
+        self.sentence_query, self.sentence_key = (nn.Linear(dimension, dimension) for _ in range(2))
+
+    def project(self, memory: TwoLevelMemory) -> TwoLevelProjected:
+        sentence_key = self.attention.split(self.sentence_key(memory.sentences.states))
+        key, value = (memory.in_slots(projected) for projected in self.attention.project(memory.states))
+        return TwoLevelProjected(
+            memory.sentences.in_slots(sentence_key), key, value, never_blind(memory.words)[:, None, None]
+        )
+
+    def attend(self, x: Tensor, projected: TwoLevelProjected, layout: Layout) -> Tensor:
+        sentences, words = self.levels(x, projected, layout)
+        weights = (sentences[..., None] * words).flatten(-2).to(projected.value.dtype)
+        attended = layout.rows.pack((weights @ projected.value).transpose(1, 2))
+        return self.feed_forward(self.attention.join(attended))
+
+    def levels(self, x: Tensor, projected: TwoLevelProjected, layout: Layout) -> tuple[Tensor, Tensor]:
+        """The weights of the sentences, [D, h, L, M], and of the words in each, [D, h, L, M, T]."""
+        queries = (self.sentence_query(x), self.attention.query(x))
+        of_sentences, of_words = (layout.rows.pad(self.attention.split(query)).transpose(1, 2) for query in queries)
+        scale = of_words.shape[-1] ** -0.5
+        scores = (of_sentences @ projected.sentence_key.transpose(-2, -1)) * scale
+        sentences = sparsemax(scores.masked_fill(~layout.visible, float("-inf")))
+        scores = (of_words @ projected.key.transpose(-2, -1)) * scale
+        scores = scores.unflatten(-1, projected.words.shape[-2:])
+        return sentences, sparsemax(scores.masked_fill(~projected.words, float("-inf")))
+
+    def attention_weights(self, x: Tensor, projected: TwoLevelProjected, layout: Layout) -> Tensor:
+        """Over the sentences of the document."""
+        return layout.rows.pack(self.levels(x, projected, layout)[0].mean(1))
+
+
+@context_encoder("selective")
+class SelectiveContext(BaseStatesContext):
+    site = SelectiveAttention
+
+    def memory(self, states: Tensor, words: Packing, batch: DocumentBatch, past: bool) -> TwoLevelMemory:
+        order = torch.arange(batch.slots.shape[1], device=states.device)
+        others = order < batch.index_of[:, None] if past else order != batch.index_of[:, None]
+        filled = batch.used & (words.boundaries.diff()[batch.slots] > 0)
+        visible = others & filled[batch.document_of]
+        means = SlotMemory(sentence_means(states, words), batch.slots, visible, "document", batch.places)
+        mask = words.mask[batch.slots] & batch.used[:, :, None]
+        places = batch.places[words.sequence_of] * words.max_length + words.positions
+        return TwoLevelMemory(states, means, words.index[batch.slots].flatten(1), mask, places)

@@ -1,0 +1,32 @@
+"""What a model reads of a document: whether its graph, and in which form its sentences."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from docgraph.graph.selection import select
+from docgraph.model.batch import DocumentExample
+from docgraph.model.concatenation import concatenate
+from docgraph.model.config import ModelConfig
+from docgraph.model.contexts import context_class
+
+
+def graph_relations(config: ModelConfig) -> tuple[str, ...] | None:
+    """The relations of the source graphs that a model reads; None for none, and then documents need no annotation."""
+    context = config.context
+    return context.graph.relations if context is not None and context_class(context).reads_graph(context) else None
+
+
+def reads_target_words(config: ModelConfig) -> bool:
+    """Whether a model makes graphs of the words of translations."""
+    context = config.context
+    return context is not None and context.sides != "source" and context_class(context).reads_target_words
+
+
+def as_read(example: DocumentExample, config: ModelConfig) -> DocumentExample:
+    """The document as a model takes it: with what its graph links each sentence with, or its sentences joined."""
+    context = config.context
+    if context is not None and example.graph is not None and context_class(context).reads_selection:
+        linked = context.linked
+        example = replace(example, selection=select(example.graph, linked.words, linked.sentences))
+    return concatenate(example, config.concatenation)

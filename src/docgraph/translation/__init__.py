@@ -1,0 +1,1 @@
+"""From a model and documents to translations: search, document decoding."""

@@ -1,0 +1,275 @@
+"""Documents: sentence after sentence, or all sentences at once with the same result.
+
+A sentence sees the translations of those before it. `sequential` decodes in that order: the definition. `parallel`
+decodes every sentence with the translations of the last pass as context, and again those before which something
+changed. In pass p at least the first p sentences have their final context, so that it ends, at the latest, after as
+many passes as there are sentences, and then every sentence is what it is given the others: the sequential result.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from docgraph.model.batch import DocumentBatch, DocumentExample, collate
+from docgraph.model.concatenation import last_sentence
+from docgraph.model.memory import Memories, Memory
+from docgraph.model.reading import as_read
+from docgraph.model.system import DocumentTransformer
+from docgraph.model.tokenizer import Tokenizer, words_by_space
+from docgraph.translation.search import Hypothesis, SearchConfig, search, still_likeliest
+
+Mode = Literal["parallel", "sequential"]
+BATCH_TOKENS = 1 << 14
+"""Source sub-words encoded together."""
+CONTEXT_CELLS = 1 << 24
+"""Sub-words that go through the model together x sentences of their document: context attention masks each for each."""
+
+
+@dataclass(frozen=True)
+class DecodedDocument:
+    """The translation of a document."""
+
+    sentences: list[list[Hypothesis]]
+    """[M] lists of hypotheses, the best first."""
+    passes: int
+    """How often the document (or, if it came in windows, the window that took longest) was gone through."""
+
+
+@torch.inference_mode()
+def decode_documents(
+    model: DocumentTransformer,
+    tokenizer: Tokenizer,
+    documents: Sequence[DocumentExample],
+    search: SearchConfig = SearchConfig(),
+    mode: Mode = "parallel",
+    progress: Callable[[int, int], None] | None = None,
+    *,
+    tokens: int | None = None,
+    known: Sequence[Sequence[list[Hypothesis]]] | None = None,
+    on_final: Callable[[int, int, list[list[Hypothesis]]], None] | None = None,
+) -> list[DecodedDocument]:
+    """Translate documents, many together; `target`, `target_words` and `window` of the examples are not read.
+
+    `progress` is told, whenever it grows, how many sentences are final, and of how many. `tokens` are the source
+    sub-words encoded together (BATCH_TOKENS). `on_final` gets what became final: the document, its first sentence and
+    the hypotheses from there on; after an interruption, `known` takes them back, of the first sentences of each.
+    """
+    drafts = [_Draft(as_read(replace(document, target=(), target_words=()), model.config)) for document in documents]
+    for draft, first in zip(drafts, known or (), strict=known is not None):
+        draft.known = len(first)
+        draft.found[: draft.known] = first
+    number = {id(draft): index for index, draft in enumerate(drafts)}
+    total, final = sum(len(document.source) for document in documents), sum(draft.known for draft in drafts)
+    for group in _groups([draft for draft in drafts if draft.known < len(draft.found)], tokens or BATCH_TOKENS):
+        decoder = _GroupDecoder(model, tokenizer, search, group)
+        for done in decoder.decode(mode if reads_translations(model) else "once"):
+            if progress is not None:
+                progress(final + done, total)
+        final += len(decoder.places)
+        if on_final is not None:
+            for draft in group:
+                window = draft.window
+                on_final(number[id(draft)], window.start, draft.found[window.start : window.stop])
+    return [DecodedDocument(draft.found, draft.passes) for draft in drafts]
+
+
+def reads_translations(model: DocumentTransformer) -> bool:
+    context = model.config.context
+    return context is not None and context.sides != "source"
+
+
+class _Draft:
+    """A document and its translation so far; `window` are the sentences now worked at, those before it are final."""
+
+    def __init__(self, document: DocumentExample) -> None:
+        self.document = document
+        self.window = range(len(document.source))
+        self.source_memory: Memory | None = None
+        """That of the whole document, where it comes in windows."""
+        self.found: list[list[Hypothesis]] = [[] for _ in document.source]
+        self.known = 0
+        """Leading sentences that were final before."""
+        self.passes = 0
+
+    def example(self, tokenizer: Tokenizer, eos: int) -> DocumentExample:
+        """The sentences up to the end of the window, for their translations; what has none yet has an empty one."""
+        targets = [np.array([*(best[0].tokens if best else ()), eos]) for best in self.found[: self.window.stop]]
+        words = [words_by_space(tokenizer.target.pieces(target)) for target in targets]
+        source, selection = self.document.source[: self.window.stop], self.document.selection
+        return DocumentExample(source, targets, None, (), words, self.window, selection)
+
+    def without_graph(self, window: range) -> DocumentExample:
+        return replace(self.document, graph=None, source_words=(), window=window)
+
+    def memory_of(self, window: range) -> Memory | None:
+        """The source memory as these sentences see it."""
+        return None if self.source_memory is None else self.source_memory.of_sentences(window)
+
+    def forced(self, sentences: set[int], eos: int) -> DocumentExample:
+        """The document with the translations of these sentences alone, as decoder input; the others have no token."""
+        empty = np.empty(0, np.int64)
+        targets = [np.array([*best[0].tokens, eos]) if m in sentences else empty for m, best in enumerate(self.found)]
+        return replace(self.without_graph(self.window), target=targets)
+
+
+def _groups(drafts: Sequence[_Draft], most: int) -> Iterator[list[_Draft]]:
+    """Drafts to decode together: whole documents up to `most` sub-words; a longer one by itself, in windows."""
+    group: list[_Draft] = []
+    size = 0
+    for draft in drafts:
+        lengths = [len(sentence) for sentence in draft.document.source]
+        tokens = sum(lengths)
+        in_windows = tokens > most or draft.known > 0
+        if group and (size + tokens > most or in_windows):
+            yield group
+            group, size = [], 0
+        if in_windows:
+            for window in windows(lengths, most, draft.known):
+                draft.window = window
+                yield [draft]
+        elif lengths:
+            group.append(draft)
+            size += tokens
+    if group:
+        yield group
+
+
+def windows(lengths: Sequence[int], room: int, begin: int = 0) -> Iterator[range]:
+    """Consecutive sentences, from `begin` on, of at most `room` sub-words, or one sentence."""
+    size = 0
+    for place, length in enumerate(lengths[begin:], start=begin):
+        if place > begin and size + length > room:
+            yield range(begin, place)
+            begin, size = place, 0
+        size += length
+    yield range(begin, len(lengths))
+
+
+class _GroupDecoder:
+    """The windows of some documents: their source is encoded once, here; each pass refreshes the target memory."""
+
+    def __init__(
+        self, model: DocumentTransformer, tokenizer: Tokenizer, config: SearchConfig, drafts: list[_Draft]
+    ) -> None:
+        self.model, self.tokenizer, self.config, self.drafts = model, tokenizer, config, drafts
+        self.places = [(draft, m) for draft in drafts for m in draft.window]
+        """[S]: the document and the place in it of every sentence."""
+        alone = drafts[0] if len(drafts[0].window) < len(drafts[0].document.source) else None
+        if alone is None:
+            self.batch = self._collated(draft.document for draft in drafts)
+            self.memories = Memories(model.source_memory(self.batch))
+            self.encoded = model.encode(self.batch, self.memories)
+        else:
+            if alone.source_memory is None:
+                alone.source_memory = model.source_memory(self._collated([alone.document]))
+            self.batch = self._collated([alone.without_graph(alone.window)])
+            self.memories = Memories(alone.memory_of(alone.window))
+            self.encoded = torch.cat([self._encoded(alone, part) for part in self._parts(alone)])
+
+    def _encoded(self, draft: _Draft, window: range) -> Tensor:
+        batch = self._collated([draft.without_graph(window)])
+        return self.model.encode(batch, Memories(draft.memory_of(window)))
+
+    def _parts(self, draft: _Draft) -> Iterator[range]:
+        """A window in parts that the attention over a long document has memory for."""
+        first = draft.window.start
+        lengths = [len(draft.document.source[m]) for m in draft.window]
+        for part in windows(lengths, CONTEXT_CELLS // len(draft.found)):
+            yield range(first + part.start, first + part.stop)
+
+    def _collated(self, documents: Iterable[DocumentExample]) -> DocumentBatch:
+        return collate(list(documents), self.model.config.transformer.bos).to(self.model.device)
+
+    def decode(self, mode: Literal["once"] | Mode) -> Iterator[int]:
+        """Do it; says after every pass how many sentences are final."""
+        if mode == "once":
+            return self._decode_once()
+        return self._decode_in_parallel() if mode == "parallel" else self._decode_in_order()
+
+    def _decode_once(self) -> Iterator[int]:
+        """For a system that does not read translations."""
+        self._decode(list(range(len(self.places))))
+        for draft in self.drafts:
+            draft.passes = 1
+        yield len(self.places)
+
+    def _decode_in_order(self) -> Iterator[int]:
+        """Sentence after sentence, those of different documents together."""
+        final = 0
+        for step in range(max(len(draft.window) for draft in self.drafts)):
+            current = [s for s, (draft, m) in enumerate(self.places) if m == draft.window.start + step]
+            self._refresh()
+            self._decode(current)
+            for s in current:
+                self.places[s][0].passes = max(self.places[s][0].passes, step + 1)
+            final += len(current)
+            yield final
+
+    def _decode_in_parallel(self) -> Iterator[int]:
+        """All sentences at once, and again those before which something changed, until nothing does."""
+        pending, passes = list(range(len(self.places))), 0
+        while pending:
+            passes += 1
+            before = [self._best(s) for s in pending]
+            self._refresh()
+            self._decode(self._no_longer_likeliest(pending) if passes > 1 else pending)
+            changed: dict[int, int] = {}
+            for s, old in zip(pending, before, strict=True):
+                draft, m = self.places[s]
+                draft.passes = max(draft.passes, passes)
+                if self._best(s) != old:
+                    changed.setdefault(id(draft), m)
+            pending = [s for s in pending if self.places[s][1] > changed.get(id(self.places[s][0]), math.inf)]
+            yield len(self.places) - len(pending)
+
+    def _best(self, s: int) -> tuple[int, ...] | None:
+        draft, m = self.places[s]
+        return draft.found[m][0].tokens if draft.found[m] else None
+
+    def _refresh(self) -> None:
+        """The target memory of the translations there are."""
+        if any(any(draft.found) for draft in self.drafts):
+            eos = self.model.config.transformer.eos
+            batch = self._collated(draft.example(self.tokenizer, eos) for draft in self.drafts)
+            self.memories = replace(self.memories, target=self.model.target_memory(batch))
+
+    def _decode(self, sentences: list[int]) -> None:
+        """Translate these sentences with the memories there are."""
+        found = search(self.model, self.batch, self.encoded, self.memories, self.config, sentences)
+        joined = self.model.config.concatenation
+        for s, hypotheses in zip(sentences, found, strict=True):
+            draft, m = self.places[s]
+            draft.found[m] = [replace(each, tokens=last_sentence(each.tokens, joined)) for each in hypotheses]
+
+    def _no_longer_likeliest(self, sentences: list[int]) -> list[int]:
+        """Those that must be decoded again; greedy translations that one teacher-forced pass confirms need not be."""
+        if self.config.beams > 1 or self.config.sampling:
+            return sentences
+        lengths = [len(self._best(s) or ()) + 1 for s in sentences]
+        longest = max(len(draft.found) for draft in self.drafts)
+        failed: list[int] = []
+        for part in windows(lengths, CONTEXT_CELLS // longest):
+            failed += self._failed(sentences[part.start : part.stop])
+        return failed
+
+    def _failed(self, sentences: list[int]) -> list[int]:
+        """Those of these sentences whose translation is not what greedy search would find now."""
+        eos = self.model.config.transformer.eos
+        chosen: dict[int, set[int]] = {id(draft): set() for draft in self.drafts}
+        for s in sentences:
+            chosen[id(self.places[s][0])].add(self.places[s][1])
+        forced = self._collated(draft.forced(chosen[id(draft)], eos) for draft in self.drafts)
+        batch = replace(self.batch, target=forced.target, gold=forced.gold)
+        confirmed = still_likeliest(self.model, batch, self.encoded, self.memories, self.config)
+        for s in sentences:
+            draft, m = self.places[s]
+            if (hypothesis := confirmed[s]) is not None:
+                draft.found[m] = [hypothesis]
+        return [s for s in sentences if confirmed[s] is None]

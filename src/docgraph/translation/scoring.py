@@ -1,0 +1,171 @@
+"""Forced decoding: the log-probabilities of given translations, batched.
+
+Translations that compete share their document: its memories and its encoded source are computed once for all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from docgraph.model.batch import DocumentBatch, DocumentExample, Ids, collate
+from docgraph.model.concatenation import before
+from docgraph.model.config import ModelConfig
+from docgraph.model.device import to_device
+from docgraph.model.loss import CHUNK_ELEMENTS
+from docgraph.model.memory import Queries
+from docgraph.model.packing import Packing
+from docgraph.model.reading import as_read
+from docgraph.model.system import DocumentTransformer
+
+TOKENS = 16_000
+"""Sub-words of a batch, source and translations together."""
+LogProbabilities = npt.NDArray[np.float32]
+
+
+@dataclass(frozen=True, eq=False)
+class Candidates:
+    """A document, and translations to score of each sentence it has to translate."""
+
+    document: DocumentExample
+    """Its `target`, if it has one, is what later sentences see of the translations before them."""
+    translations: Sequence[Sequence[Ids]]
+    """[W] lists, one for each sentence of the document's window."""
+
+    @property
+    def size(self) -> int:
+        """Sub-words a batch holds for it."""
+        context = sum(map(len, self.document.source))
+        return context + sum(len(ids) for sentence in self.translations for ids in sentence)
+
+    @property
+    def longest(self) -> int:
+        return max((len(ids) for sentence in self.translations for ids in sentence), default=0)
+
+
+def score_documents(
+    model: DocumentTransformer, documents: Sequence[DocumentExample], tokens: int = TOKENS
+) -> list[list[LogProbabilities]]:
+    """The log-probability of every sub-word of the documents' own translations, sentence by sentence."""
+    tasks = [Candidates(document, [[document.target[m]] for m in document.translated]) for document in documents]
+    scored = score_candidates(model, tasks, tokens)
+    return [[sentence[0] for sentence in document] for document in scored]
+
+
+def score_candidates(
+    model: DocumentTransformer,
+    tasks: Sequence[Candidates],
+    tokens: int = TOKENS,
+    on_batch: Callable[[int], None] | None = None,
+) -> list[list[list[LogProbabilities]]]:
+    """The log-probability of every sub-word of every candidate, the end included, in the precision of the model.
+
+    Either all documents have a `target`, the context their sentences see, or none has, and there is no such context.
+    `on_batch` hears how many candidates are done.
+    """
+    scored: list[tuple[list[int], Tensor]] = []
+    joined = [_as_read(task, model.config) for task in tasks]
+    for chosen in _batches(joined, tokens):
+        batch = [joined[index] for index in chosen]
+        scored.append((chosen, _score(model, batch)))  # read in the end: the GPU does not wait
+        if on_batch is not None:
+            on_batch(sum(len(sentence) for task in batch for sentence in task.translations))
+    results: list[list[list[LogProbabilities]]] = [[] for _ in tasks]
+    for chosen, values in scored:
+        pieces = iter(_pieces(values.cpu().numpy(), [joined[index] for index in chosen]))
+        for index in chosen:
+            results[index] = [[next(pieces)[-len(ids) :] for ids in sentence] for sentence in tasks[index].translations]
+    return results
+
+
+def sentence_score(log_probabilities: LogProbabilities, normalise: bool = False) -> float:
+    """The log-probability of a sentence: the sum over its sub-words, or their mean."""
+    total = float(log_probabilities.sum(dtype=np.float64))
+    return total / max(len(log_probabilities), 1) if normalise else total
+
+
+def _as_read(task: Candidates, model: ModelConfig) -> Candidates:
+    """The task as a model takes it; where sentences are joined, candidates come after what is before them."""
+    document, translations, config = task.document, task.translations, model.concatenation
+    if config is not None:
+        count = config.target if document.target else 1
+        prefixes = [before(document.target, m, count, config) for m in document.translated]
+        pairs = zip(prefixes, task.translations, strict=True)
+        translations = [[np.append(prefix, ids) for ids in sentence] for prefix, sentence in pairs]
+    return Candidates(as_read(document, model), translations)
+
+
+def _batches(tasks: Sequence[Candidates], tokens: int) -> Iterator[list[int]]:
+    """Tasks of about the same length together, up to `tokens` sub-words, one task at least."""
+    chosen: list[int] = []
+    size = 0
+    for index in sorted(range(len(tasks)), key=lambda index: tasks[index].longest):
+        if chosen and size + tasks[index].size > tokens:
+            yield chosen
+            chosen, size = [], 0
+        chosen.append(index)
+        size += tasks[index].size
+    if chosen:
+        yield chosen
+
+
+def _pieces(values: LogProbabilities, tasks: Sequence[Candidates]) -> list[LogProbabilities]:
+    lengths = [len(ids) for task in tasks for sentence in task.translations for ids in sentence]
+    return [values[begin:end] for begin, end in pairwise([0, *np.cumsum(lengths).tolist()])]
+
+
+@torch.inference_mode()
+def _score(model: DocumentTransformer, tasks: Sequence[Candidates]) -> Tensor:
+    """The log-probabilities of all candidates of a batch, end to end: [N] in fp32, on the model's device."""
+    device, bos = model.device, model.config.transformer.bos
+    batch = collate([task.document for task in tasks], bos)
+    sentences = [sentence for task in tasks for sentence in task.translations]
+    candidates = [ids for sentence in sentences for ids in sentence]
+    inputs, gold = _concatenated([np.append(bos, ids[:-1]) for ids in candidates]), _concatenated(candidates)
+    owner = torch.tensor([index for index, sentence in enumerate(sentences) for _ in sentence], dtype=torch.int64)
+    target = Packing.of([len(ids) for ids in candidates])
+    rows, source = _repeated(batch.source.sentences, owner)
+    queries = _queries(batch, owner, target)
+    batch, target, source, queries = to_device((batch, target, source, queries), device)
+    memories = model.memories(batch)
+    encoded = model.encode(batch, memories)[rows.to(device)]
+    embedded = model.embeddings(inputs.to(device), target.positions, "target")
+    hidden = model.decoder(embedded, encoded, target, source, model.decoder_reader(queries, memories))
+    return _log_probabilities(hidden, model, gold.to(device))
+
+
+def _concatenated(arrays: Sequence[Ids]) -> Tensor:
+    return torch.from_numpy(np.concatenate([np.empty(0, np.int64), *arrays]).astype(np.int64))
+
+
+def _repeated(source: Packing, owner: Tensor) -> tuple[Tensor, Packing]:
+    """The source sentence of each of H candidates, end to end, owner [H]: which rows they are, and their packing."""
+    packing = Packing.of(source.boundaries.diff()[owner])
+    return source.boundaries[owner][packing.sequence_of] + packing.positions, packing
+
+
+def _queries(batch: DocumentBatch, owner: Tensor, target: Packing) -> Queries:
+    """The sub-words of the candidates as rows that read memories: several candidates of a sentence are side by side."""
+    sentence = owner[target.sequence_of]
+    by_document = batch.document_of[sentence].bincount(minlength=batch.num_documents)
+    by_sentence = sentence.bincount(minlength=batch.num_sentences)
+    return Queries(sentence, Packing.of(by_document), Packing.of(by_sentence))
+
+
+def _log_probabilities(hidden: Tensor, model: DocumentTransformer, gold: Tensor) -> Tensor:
+    """Of gold [N] after hidden [N, d], in fp32 whatever the model computes in: candidates differ in a word or two."""
+    weight, bias = model.embeddings.output_weight.float(), model.embeddings.output_bias
+    chunk = max(1, CHUNK_ELEMENTS // len(weight))
+    found = [weight.new_empty(0)]
+    for begin in range(0, len(gold), chunk):
+        rows, labels = hidden[begin : begin + chunk].float(), gold[begin : begin + chunk]
+        logits = F.linear(rows, weight, None if bias is None else bias.float())
+        found.append(logits.gather(1, labels[:, None])[:, 0] - logits.logsumexp(-1))
+    return torch.cat(found)

@@ -1,0 +1,303 @@
+"""Every system: which sentences its context comes from, and what each is known by."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+import torch
+from torch import Tensor
+
+from docgraph.errors import DocgraphError
+from docgraph.model.batch import DocumentExample
+from docgraph.model.capacity import capacity, fill_up
+from docgraph.model.contexts.han import HierarchicalAttention
+from docgraph.model.contexts.selective import SelectiveAttention
+from docgraph.model.integration import SiteReader
+from docgraph.model.reading import graph_relations
+from docgraph.model.system import DocumentTransformer
+
+from .examples import (
+    SYSTEMS,
+    batch_of,
+    documents,
+    rewritten,
+    sentence_rows,
+    sites,
+    small_config,
+    small_model,
+    with_base_of,
+)
+
+DOCUMENTS = documents(5, [5, 4, 3, 6, 2, 4], [3, 7])
+"""Every sentence has sub-words to change on either side (seeded; `rewritten` checks)."""
+LENGTHS = [len(target) for example in DOCUMENTS for target in example.target]
+NAMES = list(SYSTEMS)
+REACH = {"docgraph": None, "hm_gdc": None, "selective": None, "ctx": 2, "han": 3, "unified": 2, "noise": 0}
+"""How many sentences later a source sentence is still read; None: by all of its document."""
+
+
+def system(name: str, seed: int = 0, transformer: dict[str, str] | None = None) -> DocumentTransformer:
+    return small_model(small_config(transformer=transformer, **SYSTEMS[name]), seed, open_gates=True)
+
+
+@torch.no_grad()
+def logits_by_sentence(model: DocumentTransformer, examples: list[DocumentExample]) -> list[Tensor]:
+    lengths = [len(target) for example in examples for target in example.target]
+    logits = model.logits(batch_of(examples))
+    return [logits[rows] for rows in sentence_rows(lengths)]
+
+
+def changed(model: DocumentTransformer, side: str, sentence: int) -> list[bool]:
+    """Which sentences of the first document, then of the second, follow a change of one of the first."""
+    before = logits_by_sentence(model, DOCUMENTS)
+    after = logits_by_sentence(model, [rewritten(DOCUMENTS[0], side, sentence), DOCUMENTS[1]])
+    return [float((a - b).abs().max()) > 1e-5 for a, b in zip(before, after, strict=True)]
+
+
+@pytest.mark.parametrize("sentence", [0, 2])
+@pytest.mark.parametrize("name", NAMES)
+def test_a_source_sentence_reaches_those_that_read_it(name: str, sentence: int) -> None:
+    reach = REACH[name]
+    expected = [reach is None or sentence <= m <= sentence + reach for m in range(6)]
+    assert changed(system(name), "source", sentence) == [*expected, False, False]
+
+
+@pytest.mark.parametrize("sentence", [0, 2, 5])
+@pytest.mark.parametrize("name", NAMES)
+def test_a_translation_reaches_later_sentences_alone(name: str, sentence: int) -> None:
+    reach = {"docgraph": 9, "selective": 9, "han": 3}.get(name, 0)
+    expected = [sentence <= m <= sentence + reach for m in range(6)]
+    assert changed(system(name), "target", sentence) == [*expected, False, False]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_documents_are_translated_as_each_alone(name: str) -> None:
+    model = system(name).double()
+    together = logits_by_sentence(model, DOCUMENTS[::-1])
+    alone = [logits for example in DOCUMENTS[::-1] for logits in logits_by_sentence(model, [example])]
+    for found, wanted in zip(together, alone, strict=True):
+        torch.testing.assert_close(found, wanted)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@torch.no_grad()
+def test_a_window_is_translated_as_in_the_whole(name: str) -> None:
+    model = system(name).double()
+    whole = batch_of(DOCUMENTS)
+    part = batch_of(
+        [dataclasses.replace(DOCUMENTS[0], window=range(2, 5)), dataclasses.replace(DOCUMENTS[1], window=range(1, 2))]
+    )
+    kept = [2, 3, 4, 7]
+    assert whole.target is not None
+    rows = torch.isin(whole.target.sentences.sequence_of, torch.tensor(kept))
+    torch.testing.assert_close(model.logits(part), model.logits(whole)[rows])
+
+
+@pytest.mark.parametrize("name", NAMES)
+@torch.no_grad()
+def test_a_memory_serves_some_of_its_sentences(name: str) -> None:
+    model, example = system(name).double(), DOCUMENTS[0]
+    part = batch_of([dataclasses.replace(example, window=range(2, 5))])
+    memories = model.memories(batch_of([example]))
+    cut = dataclasses.replace(
+        memories,
+        source=None if memories.source is None else memories.source.of_sentences(range(2, 5)),
+        target=None if memories.target is None else memories.target.of_sentences(range(2, 5)),
+    )
+    torch.testing.assert_close(model.states(part, cut), model.states(part, model.memories(part)))
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name not in ("unified", "noise")])
+@torch.no_grad()
+def test_the_memory_of_another_document_can_be_read(name: str) -> None:
+    """As a probe of whether context is used does."""
+    model, mine = system(name), batch_of(DOCUMENTS)
+    theirs = batch_of(
+        [
+            dataclasses.replace(e, window=range(2, 2 + n))
+            for e, n in zip(documents(9, [2] * 40, [7] * 9), (6, 2), strict=True)
+        ]
+    )
+    own, other = (model.states(mine, model.memories(batch)) for batch in (mine, theirs))
+    assert other.isfinite().all()
+    assert not torch.allclose(own, other)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_padding_to_a_capacity_changes_nothing(name: str) -> None:
+    model = system(name)
+    batch = batch_of(DOCUMENTS)
+    filled = fill_up(batch, capacity([batch], margin=0.5), pad=0)
+    assert filled is not None
+    found, wanted = (model(each, 0.1)[0] for each in (filled, batch))
+    torch.testing.assert_close(found, wanted)
+    parameters = list(model.parameters())
+    for ours, theirs in zip(*(torch.autograd.grad(loss, parameters) for loss in (found, wanted)), strict=True):
+        torch.testing.assert_close(ours, theirs, atol=1e-4, rtol=1e-4)
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+@pytest.mark.parametrize("name", NAMES)
+def test_packed_kernels_compute_what_padded_attention_does(name: str) -> None:
+    """In half precision on a GPU, sentences without context and what fills a batch up included."""
+    model, batch = system(name), batch_of(DOCUMENTS)
+    filled = fill_up(batch, capacity([batch], margin=0.5), pad=0)
+    assert filled is not None
+    exact = model(batch, 0.1)[0]
+    wanted = torch.cat([g.flatten() for g in torch.autograd.grad(exact, list(model.parameters()))])
+    model = model.to("cuda", torch.bfloat16)
+    for each in (batch, filled):
+        rough = model(each.to("cuda"), 0.1)[0]
+        torch.testing.assert_close(rough.cpu(), exact, rtol=0.02, atol=0.0, check_dtype=False)
+        found = torch.cat([g.flatten().cpu() for g in torch.autograd.grad(rough, list(model.parameters()))]).float()
+        assert (found - wanted).norm() < 0.1 * wanted.norm()
+
+
+@pytest.mark.parametrize("norm", ["post", "pre"])
+@pytest.mark.parametrize("name", NAMES)
+def test_gradients_reach_every_parameter(name: str, norm: str) -> None:
+    model = system(name, transformer={"norm": norm}).train()
+    model(batch_of(DOCUMENTS), 0.1)[0].backward()
+    for parameter_name, parameter in model.named_parameters():
+        assert parameter.grad is not None, parameter_name
+        assert parameter.grad.isfinite().all(), parameter_name
+        # A shift of all keys alike moves no attention: its gradient is rounding.
+        assert parameter.grad.any() or parameter_name.endswith("key.bias"), parameter_name
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name != "unified"])
+def test_the_start_is_base_and_so_is_a_closed_gate(name: str) -> None:
+    base = small_model(small_config(context=False))
+    batch = batch_of(DOCUMENTS)
+    start = with_base_of(small_model(small_config(**SYSTEMS[name]), seed=1), base)
+    assert torch.equal(start.logits(batch), base.logits(batch))
+    paper = with_base_of(small_model(small_config(gate="paper", **SYSTEMS[name]), seed=1), base)
+    assert not torch.allclose(paper.logits(batch), base.logits(batch))
+    for site in sites(paper):
+        torch.nn.init.constant_(site.gate_input.bias, 1e4)
+    assert torch.equal(paper.logits(batch), base.logits(batch))
+
+
+@pytest.mark.parametrize("name", ["ctx", "han", "selective", "unified"])
+def test_a_sentence_without_context_is_translated_as_by_base(name: str) -> None:
+    base = small_model(small_config(context=False))
+    model = with_base_of(system(name, seed=1), base)
+    single = batch_of(documents(2, [4], [6], [1]))
+    torch.testing.assert_close(model.logits(single), base.logits(single), atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@torch.no_grad()
+def test_half_precision_decodes(name: str) -> None:
+    model, batch = system(name).bfloat16(), batch_of(DOCUMENTS)
+    memories = model.memories(batch)
+    state = model.start(batch, model.encode(batch, memories), memories, 2, 3)
+    assert model.step(torch.ones(2 * batch.num_sentences, dtype=torch.int64), state).isfinite().all()
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name != "unified"])
+def test_inspection_sees_weights_that_sum_to_one(name: str) -> None:
+    model, batch = system(name), batch_of(DOCUMENTS)
+    found = model.inspect(batch)
+    for recorder, side in ((found["encoder"], batch.source), (found["decoder"], batch.target)):
+        assert side is not None
+        for attention, gate in zip(recorder.attention, recorder.gates, strict=True):
+            some = gate < 1
+            assert len(attention) == side.sentences.num_tokens
+            assert some.any()
+            torch.testing.assert_close(attention.sum(1), some.float())
+
+
+def reader_of(model: DocumentTransformer) -> tuple[SiteReader, Tensor, Tensor]:
+    """The encoder's reader, what its one site reads, and the place of each row's sentence in its document."""
+    batch = batch_of(DOCUMENTS)
+    reader = model.encoder_reader(batch, model.memories(batch))
+    assert isinstance(reader, SiteReader)
+    return reader, torch.randn(len(batch.source.tokens), 32), batch.index_of[batch.source.sentences.sequence_of]
+
+
+@torch.no_grad()
+def test_both_levels_of_han_sum_to_one() -> None:
+    reader, x, index = reader_of(system("han"))
+    site, projected, layout = reader.sites[0].attention, reader.sites[0].projected, reader.sites[0].layout
+    assert isinstance(site, HierarchicalAttention)
+    assert len(projected) == 3
+    sentences = site.attention_weights(x, projected, layout)
+    distance = torch.arange(3)
+    assert not sentences[(index > 0)[:, None] & (distance >= index[:, None])].any()
+    torch.testing.assert_close(sentences[index > 0].sum(1), torch.ones(int((index > 0).sum())))
+    for run in projected:
+        words = site.run_weights(x, run, layout)
+        torch.testing.assert_close(words.sum(-1), torch.ones(words.shape[:2]))
+
+
+@torch.no_grad()
+def test_selective_leaves_sentences_and_words_out() -> None:
+    model = system("selective")
+    for site in sites(model):  # sharper than at the start, as training makes it
+        for layer in (site.sentence_query, site.attention.query):
+            layer.weight.mul_(20)
+    reader, x, index = reader_of(model)
+    site, projected, layout = reader.sites[0].attention, reader.sites[0].projected, reader.sites[0].layout
+    assert isinstance(site, SelectiveAttention)
+    for weights in site.levels(x, projected, layout):
+        torch.testing.assert_close(weights.sum(-1), torch.ones(weights.shape[:-1]))
+        assert (weights >= 0).all()
+    sentences = layout.rows.pack(site.levels(x, projected, layout)[0].transpose(1, 2))
+    first = torch.cat([torch.ones(int(batch_of(DOCUMENTS[:1]).source.sentences.num_tokens)), torch.zeros(len(x))])[
+        : len(x)
+    ]
+    others = sentences[first.bool()][:, :, :6]
+    assert (others == 0).float().mean() > 0.5  # exact zeros among sentences that could be read
+    assert not sentences.gather(2, index[:, None, None].expand(-1, 4, 1)).any()  # never the sentence itself
+
+
+def test_the_upper_layers_of_unified_never_see_context() -> None:
+    model = system("unified")
+    rows: list[list[int]] = []
+    for layer in model.encoder.layers:
+        layer.register_forward_hook(lambda _module, inputs, _output: rows[-1].append(len(inputs[0])))
+    with torch.no_grad():
+        for examples in (DOCUMENTS, [dataclasses.replace(DOCUMENTS[0], window=range(3, 4))]):
+            rows.append([])
+            batch = batch_of(examples)
+            model.encode(batch, model.memories(batch))
+            tokens = len(batch.source.tokens)
+            assert rows[-1][0] > tokens
+            assert rows[-1][1:] == [tokens]
+
+
+def test_noise_reads_nothing_of_the_document() -> None:
+    model = system("noise")
+    other = documents(7, [1, 9, 2, 3, 3, 8])[0]  # as many sentences, other words, another graph
+    mine, theirs = (batch_of([example]) for example in (DOCUMENTS[0], other))
+    with torch.no_grad():
+        memories = [model.memories(batch) for batch in (mine, theirs, mine)]
+        for memory in memories[1:]:
+            assert memory.source is not None
+            assert memory.target is not None
+            assert memories[0].source is not None
+            assert torch.equal(memory.source.states, memories[0].source.states)
+        model.train()
+        drawn = [model.memories(mine).source for _ in range(2)]
+    assert drawn[0] is not None
+    assert drawn[1] is not None
+    assert not torch.allclose(drawn[0].states, drawn[1].states)
+
+
+def test_noise_has_the_parameters_of_the_document_graph() -> None:
+    shapes = [{name: p.shape for name, p in system(name).named_parameters()} for name in ("noise", "docgraph")]
+    assert shapes[0] == shapes[1]
+
+
+def test_a_side_that_a_system_cannot_read_is_refused() -> None:
+    with pytest.raises(DocgraphError, match=r"'ctx' reads source, not 'both'; set 'context.sides'"):
+        small_model(small_config(encoder="ctx"))
+    with pytest.raises(DocgraphError, match="there is no context encoder 'nothing'; choose among ctx, docgraph, han"):
+        small_model(small_config(encoder="nothing"))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_only_the_document_graph_needs_annotation(name: str) -> None:
+    assert graph_relations(small_config(**SYSTEMS[name])) == (("all",) if name == "docgraph" else None)

@@ -1,0 +1,102 @@
+"""The baselines translate and score documents through the same functions as the document graph."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+
+from docgraph.model.batch import DocumentExample
+from docgraph.model.concatenation import concatenate
+from docgraph.model.config import ConcatenationConfig
+from docgraph.model.system import DocumentTransformer
+from docgraph.model.tokenizer import SPACE
+from docgraph.translation import documents as decoding
+from docgraph.translation.documents import decode_documents
+from docgraph.translation.scoring import Candidates, score_candidates, score_documents
+from docgraph.translation.search import SearchConfig
+from model.examples import EOS, SYSTEMS, batch_of, documents, sites, small_config, small_model
+
+DOCUMENTS = documents(7, [3, 1, 5, 2, 6, 1], [4], [1, 6, 2, 2])
+PIECES = SimpleNamespace(target=SimpleNamespace(pieces=lambda ids: ["" if i <= EOS else f"{SPACE}{i}" for i in ids]))
+SEPARATOR = 3
+
+
+def translations(model: DocumentTransformer, mode: str = "parallel") -> tuple[list[list[tuple[int, ...]]], int]:
+    """The best translation of every sentence, and the most passes of a document."""
+    found = decode_documents(model, PIECES, DOCUMENTS, SearchConfig(beams=2), mode)  # type: ignore[arg-type]
+    return [[s[0].tokens for s in document.sentences] for document in found], max(d.passes for d in found)
+
+
+def ending(model: DocumentTransformer) -> DocumentTransformer:
+    """The model, made to end its sentences and to listen to its context."""
+    with torch.no_grad():
+        assert model.embeddings.output_bias is not None
+        model.embeddings.output_bias[EOS] = 2.0
+        for site in sites(model):
+            site.last.weight.mul_(6.0)
+    return model
+
+
+@pytest.mark.parametrize("name", SYSTEMS)
+def test_parallel_and_windowed_decoding_are_sequential(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    config = small_config(transformer={"output_bias": True}, **SYSTEMS[name])
+    model = ending(small_model(config, open_gates=True))
+    sequential, _ = translations(model, "sequential")
+    parallel, passes = translations(model)
+    assert parallel == sequential
+    assert (passes > 1) == (name in ("docgraph", "han", "selective", "noise"))
+    monkeypatch.setattr(decoding, "BATCH_TOKENS", 12)
+    assert translations(model)[0] == sequential
+
+
+def concatenating(source: int, target: int) -> DocumentTransformer:
+    config = small_config(context=False, transformer={"output_bias": True})
+    return ending(small_model(replace(config, concatenation=ConcatenationConfig(source, target, SEPARATOR))))
+
+
+@pytest.mark.parametrize(("source", "target"), [(2, 1), (3, 1), (2, 2)])
+def test_concatenation_keeps_the_sentences(source: int, target: int) -> None:
+    model = concatenating(source, target)
+    with torch.no_grad():
+        model.embeddings.output_bias[SEPARATOR] = 2.0  # type: ignore[index]  # so that translations have several parts
+    found, passes = translations(model)
+    assert passes == 1
+    assert [len(document) for document in found] == [len(example.source) for example in DOCUMENTS]
+    assert not any(SEPARATOR in tokens for document in found for tokens in document)
+
+
+def test_concatenated_candidates_follow_the_translations_before_them() -> None:
+    model, example = concatenating(2, 2), DOCUMENTS[0]
+    base = small_model(replace(model.config, concatenation=None))
+    base.load_state_dict(model.state_dict())
+    found = score_documents(model, DOCUMENTS)
+    joined = [concatenate(example, model.config.concatenation) for example in DOCUMENTS]
+    for ours, theirs, document in zip(found, score_documents(base, joined), DOCUMENTS, strict=True):
+        for sentence, whole, ids in zip(ours, theirs, document.target, strict=True):
+            assert len(sentence) == len(ids)
+            np.testing.assert_allclose(sentence, whole[len(whole) - len(ids) :], rtol=1e-5)
+    bare = replace(example, target=())
+    [scored] = score_candidates(model, [Candidates(bare, [[ids] for ids in example.target])])
+    assert [len(sentence[0]) for sentence in scored] == [len(ids) for ids in example.target]
+
+
+@pytest.mark.parametrize("name", SYSTEMS)
+def test_scores_are_those_of_the_logits(name: str) -> None:
+    model = small_model(small_config(**SYSTEMS[name]), open_gates=True)
+    found = np.concatenate([np.concatenate(document) for document in score_documents(model, DOCUMENTS)])
+    batch = batch_of(DOCUMENTS)
+    assert batch.gold is not None
+    with torch.no_grad():
+        logits = model.logits(batch).log_softmax(-1)
+    np.testing.assert_allclose(found, logits.gather(1, batch.gold[:, None])[:, 0], atol=1e-4)
+
+
+def test_a_document_of_one_sentence_is_enough() -> None:
+    example = DocumentExample(DOCUMENTS[0].source[:1], DOCUMENTS[0].target[:1])
+    for fields in SYSTEMS.values():
+        model = small_model(small_config(**fields), open_gates=True)
+        assert np.isfinite(score_documents(model, [example])[0][0]).all()

@@ -1,0 +1,184 @@
+"""Documents decoded at once against documents decoded in order."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from docgraph.model.batch import DocumentBatch, DocumentExample
+from docgraph.model.config import TransformerConfig
+from docgraph.model.memory import Memories
+from docgraph.model.system import DocumentTransformer
+from docgraph.model.tokenizer import SPACE
+from docgraph.translation import documents as decoding
+from docgraph.translation.documents import DecodedDocument, decode_documents
+from docgraph.translation.search import SearchConfig
+from model.examples import EOS, VOCABULARY, documents, small_config, small_model
+
+DOCUMENTS = documents(7, [3, 0, 5, 2, 6, 1], [4], [1, 6, 2, 2], [2, 7, 3])
+SEARCHES = [
+    pytest.param(SearchConfig(beams=1, min_length=4), id="greedy"),
+    pytest.param(SearchConfig(beams=3, n_best=2, min_length=4), id="beam"),
+    pytest.param(SearchConfig(sampling=True), id="sampling"),
+]
+
+
+class Pieces:
+    """A tokenizer whose every sub-word is a word."""
+
+    target = SimpleNamespace(pieces=lambda ids: ["" if i <= EOS else f"{SPACE}{i}" for i in ids])
+
+
+def decoded(model: Any, examples: list[DocumentExample], *options: Any) -> list[DecodedDocument]:
+    return decode_documents(model, Pieces(), examples, *options)  # type: ignore[arg-type]
+
+
+def translations(found: list[DecodedDocument]) -> list[list[list[tuple[int, ...]]]]:
+    return [[[h.tokens for h in sentence] for sentence in document.sentences] for document in found]
+
+
+def reading_model(seed: int = 0, **fields: Any) -> DocumentTransformer:
+    """A small random model that listens to its context more than to anything else."""
+    config = small_config(transformer={"output_bias": True}, **fields)
+    model = small_model(config, seed, open_gates=True)
+    with torch.no_grad():
+        assert model.embeddings.output_bias is not None
+        model.embeddings.output_bias[EOS] = 2.0
+        for site in model.integration.decoder:  # type: ignore[union-attr]
+            site.attention.output.weight.mul_(6.0)
+    return model
+
+
+@pytest.mark.parametrize("config", SEARCHES)
+@pytest.mark.parametrize(
+    ("integration", "sides", "nodes"),
+    [("hyb", "both", "sentence"), ("post", "target", "sentence"), ("pre", "both", "both")],
+)
+def test_parallel_is_sequential(config: SearchConfig, integration: str, sides: str, nodes: str) -> None:
+    model = reading_model(integration=integration, sides=sides, graph={"nodes": nodes})
+    parallel, sequential = (decoded(model, DOCUMENTS, config, mode) for mode in ("parallel", "sequential"))
+    assert translations(parallel) == translations(sequential)
+    for document, example in zip(parallel, DOCUMENTS, strict=True):
+        assert 1 <= document.passes <= len(example.source)
+    assert max(document.passes for document in parallel) > 2, "context should change something"
+    for one, other in zip(parallel, sequential, strict=True):
+        scores = [[[h.score for h in sentence] for sentence in d.sentences] for d in (one, other)]
+        np.testing.assert_allclose(*(np.concatenate(s) for s in scores), rtol=1e-4)
+
+
+@pytest.mark.parametrize("config", SEARCHES)
+def test_documents_together_are_documents_alone(config: SearchConfig) -> None:
+    model = reading_model(1)
+    together = translations(decoded(model, DOCUMENTS, config))
+    assert together == [found for each in DOCUMENTS for found in translations(decoded(model, [each], config))]
+
+
+@pytest.mark.parametrize("nodes", ["sentence", "both"])
+@pytest.mark.parametrize("mode", ["parallel", "sequential"])
+def test_windows_keep_the_whole_memory(mode: str, nodes: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    model, config = reading_model(2, graph={"nodes": nodes}), SearchConfig(beams=1)
+    texts = [*documents(7, [4]), *documents(3, [4, 3, 5, 2, 6, 1, 0, 4])]
+    whole = translations(decoded(model, texts, config, mode))
+    encoded: list[int] = []
+    source_memory = model.source_memory
+    monkeypatch.setattr(model, "source_memory", lambda batch: encoded.append(len(batch.own)) or source_memory(batch))
+    monkeypatch.setattr(decoding, "BATCH_TOKENS", 12)
+    assert translations(decoded(model, texts, config, mode)) == whole
+    assert encoded == [1, 8], "the memory of a document in windows is made once"
+
+
+@pytest.mark.parametrize("sides", [None, "source"])
+def test_a_system_that_does_not_read_translations_needs_one_pass(sides: str | None) -> None:
+    model = small_model(small_config(context=False) if sides is None else small_config(sides=sides))
+    found = decoded(model, DOCUMENTS, SearchConfig(beams=2))
+    assert [document.passes for document in found] == [1] * len(DOCUMENTS)
+    assert translations(found) == translations(decoded(model, DOCUMENTS, SearchConfig(beams=2), "sequential"))
+
+
+def test_the_source_is_encoded_once_and_progress_ends_with_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    model, calls, told = reading_model(), [], []
+    encode = model.encode
+    monkeypatch.setattr(model, "encode", lambda *arguments: calls.append(1) or encode(*arguments))
+    found = decoded(model, DOCUMENTS, SearchConfig(), "parallel", lambda *numbers: told.append(numbers))
+    assert len(calls) == 1
+    assert found[0].passes > 1
+    assert [final for final, _ in told] == sorted({final for final, _ in told}), "every pass makes some final"
+    assert told[-1] == (14, 14)
+    assert {total for _, total in told} == {14}
+    assert decoded(model, []) == []
+    [nothing] = decoded(model, [DocumentExample([])])
+    assert nothing == DecodedDocument([], 0)
+
+
+class Chain:
+    """A toy system: the first sentence says 3, any other one more than the one before it; without that, 3."""
+
+    def __init__(self) -> None:
+        self.config = replace(small_config(), transformer=TransformerConfig(VOCABULARY, VOCABULARY, max_positions=64))
+        self.device = torch.device("cpu")
+        self.embeddings = SimpleNamespace(logits=lambda hidden: hidden)
+        self.decoded_sentences = 0
+
+    def source_memory(self, batch: DocumentBatch) -> None:
+        return None
+
+    def target_memory(self, batch: DocumentBatch) -> Tensor:
+        """[S]: the first token before each sentence."""
+        said = batch.context_target.tokens[batch.context_target.sentences.boundaries[:-1].long()]
+        return torch.where(batch.index_of > 0, said[(batch.own - 1).clamp(min=0)], EOS)
+
+    def encode(self, batch: DocumentBatch, memories: Memories) -> Tensor:
+        return torch.zeros(batch.source.sentences.num_tokens, 1)
+
+    def says(self, sentences: Tensor, time: Tensor, memories: Memories) -> Tensor:
+        before = torch.full_like(sentences, EOS) if memories.target is None else memories.target[sentences]
+        wanted = torch.where(time == 0, before.clamp(max=VOCABULARY - 2) + 1, EOS)
+        return torch.nn.functional.one_hot(wanted, VOCABULARY).float() * 20
+
+    def decode(self, batch: DocumentBatch, encoded: Tensor, memories: Memories) -> Tensor:
+        packing = batch.target.sentences
+        return self.says(packing.sequence_of, packing.positions, memories)
+
+    def start(self, batch: Any, encoded: Any, memories: Any, beams: int, room: int, sentences: Tensor, _: Any) -> Any:
+        self.decoded_sentences += len(sentences)
+        state = SimpleNamespace(sentences=sentences, beams=beams, time=0, memories=memories, reader=None)
+        state.reorder = lambda rows: None
+        state.select = lambda keep: setattr(state, "sentences", state.sentences[keep])
+        return state
+
+    def step(self, tokens: Tensor, state: Any) -> Tensor:
+        rows = state.sentences.repeat_interleave(state.beams)
+        state.time += 1
+        return self.says(rows, torch.full_like(rows, state.time - 1), state.memories)
+
+
+@pytest.mark.parametrize("beams", [1, 4])
+def test_where_each_sentence_hangs_on_the_one_before_as_many_passes_as_sentences_do(beams: int) -> None:
+    sizes = [9, 1, 5]
+    chain = [DocumentExample([np.array([5, EOS])] * size) for size in sizes]
+    model = Chain()
+    found = decoded(model, chain, SearchConfig(beams=beams))
+    assert [[h[0].tokens for h in document.sentences] for document in found] == [
+        [(3 + m,) for m in range(size)] for size in sizes
+    ]
+    assert [document.passes for document in found] == sizes
+    assert translations(decoded(Chain(), chain, SearchConfig(beams=beams), "sequential")) == translations(found)
+
+
+def test_a_greedy_pass_decodes_only_what_it_cannot_confirm(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Settled(Chain):
+        """Only the second sentence looks at the one before it."""
+
+        def target_memory(self, batch: DocumentBatch) -> Tensor:
+            return torch.where(batch.index_of == 1, super().target_memory(batch), EOS)
+
+    model = Settled()
+    [found] = decoded(model, [DocumentExample([np.array([5, EOS])] * 10)], SearchConfig(beams=1))
+    assert [h[0].tokens[0] for h in found.sentences] == [3, 4, *[3] * 8]
+    assert (found.passes, model.decoded_sentences) == (3, 11)
