@@ -106,6 +106,11 @@ class Batches:
         batches = best_fit(self.sizes(pieces).tolist(), self.config.tokens)
         return [pieces[batches[index]] for index in _shuffled(draw, len(batches)).tolist()]
 
+    def sample(self, count: int) -> list[Pieces]:
+        """At most `count` batches of the first epoch, evenly spaced."""
+        plan = self.plan(0)
+        return plan[:: max(1, len(plan) // count)][:count]
+
     def _filled(self, pieces: Pieces) -> list[Pieces]:
         """Batches filled one after another, in the order of the pieces."""
         ends = np.cumsum(self.sizes(pieces))

@@ -182,13 +182,13 @@ class DocumentTransformer(nn.Module):
         self.decoder(embedded, encoded, side.sentences, batch.source.sentences, reader)
         return recorders
 
-    def compile_parts(self) -> None:
-        """Compile, in place, what a training step spends its time on, for batches of any shape."""
+    def compile_parts(self, dynamic: bool = True) -> None:
+        """Compile, in place, what a training step spends its time on: for batches of any sizes, or of one."""
         torch._dynamo.config.recompile_limit = 64
-        self.states = torch.compile(self.states, dynamic=True)  # type: ignore[method-assign]
-        self.loss_terms = torch.compile(chunk_terms, dynamic=True)
+        self.states = torch.compile(self.states, dynamic=dynamic)  # type: ignore[method-assign]
+        self.loss_terms = torch.compile(chunk_terms, dynamic=dynamic)
         if self.context is not None:
-            self.context.compile_parts()
+            self.context.compile_parts(dynamic)
 
     def added_parameters(self) -> int:
         """Parameters beyond Base."""

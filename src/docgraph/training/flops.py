@@ -59,10 +59,11 @@ class FlopCounter:
         self.per_node = sum(_cost([graph], 4) * graph.depth / len(graph.layers) for graph in graphs)
         if not base:  # nor below the first graph layer
             self.per_node -= sum(_cost([graph.layers[0]], 4) - _cost([graph.layers[0]], 2) for graph in graphs)
+        self.pad = transformer.pad
         self.dimension, self.layers = transformer.dimension, (transformer.encoder_layers, transformer.decoder_layers)
 
     def __call__(self, batch: DocumentBatch) -> float:
-        """FLOPs of forward and backward on a batch that is still on the CPU."""
+        """FLOPs of forward and backward on a batch that is still on the CPU, less the share of padding."""
         assert batch.target is not None
         source, target = batch.source.sentences, batch.target.sentences
         rows = self.per_source * source.num_tokens + self.per_target * target.num_tokens
@@ -71,7 +72,9 @@ class FlopCounter:
         # The gradient of attention is two products where the forward pass has one, and none of them are of weights.
         encoder = (2 * self.encoder_factor - 2) * self.layers[0] * inner
         decoder = (2 * self.decoder_factor - 2) * self.layers[1] * (cross + causal)
-        return rows + 2 * self.dimension * (encoder + decoder)
+        assert batch.gold is not None
+        real = float((batch.gold != self.pad).float().mean()) if len(batch.gold) else 0.0
+        return (rows + 2 * self.dimension * (encoder + decoder)) * real
 
 
 def _cost(modules: Iterable[nn.Module], factor: int) -> float:

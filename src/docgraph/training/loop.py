@@ -10,6 +10,7 @@ import copy
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
@@ -22,9 +23,12 @@ from docgraph.corpus.loader import Builder, Loader, Step
 from docgraph.corpus.store import PreparedCorpus
 from docgraph.errors import DocgraphError
 from docgraph.model import checkpoint
+from docgraph.model.batch import DocumentBatch
+from docgraph.model.capacity import capacity
 from docgraph.model.config import ModelConfig
 from docgraph.model.system import DocumentTransformer
 from docgraph.training import plan, state
+from docgraph.training.captured import Captured
 from docgraph.training.config import TrainingConfig
 from docgraph.training.flops import FlopCounter, peak_flops
 from docgraph.training.folder import LOG, METRICS, RunFolder, signature_of
@@ -39,6 +43,8 @@ from docgraph.training.validation import Validator
 from docgraph.training.word_dropout import WordDropout
 from docgraph.training.world import World
 
+SAMPLED = 48
+"""Batches whose sizes say what room a captured step must have; one that exceeds it is computed without it."""
 LOSS, NLL, TOKENS, NORM, UPDATES, SKIPPED, IN_A_ROW, WORST, STOP = range(9)
 """What stands where in `sums`, each since the last line of metrics: summed smoothed loss, negative log-likelihood,
 target tokens and gradient norms of the updates, their number, those skipped, those skipped in a row up to now and at
@@ -89,7 +95,7 @@ class Training:
         self.keeper = Keeper(config, folder, world, start, self.masters, self.progress)
         self.keeper.restore()
         if config.compile:
-            self.model.compile_parts()
+            self.model.compile_parts(dynamic=world.device.type != "cuda")
         self._open_data(model, opened)
         self._open_outputs(opened)
 
@@ -104,6 +110,11 @@ class Training:
         corpus = PreparedCorpus.open(config.data, "train", HELD_BYTES)
         batches = Batches(corpus, config.batches, config.seed)
         builder = Builder(corpus, model, config.batches.unit)
+        self.captured: Captured | None = None
+        if config.compile and world.device.type == "cuda":
+            room = capacity(batch for pieces in batches.sample(SAMPLED) if (batch := builder(pieces)) is not None)
+            builder = replace(builder, room=room)
+            self.captured = Captured(self._gradient, room, self._forget, world.device)
         loader = Loader(batches, builder, world.rank, world.size, config.workers, pin=world.device.type == "cuda")
         self.steps = opened.enter_context(closing(loader.steps(progress.epoch, progress.batch)))
         self.drop_words = WordDropout(config.word_dropout, corpus.tokenizer, model.transformer, world.device)
@@ -149,17 +160,14 @@ class Training:
         """One step of the optimizer, on the batches of `parts`."""
         config, progress, masters = self.config, self.progress, self.masters
         counts = torch.zeros(4, dtype=torch.float64, device=self.world.device)  # loss, nll, target tokens, stop
+        if config.accumulation > 1 or parts[0].batch is None:
+            masters.gradients.zero_()
         for index, part in enumerate(parts):
             if part.batch is not None:
-                assert part.batch.gold is not None
                 progress.window_flops += self.flops(part.batch)
                 self._seed(progress.step * config.accumulation + index)
-                batch = self.drop_words(part.batch.to(self.world.device))
-                loss, nll = self.model(batch, config.label_smoothing)
-                loss.backward()
-                counts[:2] += torch.stack([loss.detach(), nll])
-                counts[2] += len(part.batch.gold)
-            masters.take_gradients(add=index > 0)
+                batch = part.batch if self.captured is not None else part.batch.to(self.world.device)
+                counts[:3] += (self.captured or self._gradient)(batch)
         if self.world.size > 1:
             counts[3] = float(self.stop.asked)
             self.world.sum(masters.gradients)
@@ -167,6 +175,19 @@ class Training:
         self._step_optimizer(counts)
         progress.step, progress.tokens = progress.step + 1, progress.tokens + sum(part.tokens for part in parts)
         progress.epoch, progress.batch = parts[-1].epoch, parts[-1].step + 1
+
+    def _forget(self) -> None:
+        self.masters.gradients.zero_()
+
+    def _gradient(self, batch: DocumentBatch) -> Tensor:
+        """Give (or, of several batches, add) the gradient of a batch to the masters; its loss, nll and tokens: [3]."""
+        batch = self.drop_words(batch)
+        loss, nll = self.model(batch, self.config.label_smoothing)
+        loss.backward()
+        self.masters.take_gradients(add=self.config.accumulation > 1)
+        assert batch.gold is not None
+        tokens = (batch.gold != self.model.config.transformer.pad).sum()
+        return torch.stack([loss.detach(), nll, tokens]).double()
 
     @torch.no_grad()
     def _step_optimizer(self, counts: Tensor) -> None:
@@ -282,10 +303,11 @@ class Training:
         began = time.perf_counter()
         model.eval()
         try:
-            record, texts = self.validator.loss(model, check), None
-            if bleu:
-                found, texts = self.validator.translate(model, check)
-                record |= found
+            with torch.compiler.set_stance("force_eager"):  # compiling for the dev split would take longer than it
+                record, texts = self.validator.loss(model, check), None
+                if bleu:
+                    found, texts = self.validator.translate(model, check)
+                    record |= found
         finally:
             model.train()
         return {"kind": "validation", "step": self.progress.step, **record, "took": time.perf_counter() - began}, texts

@@ -65,9 +65,9 @@ class ContextEncoder(nn.Module):
         """What the encoder begins with, [Ns, d], and how many of its layers have been applied already."""
         return embedded_source(batch, base), 0
 
-    def compile_parts(self) -> None:
+    def compile_parts(self, dynamic: bool) -> None:
         """Compile, in place, what makes the memories."""
-        self.memories = torch.compile(self.memories, dynamic=True)  # type: ignore[method-assign]
+        self.memories = torch.compile(self.memories, dynamic=dynamic)  # type: ignore[method-assign]
 
     @property
     def reads_source(self) -> bool:

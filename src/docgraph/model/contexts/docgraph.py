@@ -72,14 +72,14 @@ class DocumentGraphContext(ContextEncoder):
         slots = torch.cat([words + batch.slots[batch.document_of], own], dim=1)
         return SlotMemory(states, slots, torch.cat([visible, own_mask], dim=1), "sentence")
 
-    def compile_parts(self) -> None:
+    def compile_parts(self, dynamic: bool) -> None:
         """The sums of the graph encoder stay as they are.
 
         They are single kernels already, and the depth of the prefix sum follows the size of the document.
         """
         for layer in self.encoder.layers:
             assert isinstance(layer, GraphLayer)
-            layer.merge = torch.compile(layer.merge, dynamic=True)  # type: ignore[method-assign]
+            layer.merge = torch.compile(layer.merge, dynamic=dynamic)  # type: ignore[method-assign]
 
 
 def pooled_words(graph: GraphInput, embeddings: Embeddings, side: Literal["source", "target"]) -> Tensor:
