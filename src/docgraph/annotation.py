@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -98,6 +98,28 @@ class Annotation:
 
     def with_notes(self, *notes: str) -> Annotation:
         return replace(self, notes=tuple(dict.fromkeys((*self.notes, *notes))))
+
+    def part(self, sentences: range) -> Annotation:
+        """The annotation of consecutive sentences: what is said of their words, and the links among them."""
+        begin, end = int(self.offsets[sentences.start]), int(self.offsets[sentences.stop])
+        words = slice(begin, end)
+        strings: dict[str, Any] = {
+            name: Strings(column.ids[words], column.table)
+            for name in ("forms", "lemmas", "upos", "feats", "deprels")
+            if (column := getattr(self, name)) is not None
+        }
+        links = self.coreference
+        if links is not None:
+            links = links[(links[:, 0] >= begin) & (links[:, 1] < end)] - begin
+        return replace(
+            self,
+            offsets=self.offsets[sentences.start : sentences.stop + 1] - begin,
+            starts=self.starts[words],
+            ends=self.ends[words],
+            heads=None if self.heads is None else self.heads[words] - begin,
+            coreference=links,
+            **strings,
+        )
 
     def check(self, document: Document) -> None:
         """Raise ValueError unless every column fits the others and the document."""

@@ -10,7 +10,7 @@ import sys
 
 import typer
 
-from docgraph.cli import annotate, debug, evaluate, graph, import_, model, prepare, probe, train
+from docgraph.cli import analyse, annotate, debug, evaluate, experiment, graph, import_, model, prepare, probe, train
 from docgraph.errors import DocgraphError
 
 app = typer.Typer(
@@ -22,8 +22,10 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+app.command("analyse")(analyse.analyse)
 app.command("annotate")(annotate.annotate)
 app.command("evaluate")(evaluate.evaluate)
+app.command("experiment")(experiment.experiment)
 app.command("graph")(graph.graph)
 app.command("model")(model.model)
 app.command("prepare")(prepare.prepare)

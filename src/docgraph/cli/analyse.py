@@ -1,0 +1,129 @@
+"""docgraph analyse: the analyses of the paper."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from docgraph.errors import DocgraphError
+
+if TYPE_CHECKING:
+    from docgraph.evaluation.breakdown import Breakdown
+    from docgraph.experiments.analyses import Systems
+    from docgraph.experiments.documents import Documents
+
+Analysis = Literal["context-size", "document-size", "dependency-noise", "attention-distance"]
+AnalysisFormat = Literal["text", "json", "markdown"]
+
+
+def analyse(
+    analysis: Annotated[Analysis, typer.Argument(help="What to look at.", show_default=False)],
+    models: Annotated[
+        list[str], typer.Argument(metavar="[NAME=]MODEL...", help="Model or run folders.", show_default=False)
+    ],
+    data: Annotated[Path | None, typer.Option(metavar="STORE", help="Documents of this prepared corpus.")] = None,
+    split: Annotated[str, typer.Option(help="The split of it.")] = "test",
+    source: Annotated[
+        Path | None, typer.Option("--source", "-s", help="Documents of a file, in place of a store.")
+    ] = None,
+    reference: Annotated[Path | None, typer.Option("--reference", "-r", help="Their translations.")] = None,
+    points: Annotated[
+        str | None,
+        typer.Option(metavar="A,B,...", help="Sentences of context, sentences of a document, or rates of noise."),
+    ] = None,
+    draws: Annotated[int, typer.Option(min=1, help="Trees drawn at each rate of noise.")] = 3,
+    documents: Annotated[int | None, typer.Option(min=1, help="Look at the first so many only.")] = None,
+    beams: Annotated[int, typer.Option(min=1, help="Beams of the search.")] = 4,
+    annotator: Annotated[
+        str | None, typer.Option(help="Annotator of --source; the source language's default otherwise.")
+    ] = None,
+    jobs: Annotated[int | None, typer.Option(min=1, help="Processes that annotate; all cores otherwise.")] = None,
+    device: Annotated[str | None, typer.Option(help="cpu or cuda; a GPU where there is one otherwise.")] = None,
+    plot: Annotated[Path | None, typer.Option(help="Draw it: STEM-NAME.png (or .svg, .pdf), data beside it.")] = None,
+    output: Annotated[AnalysisFormat, typer.Option("--format", help="How to print.")] = "text",
+) -> None:
+    """Look at what a system makes of its context, as the paper does.
+
+    [bold]context-size[/bold]: BLEU where each sentence sees only so many sentences before and after it.
+    [bold]document-size[/bold]: BLEU where documents are cut into pieces of at most so many sentences.
+    [bold]dependency-noise[/bold]: BLEU where words hang on another head of their tree at some rate.
+    [bold]attention-distance[/bold]: how much attention goes to context by its distance.
+
+    [bold]Examples[/bold]
+
+    docgraph analyse context-size hyb=runs/hyb han=runs/han --data prepared/europarl_en-fr --plot plots/europarl.png
+
+    docgraph analyse dependency-noise runs/hyb -s test.en -r test.fr --points 0.1,0.5 --draws 5
+    """
+    from docgraph.evaluation.plots import check_plot_path, write_plot
+    from docgraph.experiments.loading import find_models, load_systems, stored_documents, text_documents
+    from docgraph.workers import available_cores
+
+    if plot is not None:
+        check_plot_path(plot)
+    folders = find_models(models)
+    if data is not None and source is None:
+        found = stored_documents(data, split, folders)
+    elif source is not None and reference is not None and data is None:
+        trees = analysis == "dependency-noise"
+        found = text_documents(source, reference, folders, annotator, trees, jobs or available_cores())
+    else:
+        raise DocgraphError("name the documents: a prepared corpus with --data, or --source and --reference")
+    numbers = None if points is None else _numbers(points)
+    part = _run(analysis, load_systems(folders, device), found.first(documents), numbers, draws, beams)
+    _print(part, output)
+    if plot is not None:
+        typer.echo(f"wrote {', '.join(map(str, write_plot(part, plot, lines=True)))}", err=True)
+
+
+def _numbers(text: str) -> list[float]:
+    try:
+        numbers = [float(part) for part in text.split(",")]
+    except ValueError:
+        raise DocgraphError(f"'--points {text}' is no list of numbers; write them with commas") from None
+    if min(numbers) < 0:
+        raise DocgraphError("'--points' must not be negative")
+    return numbers
+
+
+def _run(
+    analysis: Analysis, systems: Systems, documents: Documents, points: list[float] | None, draws: int, beams: int
+) -> Breakdown:
+    from docgraph.experiments import analyses
+    from docgraph.translation.search import SearchConfig
+
+    def say(line: str) -> None:
+        typer.echo(line, err=True)
+
+    search = SearchConfig(beams=beams)
+    if analysis == "attention-distance":
+        return analyses.attention_distance(systems, documents, say)
+    if analysis == "dependency-noise":
+        return analyses.dependency_noise(systems, documents, search, points or analyses.RATES, draws, say)
+    counts = None if points is None else [int(point) for point in points]
+    if counts != points or (analysis == "document-size" and 0 in (counts or ())):
+        raise DocgraphError("'--points' of this analysis are numbers of sentences")
+    if analysis == "context-size":
+        return analyses.context_size(systems, documents, search, counts or analyses.REACHES, say)
+    return analyses.document_size(systems, documents, search, counts or analyses.SIZES, say)
+
+
+def _print(part: Breakdown, output: AnalysisFormat) -> None:
+    from docgraph.evaluation.table import breakdown_grid, markdown_table, text_table, title
+
+    if output == "json":
+        from json import dumps
+
+        typer.echo(dumps(part.to_json(), ensure_ascii=False, indent=1))
+        return
+    grid = [[cell.replace("\n", " ") for cell in row] for row in breakdown_grid(part)]
+    if output == "markdown":
+        typer.echo("\n".join([*markdown_table(grid), "", f"- `{part.signature}`"]))
+        return
+    from rich.console import Console
+
+    console = Console(width=1000)
+    for line in (text_table(grid, title(part)), part.signature):
+        console.print(line, highlight=False)

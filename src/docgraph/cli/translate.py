@@ -1,0 +1,172 @@
+"""docgraph translate: documents into another language, their layout kept."""
+
+from __future__ import annotations
+
+import gc
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Annotated, Literal, Self
+
+import typer
+
+from docgraph.errors import DocgraphError
+
+if TYPE_CHECKING:
+    from docgraph.translation.bulk import Form, Job
+
+ModeName = Literal["parallel", "sequential"]
+PrecisionName = Literal["float32", "bfloat16", "int8"]
+
+
+def translate(
+    files: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            metavar="[FILES]...", help="Files or folders; the standard input without any.", show_default=False
+        ),
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("-o", "--output", help="A file, or a folder for several; the standard output otherwise."),
+    ] = None,
+    model: Annotated[
+        str | None,
+        typer.Option("--model", "-m", help="A model folder, a run folder, or the name of a model that ships."),
+    ] = None,
+    beam: Annotated[int, typer.Option(min=1, help="Hypotheses kept at each step; 1 is fastest.")] = 4,
+    length_penalty: Annotated[float, typer.Option(min=0, help="The higher, the longer the translations.")] = 0.6,
+    n_best: Annotated[int, typer.Option(min=1, help="Translations of each sentence, as a table or in --jsonl.")] = 1,
+    scores: Annotated[bool, typer.Option("--scores", help="A line a sentence: score, tab, translation.")] = False,
+    jsonl: Annotated[bool, typer.Option("--jsonl", help="A JSON object a sentence, with all that is known.")] = False,
+    explain: Annotated[
+        Path | None, typer.Option(metavar="PAGE.html", help="Write a page that shows what each sentence looked at.")
+    ] = None,
+    format: Annotated[
+        str | None,
+        typer.Option(help="lines, text, markdown, html, srt, vtt or docx; by the names of the files otherwise."),
+    ] = None,
+    mode: Annotated[
+        ModeName, typer.Option(help="All sentences at once, or one after the other: slower, with the same result.")
+    ] = "parallel",
+    annotator: Annotated[
+        str | None, typer.Option(help="Annotator by spec, for a model that reads document graphs.")
+    ] = None,
+    tag: Annotated[str | None, typer.Option(help="Target language of a model with several, such as '>>fra<<'.")] = None,
+    device: Annotated[str | None, typer.Option(help="cpu or cuda; a GPU where there is one otherwise.")] = None,
+    precision: Annotated[
+        PrecisionName | None, typer.Option(help="float32 otherwise, or int8 where the model is stored so.")
+    ] = None,
+    threads: Annotated[int | None, typer.Option(min=1, help="Threads of a CPU; all its cores otherwise.")] = None,
+    batch: Annotated[int, typer.Option(min=1, help="Source sub-words translated together.")] = 16_384,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on where an interrupted run stopped; leave finished files alone.")
+    ] = False,
+) -> None:
+    """Translate documents. Markup, timestamps and layout stay as they are; only the text changes.
+
+    Sentences see the rest of their document. In plain text, one sentence a line or prose is told by its looks, and
+    blank lines between lines of sentences part documents. A file is written whole or not at all.
+
+    [bold]Examples[/bold]
+
+    docgraph translate report.docx -o report.fr.docx
+
+    docgraph translate talks/ -o talks.fr/ --model runs/hyb --resume
+
+    echo "She saw the door. It was open." | docgraph translate --explain page.html
+    """
+    from docgraph.allocator import keep_freed_memory
+    from docgraph.translation.models import find_model
+
+    keep_freed_memory()
+    # Threads that wait for work sleep: spinning, they take turns with those of other programs, several times slower.
+    os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+    folder = find_model(model)
+    if explain is not None and (len(files or []) > 1 or any(path.is_dir() for path in files or [])):
+        raise DocgraphError("a page is for one file; give one with --explain")
+    form: Form = "jsonl" if jsonl else "table" if scores or n_best > 1 else "document"
+    with _no_collection():
+        from docgraph.model.checkpoint import fingerprint
+        from docgraph.translation.bulk import BulkOptions, find_jobs, translate_files
+        from docgraph.translation.search import SearchConfig
+        from docgraph.translation.translator import Translator
+
+        jobs = find_jobs(files or [], output, form, format)
+        translator = Translator.load(folder, device, precision, threads, annotator, tag)
+    search = SearchConfig(beams=max(beam, n_best), length_penalty=length_penalty, n_best=n_best)
+    identity = "|".join(map(str, (fingerprint(folder), annotator, tag, precision, translator.model.device)))
+    options = BulkOptions(search, mode, format, form, explain is not None or jsonl, resume, batch, identity)
+    try:
+        with _Progress(jobs) as progress:
+            translations, failures = translate_files(translator, jobs, options, progress)
+    except KeyboardInterrupt:
+        kept = "what is done is kept, go on with --resume" if output else "with -o, what is done would be kept"
+        typer.echo(f"docgraph: interrupted; {kept}", err=True)
+        raise SystemExit(130) from None
+    if explain is not None:
+        from docgraph.files import replacing
+        from docgraph.translation.page import to_html
+
+        with replacing(explain) as path:
+            path.write_text(to_html(translations, translator.languages), "utf-8")
+        typer.echo(f"wrote {explain}", err=True)
+    if failures:
+        raise SystemExit(2)
+
+
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """No garbage collection while things are loaded, which stay: a tenth of the time until the first sentence."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+
+
+class _Progress:
+    """A bar with sentences a second and time left, on the standard error; silent when that is no terminal."""
+
+    def __init__(self, jobs: list[Job]) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+        console = Console(stderr=True)
+        self._bar = Progress(
+            TextColumn("translating"),
+            BarColumn(),
+            TextColumn("{task.fields[sentences]:,} sentences, {task.fields[rate]}/s"),
+            TimeRemainingColumn(),
+            console=console,
+            disable=not console.is_terminal,
+        )
+        self._sizes = {job: job.size for job in jobs}
+        self._shares = dict.fromkeys(jobs, 0.0)
+        self._task = self._bar.add_task("", total=sum(self._sizes.values()), sentences=0, rate="-")
+        self._sentences, self._begun = 0, time.monotonic()
+
+    def __enter__(self) -> Self:
+        self._bar.__enter__()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._bar.__exit__(kind, error, trace)
+
+    def advance(self, job: Job, sentences: int, share: float) -> None:
+        self._sentences += sentences
+        self._shares[job] = min(self._shares[job] + share, 1.0)
+        rate = self._sentences / max(time.monotonic() - self._begun, 1e-9)
+        done = sum(self._sizes[each] * share for each, share in self._shares.items())
+        self._bar.update(self._task, completed=done, sentences=self._sentences, rate=f"{rate:,.1f}")
+
+    def finish(self, job: Job) -> None:
+        self.advance(job, 0, 1.0)
+
+    def note(self, message: str) -> None:
+        self._bar.console.print(f"docgraph: {message}", markup=False, highlight=False, soft_wrap=True)

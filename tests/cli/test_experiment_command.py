@@ -1,0 +1,116 @@
+"""docgraph experiment and docgraph analyse from the command line."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from docgraph.cli import app, main
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def run(*arguments: str) -> str:
+    result = CliRunner().invoke(app, list(arguments), catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+@pytest.fixture(autouse=True)
+def _at_the_root(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+
+
+@pytest.fixture(scope="module")
+def toy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a toy experiment whose Base is trained and translated."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(ROOT / "tests" / "experiments")
+        from experiment_examples import toy_experiment
+
+        folder = tmp_path_factory.mktemp("toy")
+        patch.setenv("DOCGRAPH_CACHE", str(folder / "cache"))
+        table = toy_experiment(folder)
+        places = ("--runs", str(folder / "runs"), "--results", str(folder / "results"))
+        run("experiment", str(table), "--only", "base", "--annotator", "words:en", "--jobs", "1", *places)
+    return folder
+
+
+def test_a_dry_run_lists_every_row_its_config_and_what_is_missing(tmp_path: Path) -> None:
+    from docgraph.experiments.tables import find_table
+
+    lines = run("experiment", "main", "--dry-run", "--results", str(tmp_path)).splitlines()
+    assert [line.split("\t")[0] for line in lines] == [cell.row.name for cell in find_table("main").cells()]
+    name, seed, config, updates, missing = lines[0].split("\t")
+    assert (name, seed) == ("base", "seed 1")
+    assert Path(config).is_file()
+    assert updates.endswith(" updates")
+    assert missing.startswith("train, translate test, score test, translate ted, score ted, probe coreference")
+
+
+def test_an_empty_table_is_all_dashes_and_the_figures_of_the_paper(tmp_path: Path) -> None:
+    markdown = run("experiment", "sides", "--render", "--results", str(tmp_path))
+    assert markdown.startswith("**Sides**\n\n| system | BLEU dev | paper | BLEU test | paper |")
+    assert "| target graph | - | 30.79 | - | 38.10 | - | +1.17 |" in markdown
+
+
+def test_formats(toy: Path) -> None:
+    arguments = ("experiment", str(toy / "tables" / "toy.yaml"), "--render", "--results", str(toy / "results"))
+    values = json.loads(run(*arguments, "--format", "json"))
+    assert values["rows"]["base"]["values"]["bleu:test"]["value"] >= 0
+    assert values["rows"]["graph"]["values"]["bleu:test"]["value"] is None
+    assert "│ Base" in run(*arguments, "--format", "text")
+
+
+def test_an_analysis_of_a_store_with_its_picture(toy: Path, tmp_path: Path) -> None:
+    model, store = str(toy / "runs" / "toy" / "base" / "seed1"), str(toy / "store")
+    options = ("--data", store, "--beams", "1", "--points", "0,2", "--plot", str(tmp_path / "a.png"))
+    output = run("analyse", "context-size", f"base={model}", *options, "--format", "markdown")
+    assert output.startswith("| sentences of context before and after | base | sentences changed |")
+    assert [line.split()[1] for line in output.splitlines()[2:5]] == ["0", "2", "all"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        f"a-context-size.{end}" for end in ("csv", "json", "png")
+    ]
+
+
+def test_an_analysis_of_text_files(toy: Path) -> None:
+    model, files = str(toy / "runs" / "toy" / "base" / "seed1"), [str(toy / f"test.{side}") for side in range(2)]
+    output = run("analyse", "document-size", model, "-s", files[0], "-r", files[1], "--points", "1", "--documents", "1")
+    assert "seed1" in output
+    assert "|documents:1|" in output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("experiment", "mian", "--dry-run"), "there is no table 'mian'"),
+        (("experiment", "main", "--only", "hyp"), "there is no row 'hyp'"),
+        (("analyse", "context-size", "{base}"), "name the documents"),
+        (("analyse", "context-size", "{base}", "--data", "{store}", "--points", "a"), "is no list of numbers"),
+        (("analyse", "document-size", "{base}", "--data", "{store}", "--points", "0"), "numbers of sentences"),
+        (("analyse", "attention-distance", "{base}", "--data", "{store}"), "has no attention over the sentences"),
+        (("analyse", "dependency-noise", "{base}", "--data", "{store}"), "no syntactic trees"),
+        (("analyse", "context-size", "{base}", "{base}", "--data", "{store}"), "the name 'seed1' is taken"),
+        (("analyse", "context-size", "nowhere", "--data", "{store}"), "nowhere: there is no such model folder"),
+    ],
+    ids=["table", "row", "documents", "points", "size", "attention", "trees", "twice", "model"],
+)
+def test_mistakes_are_one_sentence(
+    arguments: tuple[str, ...],
+    message: str,
+    toy: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    places = {"base": str(toy / "runs" / "toy" / "base" / "seed1"), "store": str(toy / "store")}
+    monkeypatch.setattr(sys, "argv", ["docgraph", *(argument.format(**places) for argument in arguments)])
+    with pytest.raises(SystemExit) as caught:
+        main()
+    assert caught.value.code == 2
+    error = capsys.readouterr().err.splitlines()[-1]
+    assert error.startswith("docgraph: ")
+    assert message in error

@@ -1,0 +1,162 @@
+"""A whole table of two rows: run once, read ever after."""
+
+from __future__ import annotations
+
+import json
+import lzma
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from experiment_examples import toy_experiment
+
+from docgraph.corpus.store import PreparedCorpus
+from docgraph.errors import DocgraphError
+from docgraph.experiments.render import Rendered
+from docgraph.experiments.results import METRICS, SCORES, SIGNATURE, SUITES, ResultFolder
+from docgraph.experiments.runner import Experiment
+from docgraph.experiments.tables import find_table
+
+
+@pytest.fixture(scope="module")
+def done(tmp_path_factory: pytest.TempPathFactory) -> Experiment:
+    """The table, run; it is read-only to the tests."""
+    folder = tmp_path_factory.mktemp("experiment")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("DOCGRAPH_CACHE", str(folder / "cache"))
+        table = find_table(str(toy_experiment(folder)))
+        experiment = Experiment(table, folder / "runs", folder / "results", annotator="words:en", say=lambda line: None)
+        experiment.run()
+    return experiment
+
+
+def copied(done: Experiment, tmp_path: Path, **changes: Any) -> Experiment:
+    """The same results elsewhere, without the runs."""
+    shutil.copytree(done.results, tmp_path / "results")
+    said: list[str] = []
+    return Experiment(done.table, tmp_path / "runs", tmp_path / "results", say=said.append, **changes)
+
+
+def test_nothing_is_missing_and_everything_is_kept(done: Experiment) -> None:
+    cells = list(done.table.cells())
+    assert [str(cell.place) for cell in cells] == ["toy/base/seed1", "toy/base/seed2", "toy/graph/seed1"]
+    for cell in cells:
+        assert done.missing(cell) == []
+        folder = done.folder(cell)
+        assert {path.name for path in folder.path.iterdir()} == {SIGNATURE, METRICS, SCORES, SUITES, "test.txt.xz"}
+        signature = folder.read(SIGNATURE)
+        assert signature["seed"] == signature["settings"]["seed"] == cell.seed
+        assert signature["updates"] == 6
+        assert signature["translated"]["test"]["precision"] == "fp32"
+        records = [json.loads(line) for line in lzma.decompress((folder.path / METRICS).read_bytes()).splitlines()]
+        assert {record["kind"] for record in records} == {"train", "validation"}
+
+
+def test_translations_are_lines_with_blank_lines_between_documents(done: Experiment) -> None:
+    sizes = PreparedCorpus.open(done.table.config.data, "test").sizes.sentences.tolist()
+    folder = done.folder(next(done.table.cells()))
+    lines = lzma.decompress(folder.output("test").read_bytes()).decode().split("\n")
+    assert len(lines) - 1 == sum(sizes) + len(sizes) - 1
+    assert lines[sizes[0]] == ""
+    assert len(folder.read_output("test", sizes)) == sum(sizes)
+
+
+def test_the_context_system_starts_from_the_base_of_the_table(done: Experiment) -> None:
+    *_, graph = done.table.cells()
+    base = json.loads((done.runs / "toy/base/seed1/signature.json").read_bytes())
+    assert done.folder(graph).read(SIGNATURE)["settings"]["base"].endswith("toy/base/seed1/best")
+    assert base["base"] is None
+    assert done.folder(graph).read(SIGNATURE)["added"] > 0
+
+
+def test_a_second_run_does_nothing(done: Experiment, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*arguments: object) -> None:
+        raise AssertionError("ran again")
+
+    before = {path: path.stat().st_mtime_ns for path in done.results.rglob("*")}
+    monkeypatch.setattr("docgraph.training.loop.train", fail)
+    monkeypatch.setattr("docgraph.experiments.runner.score_outputs", fail)
+    done.run()
+    assert {path: path.stat().st_mtime_ns for path in done.results.rglob("*")} == before
+
+
+def test_the_table_needs_results_alone(done: Experiment, tmp_path: Path) -> None:
+    rendered = Rendered(copied(done, tmp_path))
+    head, base, graph = rendered.grid()
+    assert head[:6] == ["system", "BLEU", "paper", "Δ BLEU", "paper", "chrF2"]
+    assert base[0] == "Base"
+    assert "±" in base[1]
+    assert base[2] == "36.93"
+    assert base[head.index("p vs Base")] == "-"
+    assert graph[4] == "+1.86"
+    values = {cell: graph[index] for index, cell in enumerate(head)}
+    for name in ("BLEU", "p vs Base", "LTCR", "coreference", "added, M", "speed", "dev NLL", "dev NLL, wrong context"):
+        assert float(values[name]) >= 0, name
+    assert values["seeds"] == "1"
+    markdown = rendered.markdown()
+    assert "test: 14 sentences in 4 documents" in markdown
+    assert "paired bootstrap over documents" in markdown
+    assert "`BLEU|nrefs:1|" in markdown
+    assert rendered.to_json()["rows"]["graph"]["values"]["bleu:test"]["paper"] == 38.79
+
+
+def test_what_is_missing_is_a_dash(done: Experiment, tmp_path: Path) -> None:
+    partial = copied(done, tmp_path)
+    shutil.rmtree(partial.results / "toy" / "graph")
+    _, base, graph = Rendered(partial).grid()
+    assert base[1] != "-"
+    assert graph[1:4] == ["-", "38.79", "-"]
+    assert graph[-1] == "-"
+
+
+def test_scores_are_made_elsewhere_and_what_cannot_be_is_told_once(done: Experiment, tmp_path: Path) -> None:
+    elsewhere = copied(done, tmp_path, annotator="words:en")
+    for name in (SCORES, SUITES):
+        for path in elsewhere.results.rglob(name):
+            path.unlink()
+    elsewhere.run()
+    # The models stayed where they were trained: scores need none, suites do.
+    assert all(elsewhere.missing(cell) == ["probe coreference"] for cell in elsewhere.table.cells())
+    for cell in elsewhere.table.cells():
+        assert elsewhere.folder(cell).read(SCORES) == done.folder(cell).read(SCORES)
+    said = elsewhere.say.__self__  # type: ignore[attr-defined]
+    assert all(line.startswith("left out here: probe coreference (") for line in said)
+    assert len(said) == len(set(said))
+
+
+def test_other_translations_are_scored_again(done: Experiment, tmp_path: Path) -> None:
+    changed = copied(done, tmp_path, annotator="words:en")
+    cell = next(changed.table.cells())
+    folder = changed.folder(cell)
+    sizes = PreparedCorpus.open(changed.table.config.data, "test").sizes.sentences.tolist()
+    texts = iter(Path(changed.table.config.sets[0].target).read_text().replace("\n\n", "\n").splitlines())
+    folder.write_output("test", [[next(texts) for _ in range(size)] for size in sizes])
+    assert changed.missing(cell) == ["score test"]
+    changed.run()
+    assert changed.missing(cell) == []
+    assert folder.read(SCORES)["test"]["bleu"]["value"] == pytest.approx(100)
+
+
+def test_translations_of_other_documents_are_refused(done: Experiment) -> None:
+    folder: ResultFolder = done.folder(next(done.table.cells()))
+    with pytest.raises(DocgraphError, match="these translations have 17 lines, and the set has 3 sentences"):
+        folder.read_output("test", [1, 2])
+
+
+def test_one_row_brings_the_base_it_needs(done: Experiment, tmp_path: Path) -> None:
+    fresh = Experiment(done.table, tmp_path / "runs", tmp_path / "results", say=lambda line: None)
+    found = fresh._with_bases([fresh.table.row("graph")])
+    assert [str(cell.place) for cell in found] == ["toy/base/seed1", "toy/graph/seed1"]
+
+
+def test_a_run_that_cannot_begin_here_is_told_and_the_table_is_still_there(done: Experiment, tmp_path: Path) -> None:
+    without = copied(done, tmp_path, overrides=[f"data={tmp_path / 'nowhere'}"])
+    shutil.rmtree(without.results / "toy" / "graph")
+    without.run()
+    said = without.say.__self__  # type: ignore[attr-defined]
+    assert said[0] == "toy/graph/seed1: training"
+    assert said[1].startswith(
+        f"left out here: train toy/graph/seed1 ({tmp_path}/nowhere: this folder holds no prepared"
+    )
+    assert Rendered(without).grid()[1] == Rendered(done).grid()[1]
