@@ -17,7 +17,7 @@ from docgraph import formats
 from docgraph.document import Document
 from docgraph.errors import DocgraphError
 from docgraph.formats import FORMATS, Format, get_format, read, render, write
-from docgraph.formats.splice import splice
+from docgraph.formats.splice import spliced
 
 ROOT = Path(__file__).resolve().parents[2]
 TEXT_FORMATS = sorted(EXAMPLES)
@@ -210,9 +210,9 @@ def test_the_format_that_the_manual_adds_works() -> None:
     source = "# A comment.\ngreeting = Hello there. Bye.\n"
     (document,) = names["PROPERTIES"].parse(source, "en")
     assert document.texts == ["Hello there.", "Bye."]
-    assert (
-        splice(document, ["Salut.", "Ciao."], names["PROPERTIES"].escape) == "# A comment.\ngreeting = Salut. Ciao.\n"
-    )
+    made = spliced(document, ["Salut.", "Ciao."], names["PROPERTIES"].escape)
+    assert made.source == "# A comment.\ngreeting = Salut. Ciao.\n"
+    assert [made.source[s.start : s.end] for s in made] == made.texts == ["Salut.", "Ciao."]
 
 
 def test_the_example_document_is_prose() -> None:

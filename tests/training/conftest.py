@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 from docgraph.corpus.config import PrepareConfig
 from docgraph.corpus.prepare import prepare
@@ -36,6 +37,15 @@ def text(side: int, documents: range) -> str:
     nouns = [pair[side] for pair in NOUNS.items()]
     form = ("The {} number {} saw it {} times.", "La {} numéro {} l'a vu {} fois.")[side]
     return "\n".join("".join(form.format(nouns[(d + s) % 5], d, s) + "\n" for s in range(2 + d % 4)) for d in documents)
+
+
+@pytest.fixture(autouse=True)
+def _one_thread() -> Iterator[None]:
+    """Sums depend on the number of threads in their last digit, and some tests compare with a process of their own."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
 
 
 @pytest.fixture(scope="session")

@@ -10,7 +10,20 @@ import sys
 
 import typer
 
-from docgraph.cli import analyse, annotate, debug, evaluate, experiment, graph, import_, model, prepare, probe, train
+from docgraph.cli import (
+    analyse,
+    annotate,
+    debug,
+    evaluate,
+    experiment,
+    graph,
+    import_,
+    model,
+    prepare,
+    probe,
+    train,
+    translate,
+)
 from docgraph.errors import DocgraphError
 
 app = typer.Typer(
@@ -31,6 +44,7 @@ app.command("model")(model.model)
 app.command("prepare")(prepare.prepare)
 app.command("probe")(probe.probe)
 app.command("train")(train.train)
+app.command("translate")(translate.translate)
 app.add_typer(debug.app, name="debug")
 app.add_typer(import_.app, name="import")
 

@@ -24,12 +24,23 @@ from docgraph.formats.encoding import decode
 from docgraph.formats.html import HTML
 from docgraph.formats.lines import LINES
 from docgraph.formats.markdown import MARKDOWN
-from docgraph.formats.splice import splice
+from docgraph.formats.splice import spliced
 from docgraph.formats.srt import SRT
 from docgraph.formats.text import TEXT, looks_like_lines
 from docgraph.formats.vtt import VTT
 
-__all__ = ["FORMATS", "MAX_BYTES", "Block", "Format", "document_of", "get_format", "read", "render", "write"]
+__all__ = [
+    "FORMATS",
+    "MAX_BYTES",
+    "Block",
+    "Format",
+    "document_of",
+    "get_format",
+    "read",
+    "render",
+    "translated",
+    "write",
+]
 
 FORMATS: dict[str, Format] = {form.name: form for form in (LINES, TEXT, MARKDOWN, SRT, VTT, HTML, DOCX)}
 """The formats of this package; those of others come by the entry point group `docgraph.formats`."""
@@ -82,7 +93,7 @@ def render(documents: Sequence[Document], texts: Sequence[Sequence[str]] | None 
     for document, new in zip(documents, texts, strict=True):
         if len(new) != len(document):
             raise ValueError(f"document '{document.id}' has {len(document)} sentences and {len(new)} were given")
-        sources.append(splice(document, new, get_format(document.format).escape))
+        sources.append(spliced(document, new, get_format(document.format).escape).source)
     pack = get_format(documents[0].format).pack if documents else None
     if pack is None:
         return "".join(sources)
@@ -90,6 +101,15 @@ def render(documents: Sequence[Document], texts: Sequence[Sequence[str]] | None 
     if len(documents) != 1 or container is None:
         raise ValueError("a container holds one document, and needs the file it was read from")
     return container if sources[0] == documents[0].source else pack(container, sources[0])
+
+
+def translated(document: Document, texts: Sequence[str]) -> Document:
+    """The document with `texts` for its sentences, as a document of the same format."""
+    form = get_format(document.format)
+    made = spliced(document, texts, form.escape)
+    if form.pack is None or document.container is None or made.source == document.source:
+        return made
+    return replace(made, container=form.pack(document.container, made.source))
 
 
 def write(documents: Sequence[Document], path: str | Path, texts: Sequence[Sequence[str]] | None = None) -> None:

@@ -10,6 +10,7 @@ import re
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Literal
 
 from docgraph.document import Document, Sentence
@@ -21,17 +22,20 @@ _TOKEN = re.compile(rf"[{CJK}][^\w\s]*|[^\s{CJK}]+")
 _WORD = re.compile(rf"[{CJK}]|[^\W{CJK}]+(?:['’-][^\W{CJK}]+)*")
 
 
-def splice(document: Document, texts: Sequence[str], escape: Callable[[str], str]) -> str:
-    """The source of the document with `texts` for its sentences."""
-    parts, end = [], 0
+def spliced(document: Document, texts: Sequence[str], escape: Callable[[str], str]) -> Document:
+    """The document with `texts` for its sentences; a new one has no gaps: the markup in it is in the source alone."""
+    parts: list[str] = []
+    sentences: list[Sentence] = []
+    end = place = 0
     for sentence, text in zip(document.sentences, texts, strict=True):
-        raw = document.source[sentence.start : sentence.end]
-        parts += [
-            document.source[end : sentence.start],
-            raw if text == sentence.text else rewrite(sentence, text, escape),
-        ]
-        end = sentence.end
-    return "".join([*parts, document.source[end:]])
+        changed = text != sentence.text
+        raw = rewrite(sentence, text, escape) if changed else document.source[sentence.start : sentence.end]
+        parts += [document.source[end : sentence.start], raw]
+        start = place + len(parts[-2])
+        end, place = sentence.end, start + len(raw)
+        gaps = () if changed else sentence.gaps
+        sentences.append(replace(sentence, text=text, start=start, end=place, gaps=gaps))
+    return replace(document, sentences=tuple(sentences), source="".join([*parts, document.source[end:]]))
 
 
 def rewrite(sentence: Sentence, text: str, escape: Callable[[str], str]) -> str:

@@ -1,0 +1,44 @@
+"""The page of a translation: one self-contained HTML file, which loads nothing and runs no text of the document."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from collections.abc import Sequence
+from importlib.resources import files
+from typing import Any
+
+from docgraph.translation.result import SentenceTranslation, Translation
+
+
+def to_html(translations: Sequence[Translation], languages: tuple[str, str] | None = None) -> str:
+    """Source beside translation, and for each sentence what it looked at."""
+    title = translations[0].source.path or translations[0].source.id if translations else ""
+    payload = {
+        "title": title,
+        "languages": languages,
+        "documents": [
+            {"id": each.source.id, "passes": each.passes, "sentences": list(map(_sentence, each))}
+            for each in translations
+        ],
+    }
+    # Inside a script element only "<" could end it; JSON may write any character as an escape.
+    data = json.dumps(payload, ensure_ascii=False).replace("<", "\\u003c")
+    folder = files("docgraph") / "data"
+    parts = {"title": html.escape(title), "data": data, "script": (folder / "translation_page.js").read_text("utf-8")}
+    template = (folder / "translation_page.html").read_text("utf-8")
+    return re.sub(r"\{\{(title|data|script)\}\}", lambda match: parts[match[1]], template)
+
+
+def _sentence(sentence: SentenceTranslation) -> dict[str, Any]:
+    found: dict[str, Any] = {
+        "source": sentence.source,
+        "text": sentence.text,
+        "candidates": [[each.text, round(each.score, 4)] for each in sentence.candidates],
+    }
+    if sentence.context is not None:
+        found["gate"] = round(sentence.context.gate, 4)
+        for side, weights in (("sourceContext", sentence.context.source), ("targetContext", sentence.context.target)):
+            found[side] = [[place, round(weight, 4)] for place, weight in weights.items()]
+    return found

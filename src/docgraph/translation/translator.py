@@ -1,0 +1,321 @@
+"""Translator: a model folder, ready to translate documents.
+
+translator = Translator.load("en-fr")
+translation = translator.translate(["Alice met a cat.", "It grinned."])
+translation.texts, translation.sentences[1].score
+"""
+
+from __future__ import annotations
+
+import io
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from threading import Lock
+from typing import Literal
+
+import numpy as np
+import torch
+
+from docgraph.annotate.base import Pipeline
+from docgraph.document import Document
+from docgraph.errors import DocgraphError
+from docgraph.formats import read
+from docgraph.model import checkpoint
+from docgraph.model.batch import DocumentExample
+from docgraph.model.reading import graph_relations
+from docgraph.model.system import DocumentTransformer
+from docgraph.model.tokenizer import UNKNOWN, Tokenizer, words_by_space
+from docgraph.translation.documents import BATCH_TOKENS, DecodedDocument, Mode, decode_documents
+from docgraph.translation.explain import Reading, readings
+from docgraph.translation.inputs import example_from_text
+from docgraph.translation.models import find_model
+from docgraph.translation.quantize import ready_for_cpu
+from docgraph.translation.result import Candidate, SentenceTranslation, Translation
+from docgraph.translation.search import Hypothesis, SearchConfig
+from docgraph.translation.segments import Segments, stretches
+
+Precision = Literal["float32", "bfloat16", "int8"]
+Found = list[list[Hypothesis]]
+"""The hypotheses of consecutive texts of a document."""
+
+
+OnFinal = Callable[[int, int, Found], None]
+"""Gets what became final: which document, from which of its texts on, and their hypotheses."""
+
+
+@dataclass(frozen=True)
+class _Prepared:
+    """A document as the model takes it."""
+
+    document: Document
+    segments: Segments
+    example: DocumentExample | None
+    """None for a document so long that it comes in stretches."""
+
+    @property
+    def size(self) -> float:
+        return math.inf if self.example is None else sum(map(len, self.example.source))
+
+
+@dataclass(frozen=True)
+class _Decoded:
+    """What became of a document."""
+
+    found: Found
+    readings: list[Reading]
+    passes: int
+
+
+@dataclass(frozen=True)
+class _Options:
+    """How to decode, and whom to tell."""
+
+    search: SearchConfig
+    mode: Mode
+    explain: bool
+    tokens: int
+    known: Callable[[int], Found] | None
+    on_final: OnFinal | None
+
+
+class Translator:
+    """Translates documents; may be shared by threads, which then take turns."""
+
+    def __init__(
+        self,
+        model: DocumentTransformer,
+        tokenizer: Tokenizer,
+        languages: tuple[str, str] | None = None,
+        annotator: str | None = None,
+        tag: str | None = None,
+    ) -> None:
+        """`annotator` is a spec such as spacy:fr_core_news_sm+coref:fr (by default that of the source language);
+        `tag` chooses the target language, such as >>fra<<, of a model that has several."""
+        self.model, self.tokenizer, self.languages, self.tag = model, tokenizer, languages, tag
+        self.relations = graph_relations(model.config)
+        self.pipeline = None if self.relations is None else _pipeline(annotator, languages)
+        """What annotates documents, where the model reads their graphs."""
+        self._lock = Lock()
+        joined = model.config.concatenation
+        positions = model.config.transformer.max_positions // (1 if joined is None else joined.source)
+        self._longest = max(8, positions * 2 // 3)
+        """Sub-words of a text: its translation may be half as long again."""
+        if tag is None and (tags := tokenizer.source.tags):
+            shown = ", ".join(tags[:12]) + (", ..." if len(tags) > 12 else "")
+            raise DocgraphError(f"this model translates into several languages; choose one by its tag: {shown}")
+
+    @classmethod
+    def load(
+        cls,
+        name: str | Path | None = None,
+        device: str | None = None,
+        precision: Precision | None = None,
+        threads: int | None = None,
+        annotator: str | None = None,
+        tag: str | None = None,
+    ) -> Translator:
+        """The model of a model folder, of a run folder (its best), or one that ships with the package, by name.
+
+        By default it runs on a GPU where there is one, and computes in float32, or, on a CPU, in int8 where its weights
+        are stored so. `threads` is for the whole process.
+        """
+        folder = find_model(name)
+        place = _device(device)
+        if threads is not None:
+            torch.set_num_threads(threads)
+        if precision is None:
+            stored = checkpoint.read_precision(folder)
+            precision = "int8" if stored == "int8" and place.type == "cpu" else "float32"
+        if precision == "int8" and place.type != "cpu":
+            raise DocgraphError(f"int8 is for the CPU, not for '{place}'; take bfloat16 or float32")
+        model = checkpoint.load(folder, place)
+        model = model.to(torch.bfloat16) if precision == "bfloat16" else ready_for_cpu(model, precision)
+        tokenizer = Tokenizer.load(folder, model.config.transformer)
+        return cls(model, tokenizer, checkpoint.read_languages(folder), annotator, tag)
+
+    @property
+    def language(self) -> str:
+        """The code of the source language, whose rules split prose into sentences."""
+        return self.languages[0] if self.languages else "en"
+
+    def translate(
+        self,
+        document: Document | Sequence[str] | str,
+        search: SearchConfig = SearchConfig(),
+        mode: Mode = "parallel",
+        *,
+        explain: bool = False,
+    ) -> Translation:
+        """Translate a document, a list of sentences, or a text, which is first split into sentences.
+
+        `explain` tells, for each sentence, what it read of the others; it costs one more pass.
+        """
+        if isinstance(document, str):
+            [document] = read(io.StringIO(document), "text", language=self.language)
+        elif not isinstance(document, Document):
+            document = Document.from_sentences(document)
+        [translation] = self.translate_all([document], search, mode, explain=explain)
+        return translation
+
+    def translate_all(
+        self,
+        documents: Iterable[Document],
+        search: SearchConfig = SearchConfig(),
+        mode: Mode = "parallel",
+        *,
+        explain: bool = False,
+        tokens: int = BATCH_TOKENS,
+        known: Callable[[int], Found] | None = None,
+        on_final: OnFinal | None = None,
+    ) -> Iterator[Translation]:
+        """Translate many documents, in order, those that fit `tokens` source sub-words together; they are read, and
+        translations handed out, a batch at a time.
+
+        `on_final` gets what became final: which document, from which of its texts on, and their hypotheses; `known`
+        gives them back after an interruption, for the first texts of a document.
+        """
+        options = _Options(search, mode, explain, tokens, known, on_final)
+        batch: list[_Prepared] = []
+        first, size = 0, 0.0
+        for document in documents:
+            prepared = self._prepared(document)
+            if batch and size + prepared.size > tokens:
+                yield from self._translated(batch, first, options)
+                first, size, batch = first + len(batch), 0.0, []
+            batch.append(prepared)
+            size += prepared.size
+        yield from self._translated(batch, first, options)
+
+    def _translated(self, batch: list[_Prepared], first: int, options: _Options) -> list[Translation]:
+        """The translations of a batch; `first` is the number of its first document."""
+        if batch and batch[0].example is None:
+            decoded = [self._decode_long(batch[0].segments, first, options)]
+        else:
+            decoded = self._decode(batch, first, options)
+        return [self._result(*pair) for pair in zip(batch, decoded, strict=True)]
+
+    def _decode(self, batch: list[_Prepared], first: int, options: _Options) -> list[_Decoded]:
+        examples = [prepared.example for prepared in batch if prepared.example is not None]
+        known, on_final = options.known, options.on_final
+        with self._lock:
+            decoded = self._search(
+                examples,
+                options,
+                None if known is None else [known(first + index) for index in range(len(batch))],
+                None if on_final is None else lambda index, *rest: on_final(first + index, *rest),
+            )
+            made = []
+            for prepared, example, found in zip(batch, examples, decoded, strict=True):
+                read = self._readings(example, found.sentences, prepared.segments.owners) if options.explain else []
+                made.append(_Decoded(found.sentences, read, found.passes))
+        return made
+
+    def _decode_long(self, segments: Segments, number: int, options: _Options) -> _Decoded:
+        """A document stretch by stretch."""
+        found: Found = [] if options.known is None else list(options.known(number))
+        read: list[Reading] = []
+        passes = 0
+        for shown, own in stretches(len(segments.texts)):
+            if own.stop <= len(found) and not options.explain:
+                continue
+            example = self._example(segments, shown)
+
+            def tell(_: int, place: int, texts: Found, shown: range = shown, own: range = own) -> None:
+                if options.on_final is not None and (texts := texts[: own.stop - shown.start - place]):
+                    options.on_final(number, shown.start + place, texts)
+
+            with self._lock:
+                [decoded] = self._search([example], options, [found[shown.start : shown.stop]], tell)
+                mine = slice(own.start - shown.start, own.stop - shown.start)
+                found[own.start : own.stop] = decoded.sentences[mine]
+                if options.explain:
+                    owners = segments.owners[shown.start : shown.stop]
+                    read += self._readings(example, decoded.sentences, owners)[mine]
+            passes = max(passes, decoded.passes)
+        return _Decoded(found, read, passes)
+
+    def _search(
+        self, examples: list[DocumentExample], options: _Options, known: list[Found] | None, on_final: OnFinal | None
+    ) -> list[DecodedDocument]:
+        return decode_documents(
+            self.model,
+            self.tokenizer,
+            examples,
+            options.search,
+            options.mode,
+            tokens=options.tokens,
+            known=known,
+            on_final=on_final,
+        )
+
+    def _prepared(self, document: Document) -> _Prepared:
+        """Cut into what the model can read."""
+        coder = self.tokenizer.source
+        segments = Segments.of(document, lambda text: len(coder.encode(text)[0]) < self._longest)
+        (shown, _), *more = stretches(len(segments.texts))
+        return _Prepared(document, segments, None if more else self._example(segments, shown))
+
+    def _example(self, segments: Segments, texts: range) -> DocumentExample:
+        """Texts of a document as numbers and, where the model reads a graph, annotated."""
+        document, annotation = segments.document(texts), None
+        if self.pipeline is not None and len(document):
+            with self._lock:
+                annotation = self.pipeline(document)
+        return example_from_text(document.texts, self.tokenizer, annotation, self.relations, tag=self.tag)
+
+    def _result(self, prepared: _Prepared, decoded: _Decoded) -> Translation:
+        sentences = []
+        for index, text in enumerate(prepared.document.texts):
+            places = prepared.segments.of_sentence[index]
+            candidates = self._candidates(prepared.segments, index, decoded.found)
+            best = candidates[0].text if candidates else ""
+            context = Reading.mean(decoded.readings[places.start : places.stop])
+            # What the model leaves empty stays as it is: a line that vanished would shift all others.
+            sentences.append(SentenceTranslation(text, best or text, candidates, context))
+        return Translation(prepared.document, tuple(sentences), decoded.passes)
+
+    def _candidates(self, segments: Segments, sentence: int, found: Found) -> tuple[Candidate, ...]:
+        """The n best of a sentence; where it came in parts, the best of each, the second best of each, ..."""
+        places = segments.of_sentence[sentence]
+        candidates = []
+        for chosen in zip(*(found[place] for place in places), strict=False):
+            texts = [self._text(hypothesis) for hypothesis in chosen]
+            scores = (sum(h.score for h in chosen), sum(h.log_probability for h in chosen))
+            candidates.append(Candidate(segments.joined(texts, sentence), *scores))
+        return tuple(candidates)
+
+    def _text(self, hypothesis: Hypothesis) -> str:
+        """The text of a hypothesis; a piece unknown to the tokenizer says nothing."""
+        coder, tokens = self.tokenizer.target, hypothesis.tokens
+        return coder.decode(
+            token for token, piece in zip(tokens, coder.pieces(tokens), strict=True) if piece != UNKNOWN
+        )
+
+    def _readings(self, example: DocumentExample, found: Found, owners: Sequence[int]) -> list[Reading]:
+        eos = self.model.config.transformer.eos
+        target = [np.array([*best.tokens, eos]) for best, *_ in found]
+        words = [words_by_space(self.tokenizer.target.pieces(ids)) for ids in target]
+        return readings(self.model, replace(example, target=target, target_words=words), owners)
+
+
+def _pipeline(annotator: str | None, languages: tuple[str, str] | None) -> Pipeline:
+    from docgraph.annotate.registry import load_pipeline
+
+    spec = annotator or (languages[0] if languages else None)
+    if spec is None:
+        raise DocgraphError("the model reads document graphs and does not say its languages; name an annotator")
+    return load_pipeline(spec)
+
+
+def _device(name: str | None) -> torch.device:
+    if name is None:
+        name = "cuda" if torch.cuda.is_available() else "cpu"
+    try:
+        device = torch.device(name)
+    except RuntimeError:
+        raise DocgraphError(f"there is no device '{name}'; choose cpu or cuda") from None
+    if device.type == "cuda" and not torch.cuda.is_available():
+        raise DocgraphError("there is no GPU here that torch can use; take --device cpu")
+    return device

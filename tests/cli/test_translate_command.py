@@ -1,0 +1,247 @@
+"""docgraph translate, from the command line."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from docgraph.cli import app, main
+from docgraph.formats import read
+from docgraph.translation import bulk, documents
+from formats.format_examples import docx
+from formats.format_examples import run as word
+from translation.translator_examples import model_folder
+
+LINES = "The quick fox jumps.\nIt told him that.\n\n\nShe had met the dog.\nHello world.\nThis is a test.\n"
+SRT = (
+    "1\n00:00:01,000 --> 00:00:02,000\nThe dog.\n\n2\n00:00:03,000 --> 00:00:05,500\n<i>Hello</i> world,\nthis is it.\n"
+)
+HTML = "<!doctype html>\n<html><body class='a'><p>The <b>quick</b> fox.</p><pre>code</pre><p>Hello.</p></body></html>\n"
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model that reads the translations before each sentence, and no graph: nothing is annotated."""
+    return model_folder(tmp_path_factory.mktemp("target"), sides="target")
+
+
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return model_folder(tmp_path_factory.mktemp("plain"), context=False, max_positions=300)
+
+
+def run(model: Path, *arguments: object, code: int = 0, text: str | None = None) -> Result:
+    command = ["translate", "--model", str(model), "--device", "cpu", "--beam", "1", *map(str, arguments)]
+    result = CliRunner().invoke(app, command, input=text, catch_exceptions=code == 2, env={"COLUMNS": "200"})
+    assert result.exit_code == code, result.output
+    return result
+
+
+def fails(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
+    """The one sentence that the command ends with."""
+    monkeypatch.setattr(sys, "argv", ["docgraph", "translate", "--device", "cpu", *map(str, arguments)])
+    with pytest.raises(SystemExit) as stopped:
+        main()
+    assert stopped.value.code == 2
+    [line] = capsys.readouterr().err.splitlines()
+    return line
+
+
+def shape(text: str) -> list[bool]:
+    return [bool(line) for line in text.splitlines()]
+
+
+def test_lines_stay_lines_and_documents_apart(model: Path, tmp_path: Path) -> None:
+    output = run(model, text=LINES).stdout
+    assert shape(output) == shape(LINES)
+    assert output != LINES
+    (tmp_path / "a.txt").write_text(LINES, encoding="utf-8")
+    run(model, tmp_path / "a.txt", "-o", tmp_path / "b.txt")
+    assert (tmp_path / "b.txt").read_text(encoding="utf-8") == output
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.txt", "b.txt"]
+    assert run(model, tmp_path / "a.txt", "--mode", "sequential").stdout == output
+    assert run(model, tmp_path / "a.txt", "--batch", 8).stdout == output
+
+
+@pytest.mark.parametrize(
+    ("name", "source", "kept"),
+    [
+        ("a.srt", SRT, r"^\d+$|-->|^$"),
+        (
+            "a.vtt",
+            "WEBVTT\n\nNOTE x\n\n" + SRT.replace(",000", ".000").replace(",500", ".500"),
+            r"^\d+$|-->|^$|WEBVTT|NOTE",
+        ),
+        ("a.md", "# The dog\n\n- Hello `x`.\n\n```\ncode here\n```\n", r"^$|```|code here"),
+    ],
+)
+def test_only_the_text_changes(model: Path, tmp_path: Path, name: str, source: str, kept: str) -> None:
+    (tmp_path / name).write_text(source, encoding="utf-8")
+    run(model, tmp_path / name, "-o", tmp_path / "out")
+    before, after = source.split("\n"), (tmp_path / "out").read_text(encoding="utf-8").split("\n")
+    assert len(before) == len(after)
+    assert before != after
+    assert [line for line in before if re.search(kept, line)] == [line for line in after if re.search(kept, line)]
+
+
+def test_docx_keeps_all_but_its_text(model: Path, tmp_path: Path) -> None:
+    (tmp_path / "a.docx").write_bytes(docx([[word("The fox. "), word("It told him.", bold=True)], [word("Hello.")]]))
+    run(model, tmp_path / "a.docx", "-o", tmp_path / "b.docx")
+    [before], [after] = read(tmp_path / "a.docx"), read(tmp_path / "b.docx")
+    assert re.findall(r"<w:[^t>][^>]*>", before.source) == re.findall(r"<w:[^t>][^>]*>", after.source)
+    assert before.texts != after.texts
+
+
+def test_html_keeps_its_tags(model: Path, tmp_path: Path) -> None:
+    (tmp_path / "a.html").write_text(HTML, encoding="utf-8")
+    output = run(model, tmp_path / "a.html").stdout
+    assert re.findall(r"<[^>]*>", output) == re.findall(r"<[^>]*>", HTML)
+    assert output != HTML
+    assert "<pre>code</pre>" in output
+
+
+def test_a_folder_goes_into_a_folder_and_a_bad_file_stops_no_other(model: Path, tmp_path: Path) -> None:
+    source = tmp_path / "in"
+    (source / "deep").mkdir(parents=True)
+    (source / "a.txt").write_text(LINES, encoding="utf-8")
+    (source / "deep" / "b.srt").write_text(SRT, encoding="utf-8")
+    (source / "bad.txt").write_bytes(b"\x80\x9c\x00binary" * 20)
+    (source / "picture.png").write_bytes(b"\x89PNG")
+    (source / "none.txt").write_text("\n \n", encoding="utf-8")
+    output = run(model, source, "-o", tmp_path / "out", code=2).output
+    found = sorted(str(path.relative_to(tmp_path / "out")) for path in (tmp_path / "out").rglob("*") if path.is_file())
+    assert found == ["a.txt", "deep/b.srt", "none.txt"]
+    assert "bad.txt" in output
+    assert "none.txt: there is no sentence in it" in output
+    assert (tmp_path / "out" / "none.txt").read_text() == "\n \n"
+    alone = run(model, source / "a.txt").stdout
+    assert (tmp_path / "out" / "a.txt").read_text(encoding="utf-8") == alone
+
+
+def test_resume_leaves_finished_files_alone(model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("a.txt", "b.txt"):
+        (tmp_path / name).write_text(LINES, encoding="utf-8")
+    files = (tmp_path / "a.txt", tmp_path / "b.txt", "-o", tmp_path / "out", "--resume")
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "a.txt").write_text("done", encoding="utf-8")
+    seen: list[Path] = []
+    monkeypatch.setattr(bulk, "read", lambda path, *rest, **more: seen.append(path) or read(path, *rest, **more))
+    run(model, *files)
+    assert seen == [tmp_path / "b.txt"]
+    assert (tmp_path / "out" / "a.txt").read_text() == "done"
+
+
+def test_an_interrupted_document_goes_on_at_its_window(
+    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = "".join(f"The fox told him {word}.\n" for word in ("one", "two", "three", "four", "five", "six"))
+    (tmp_path / "a.txt").write_text(text, encoding="utf-8")
+    command = (tmp_path / "a.txt", "--format", "lines", "-o", tmp_path / "b.txt", "--batch", 30)
+    run(model, *command)
+    whole = (tmp_path / "b.txt").read_text(encoding="utf-8")
+    (tmp_path / "b.txt").unlink()
+    windows: list[range] = []
+    begin = documents._GroupDecoder.__init__
+
+    def counting(self: object, model: object, tokenizer: object, config: object, drafts: list[object]) -> None:
+        if len(windows) == 2:
+            windows.append(range(0))
+            raise KeyboardInterrupt
+        windows.append(drafts[0].window)  # type: ignore[attr-defined]
+        begin(self, model, tokenizer, config, drafts)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(documents._GroupDecoder, "__init__", counting)
+    assert "go on with --resume" in run(model, *command, code=130).output
+    assert not (tmp_path / "b.txt").exists()
+    partial = tmp_path / ".b.txt.partial"
+    kept = partial.read_text(encoding="utf-8")
+    partial.write_text(kept + '{"document": 0, "fir', encoding="utf-8")  # as after a kill in the middle of a line
+    run(model, *command, "--resume")
+    assert (tmp_path / "b.txt").read_text(encoding="utf-8") == whole
+    assert windows[3].start == windows[1].stop, "what was final is not decoded again"
+    assert not partial.exists()
+    (tmp_path / "b.txt").unlink()
+    partial.write_text(kept, encoding="utf-8")
+    assert "of another text, model or search" in run(model, *command, "--resume", "--length-penalty", 1).output
+    assert (tmp_path / "b.txt").read_text(encoding="utf-8") == whole
+
+
+def test_scores_candidates_and_json(model: Path) -> None:
+    rows = [line.split("\t") for line in run(model, "--scores", text=LINES).stdout.splitlines()]
+    assert [len(row) for row in rows] == [2, 2, 1, 2, 2, 2]
+    assert all(float(row[0]) < 0 for row in rows if len(row) == 2)
+    rows = [line.split("\t") for line in run(model, "--n-best", 2, text=LINES).stdout.splitlines() if line]
+    assert [row[:2] for row in rows[:4]] == [["1", "1"], ["1", "2"], ["2", "1"], ["2", "2"]]
+    assert all(float(better[2]) >= float(worse[2]) for better, worse in zip(rows[::2], rows[1::2], strict=True))
+    entries = [json.loads(line) for line in run(model, "--n-best", 2, "--jsonl", text=LINES).stdout.splitlines()]
+    assert [(entry["document"], entry["sentence"]) for entry in entries[:3]] == [
+        ("stdin.1", 0),
+        ("stdin.1", 1),
+        ("stdin.2", 0),
+    ]
+    assert entries[1]["source"] == "It told him that."
+    assert entries[1]["translation"] == entries[1]["n_best"][0]["translation"]
+    assert [each["sentence"] for each in entries[1]["target_context"]] == [0]
+    assert 0 < entries[1]["gate"] <= 1
+
+
+def test_the_page_explains_and_loads_nothing(model: Path, tmp_path: Path) -> None:
+    text = "The dog.\n</script><script>alert(1)</script> told him.\nIt told him.\n"
+    run(model, "--format", "lines", "--explain", tmp_path / "page.html", text=text)
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert not re.search(r"""(?:src|href)\s*=|url\(|@import|https?://""", page)
+    [data] = re.findall(r'<script type="application/json" id="data">(.*?)</script>', page, re.S)
+    sentences = json.loads(data)["documents"][0]["sentences"]
+    assert [sentence["source"] for sentence in sentences] == text.splitlines()
+    assert sentences[2]["targetContext"]
+    assert page.count("<script") == 2
+
+
+def test_bad_input_is_told_in_one_sentence(
+    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def failure(*arguments: object) -> str:
+        return fails(monkeypatch, capsys, *arguments)
+
+    (tmp_path / "a.txt").write_text(LINES, encoding="utf-8")
+    (tmp_path / "binary.txt").write_bytes(bytes(range(256)) * 8)
+    (tmp_path / "empty").mkdir()
+    a = tmp_path / "a.txt"
+    assert "there is no such model folder" in failure(a, "--model", tmp_path / "nowhere")
+    assert "neither a model folder nor a run folder" in failure(a, "--model", tmp_path / "empty")
+    assert "no model ships with this version yet" in failure(a)
+    assert "missing.txt: no such file" in failure("--model", model, tmp_path / "missing.txt")
+    assert "is not UTF-8" in failure("--model", model, tmp_path / "binary.txt")
+    assert "no file in this folder is of a known format" in failure(
+        "--model", model, tmp_path / "empty", "-o", tmp_path / "o"
+    )
+    assert "name a folder with -o" in failure("--model", model, a, tmp_path / "binary.txt")
+    assert "would replace its source" in failure("--model", model, a, "-o", a)
+    assert "would have the same output" in failure("--model", model, a, a, "-o", tmp_path / "o")
+    assert "a page is for one file" in failure(
+        "--model", model, a, a, "-o", tmp_path / "o", "--explain", tmp_path / "p"
+    )
+    assert "there is no format 'pdf'" in failure("--model", model, a, "--format", "pdf")
+
+
+ODD = {
+    "empty": "",
+    "blank": "\n\n \n",
+    "no words": "12\n...\n",
+    "controls": "\x00\x07\n",
+    "scripts": "字 \U0001f600 слово word\n",
+    "long": "word " * 5000 + "\n",
+}
+
+
+@pytest.mark.parametrize("text", ODD.values(), ids=ODD)
+def test_odd_input_keeps_its_lines(plain: Path, text: str) -> None:
+    output = run(plain, "--format", "lines", text=text).stdout
+    assert shape(output) == shape(text)
+    if not any(char.isalpha() for char in text):
+        assert output == text

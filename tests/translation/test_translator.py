@@ -1,0 +1,266 @@
+"""Translator: documents, sentences and text in, translations and what is known of them out."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from docgraph.document import Document
+from docgraph.errors import DocgraphError
+from docgraph.formats import read, render, write
+from docgraph.model.checkpoint import save
+from docgraph.translation import models, segments
+from docgraph.translation.models import find_model
+from docgraph.translation.search import SearchConfig
+from docgraph.translation.segments import cut, is_translatable
+from docgraph.translation.translator import Found, Translator
+from model.examples import small_config, small_model
+from model.subword_examples import marian_files
+from translation.translator_examples import model_folder
+
+GREEDY = SearchConfig(beams=1, max_length_factor=0.5, max_length_constant=3)
+BEAM = replace(GREEDY, beams=2, n_best=2)
+SENTENCES = ["The quick fox jumps.", "It told him that.", "She had met the lazy dog.", "This is a test, hello."]
+KEPT = [
+    "",
+    "...",
+    "1,234.5 %",
+    "\U0001f600 \U0001f44d\U0001f3fd",
+    "https://example.org/a?b=c",
+    "a.b@example.org",
+    "\x07",
+    "*",
+]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return model_folder(tmp_path_factory.mktemp("hyb"))
+
+
+@pytest.fixture(scope="module")
+def translator(folder: Path) -> Translator:
+    return Translator.load(folder, device="cpu")
+
+
+@pytest.fixture(scope="module")
+def base(tmp_path_factory: pytest.TempPathFactory) -> Translator:
+    return Translator.load(model_folder(tmp_path_factory.mktemp("base"), context=False), device="cpu")
+
+
+def test_sentences_text_and_document_are_the_same_thing(translator: Translator) -> None:
+    translation = translator.translate(SENTENCES, GREEDY)
+    assert len(translation) == len(translation.texts) == 4
+    assert translator.translate(" ".join(SENTENCES), GREEDY).texts == translation.texts
+    assert translator.translate(Document.from_sentences(SENTENCES), GREEDY).texts == translation.texts
+    assert all(sentence.score == sentence.candidates[0].score < 0 for sentence in translation)
+    assert translation.document.texts == translation.texts == str(translation).split("\n")
+    assert translation._repr_html_().count("<tr>") == 4
+
+
+def test_documents_together_are_documents_alone(translator: Translator) -> None:
+    documents = [SENTENCES, SENTENCES[1:], [], ["12", "It is open."], SENTENCES[:2]]
+    for tokens in (60, 10_000):
+        found = translator.translate_all(map(Document.from_sentences, documents), GREEDY, tokens=tokens)
+        assert [each.texts for each in found] == [translator.translate(each, GREEDY).texts for each in documents]
+
+
+def test_context_changes_what_is_said_and_modes_agree(translator: Translator) -> None:
+    parallel, sequential = (translator.translate(SENTENCES, BEAM, mode) for mode in ("parallel", "sequential"))
+    assert parallel.texts == sequential.texts
+    assert parallel.texts != [translator.translate([sentence], BEAM).texts[0] for sentence in SENTENCES]
+
+
+def test_what_has_no_words_stays_as_it_is(translator: Translator) -> None:
+    mixed = [part for pair in zip(KEPT, SENTENCES * 2, strict=True) for part in pair]
+    translation = translator.translate(mixed, GREEDY, explain=True)
+    assert translation.texts[::2] == KEPT
+    assert translation.texts[1::2] == translator.translate(SENTENCES * 2, GREEDY).texts
+    assert [len(each.candidates) for each in translation] == [0, 1] * len(KEPT)
+    for number, sentence in enumerate(translation):
+        assert (sentence.context is None) == (number % 2 == 0)
+        read = {*sentence.context.source, *sentence.context.target} if sentence.context else set()
+        assert all(place % 2 == 1 for place in read), "places are those of the document's own sentences"
+    assert translator.translate(KEPT).texts == KEPT
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "word " * 5000,
+        "ab" * 1500,
+        "Ünïcödé, mixed 北京 и кириллица \U0001f600 " * 60,
+        "a\x00b\x1b[31mc \ud800 end " * 9,
+    ],
+    ids=["words", "no space", "scripts", "controls"],
+)
+def test_a_sentence_too_long_is_translated_in_parts(base: Translator, text: str) -> None:
+    lengths: list[int] = []
+    encode = base.model.encode
+
+    def spy(batch, memories):  # type: ignore[no-untyped-def]
+        lengths.extend(batch.source.sentences.boundaries.diff().tolist())
+        return encode(batch, memories)
+
+    base.model.encode = spy  # type: ignore[method-assign]
+    try:
+        translation = base.translate(["Hello.", text, "The dog."], BEAM)
+    finally:
+        base.model.encode = encode  # type: ignore[method-assign]
+    assert len(translation) == 3
+    assert len(lengths) > 5
+    assert max(lengths) <= 48
+    assert len(translation.sentences[1].candidates) == 2
+    assert "\n" not in translation.texts[1]
+
+
+@given(st.text(alphabet="ab .,。!\u3000", max_size=200), st.integers(1, 30))
+def test_parts_fit_and_join_to_the_text(text: str, room: int) -> None:
+    parts = list(cut(text, lambda part: len(part) <= room))
+    assert "".join(parts) == text
+    assert all(len(part) <= max(room, 1) for part in parts)
+
+
+def test_a_text_is_cut_where_a_sentence_or_a_clause_ends() -> None:
+    text = "One two three four. Five six, seven eight nine"
+    assert list(cut(text, lambda part: len(part) < 30)) == ["One two three four. ", "Five six, seven eight nine"]
+    assert list(cut("one two, three four", lambda part: len(part) < 12)) == ["one two, ", "three four"]
+
+
+@pytest.mark.parametrize("text", ["été", "北京", "№ five", "see www.example.org", "x"])
+def test_words_are_translated(text: str) -> None:
+    assert is_translatable(text)
+
+
+def test_where_the_model_says_nothing_the_source_stays(tmp_path: Path) -> None:
+    silent = Translator.load(model_folder(tmp_path, eos=100.0, context=False), device="cpu")
+    translation = silent.translate(["Hello world.", "The dog."])
+    assert translation.texts == ["Hello world.", "The dog."]
+    assert translation.sentences[0].candidates[0].text == ""
+
+
+def test_threads_share_a_translator(translator: Translator) -> None:
+    documents = [SENTENCES[k:] + SENTENCES[:k] for k in range(4)]
+    expected = [translator.translate(document, GREEDY).texts for document in documents]
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda document: translator.translate(document, GREEDY).texts, documents))
+    assert found == expected
+
+
+def test_only_a_model_that_reads_graphs_annotates(base: Translator, translator: Translator) -> None:
+    assert base.pipeline is None
+    assert translator.pipeline is not None
+    assert translator.pipeline.spec == "en"
+
+
+def test_the_translated_document_is_written_as_it_is(base: Translator, tmp_path: Path) -> None:
+    source = "# The dog\n\n- It **told** [him](x.html) that.\n- Hello `code` world.\n\n```\ncode\n```\n"
+    (tmp_path / "a.md").write_text(source, encoding="utf-8")
+    [document] = read(tmp_path / "a.md")
+    translation = base.translate(document, GREEDY)
+    write([translation.document], tmp_path / "b.md")
+    written = (tmp_path / "b.md").read_text(encoding="utf-8")
+    assert written == render([document], [translation.texts]) != source
+    assert [written.count(mark) for mark in ("# ", "- ", "**", "](x.html)", "`code`", "```\ncode\n```\n")] == [
+        1,
+        2,
+        2,
+        1,
+        1,
+        1,
+    ]
+    title = translation.document.sentences[0]
+    assert translation.document.source[title.start : title.end] == title.text
+
+
+def test_a_run_folder_means_its_best_model(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "best").symlink_to(folder)
+    assert find_model(tmp_path / "run") == tmp_path / "run" / "best"
+    assert Translator.load(tmp_path / "run", device="cpu").languages == ("en", "fr")
+
+
+def test_embedded_models_go_by_name(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(models, "EMBEDDED", tmp_path)
+    with pytest.raises(DocgraphError, match="no model ships with this version yet; train one"):
+        find_model()
+    (tmp_path / "en-fr").symlink_to(folder)
+    assert find_model() == find_model("en-fr") == tmp_path / "en-fr"
+    with pytest.raises(DocgraphError, match="fr-en: there is no such model folder, and the models that ship are en-fr"):
+        find_model("fr-en")
+    (tmp_path / "en-de").symlink_to(folder)
+    with pytest.raises(DocgraphError, match="choose among en-de, en-fr"):
+        find_model()
+
+
+def test_int8_is_taken_where_it_is_stored(tmp_path: Path) -> None:
+    stored = Translator.load(model_folder(tmp_path, precision="int8"), device="cpu")
+    assert type(stored.model.encoder.layers[0].self_attention.output).__name__ == "Int8Linear"
+    full = Translator.load(tmp_path / "model", device="cpu", precision="float32")
+    assert type(full.model.encoder.layers[0].self_attention.output).__name__ == "PackedLinear"
+    assert len(stored.translate(SENTENCES, GREEDY, explain=True)) == 4
+
+
+def test_mistakes_are_told(tmp_path: Path, folder: Path) -> None:
+    with pytest.raises(DocgraphError, match="there is no device 'gpu'; choose cpu or cuda"):
+        Translator.load(folder, device="gpu")
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(DocgraphError, match="neither a model folder nor a run folder"):
+        Translator.load(tmp_path / "empty")
+    transformer = marian_files(tmp_path)
+    sizes = {
+        name: getattr(transformer, name) for name in ("source_vocabulary", "target_vocabulary", "pad", "bos", "eos")
+    }
+    model = small_model(small_config(transformer=sizes, context=False))
+    save(model, tmp_path / "marian", [tmp_path / name for name in ("source.spm", "target.spm", "vocab.json")])
+    with pytest.raises(DocgraphError, match="choose one by its tag: >>deu<<, >>fra<<"):
+        Translator.load(tmp_path / "marian", device="cpu")
+    tagged = Translator.load(tmp_path / "marian", device="cpu", tag=">>fra<<")
+    assert len(tagged.translate(SENTENCES, GREEDY)) == 4
+
+
+@pytest.fixture
+def short_stretches(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in (("STRETCH", 3), ("BEFORE", 2), ("AFTER", 1)):
+        monkeypatch.setattr(segments, name, value)
+
+
+def test_stretches_cover_a_document_once(short_stretches: None) -> None:
+    for texts in range(30):
+        parts = list(segments.stretches(texts))
+        assert [place for _, own in parts for place in own] == list(range(texts))
+        assert all(shown.start <= own.start and own.stop <= shown.stop <= texts for shown, own in parts)
+        assert (len(parts) == 1) == (texts <= 6)
+
+
+@pytest.mark.parametrize("explain", [False, True])
+def test_a_very_long_document_comes_in_stretches(
+    base: Translator, translator: Translator, request: pytest.FixtureRequest, explain: bool
+) -> None:
+    document = [*SENTENCES, "12", *SENTENCES, *SENTENCES[:2]]
+    whole = base.translate(document, GREEDY).texts
+    request.getfixturevalue("short_stretches")
+    assert base.translate(document, GREEDY).texts == whole, "without context, stretches change nothing"
+    told: list[tuple[int, Found]] = []
+    [translation] = translator.translate_all(
+        [Document.from_sentences(document)],
+        GREEDY,
+        explain=explain,
+        on_final=lambda number, first, found: told.append((first, found)),
+    )
+    found = [best for _, part in told for best in part]
+    assert [first for first, _ in told] == [0, 3, 6, 9]
+    assert len(found) == 10
+    assert translation.texts[4] == "12"
+    last = translation.sentences[-1].context
+    assert (last is not None) == explain
+    assert last is None or min(last.target) == 8, "two sentences before the stretch are shown with it"
+    [resumed] = translator.translate_all(
+        [Document.from_sentences(document)], GREEDY, explain=explain, known=lambda number: found[:4]
+    )
+    assert resumed.texts == translation.texts

@@ -1,0 +1,32 @@
+"""Small random models with a tokenizer, in folders of their own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from docgraph.model.checkpoint import Precision, save
+from model.examples import sites, small_config, small_model
+from model.subword_examples import joint_files
+
+VOCABULARY = {"source_vocabulary": 120, "target_vocabulary": 120, "output_bias": True}
+EOS = 2
+
+
+def model_folder(
+    folder: Path, eos: float = 1.0, precision: Precision = "float32", max_positions: int = 48, **fields: Any
+) -> Path:
+    """A model that heeds context, and ends sentences the sooner, the higher `eos`; `fields` go to `small_config`."""
+    folder.mkdir(parents=True, exist_ok=True)
+    joint_files(folder)
+    config = small_config(transformer={**VOCABULARY, "max_positions": max_positions}, **fields)
+    model = small_model(config, open_gates=True)
+    with torch.no_grad():
+        assert model.embeddings.output_bias is not None
+        model.embeddings.output_bias[EOS] = eos
+        for site in sites(model):
+            site.last.weight.mul_(4.0)
+    save(model, folder / "model", [folder / "joint.spm"], precision, languages=("en", "fr"))
+    return folder / "model"
