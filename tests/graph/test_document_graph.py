@@ -180,23 +180,3 @@ def test_wide_ids_group_as_narrow_ones() -> None:
 def test_unique_drops_doubles_and_loops() -> None:
     edges = Edges(np.array([2, 0, 2, 1, 0], np.int32), np.array([0, 2, 0, 1, 1], np.int32))
     assert pairs(edges.unique()) == [(0, 1), (0, 2), (2, 0)]
-
-
-@given(annotation=annotations(), data=st.data())
-def test_the_graph_of_a_part_has_the_links_inside_it(annotation: Annotation, data: st.DataObject) -> None:
-    whole = build_graph(annotation, ["all", "tfidf"])
-    begin = data.draw(st.integers(0, whole.num_sentences))
-    end = data.draw(st.integers(begin, whole.num_sentences))
-    part = whole.part(range(begin, end))
-    first = int((whole.sentence_of < begin).sum())
-    assert part.num_sentences == end - begin
-    assert part.sentence_of.tolist() == [s - begin for s in whole.sentence_of.tolist() if begin <= s < end]
-
-    def outside(node: int) -> int:
-        return node + first if node < part.num_words else node - part.num_words + whole.num_words + begin
-
-    nodes = {outside(node) for node in range(part.num_nodes)}
-    for name in whole.relations:
-        links = set(pairs(whole.edges(name)))
-        expected = {(a, b) for a, b in links if a in nodes and b in nodes}
-        assert {(outside(a), outside(b)) for a, b in pairs(part.edges(name))} == expected

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
-from types import TracebackType
-from typing import TYPE_CHECKING, Annotated, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from docgraph.cli.progress import Bars
 from docgraph.errors import DocgraphError
 
 if TYPE_CHECKING:
@@ -101,41 +100,18 @@ def _noting(annotations: Iterator[Annotation]) -> Iterator[Annotation]:
         typer.echo(f"docgraph: note: {note}", err=True)
 
 
-class _Progress:
-    """A bar of documents with words a second and time left, on the standard error; silent when that is no terminal."""
+class _Progress(Bars):
+    """A bar of documents, with words a second."""
 
     def __init__(self) -> None:
-        from rich.console import Console
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-        console = Console(stderr=True)
-        rate = TextColumn("{task.fields[rate]} words/s")
-        self._bar = Progress(
-            TextColumn("annotating"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            rate,
-            TimeRemainingColumn(),
-            console=console,
-            disable=not console.is_terminal,
-        )
-        self._words = 0
-        self._begun = 0.0
-
-    def __enter__(self) -> Self:
-        self._bar.__enter__()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._bar.__exit__(kind, error, trace)
+        super().__init__("words")
+        self._words = self._documents = self._total = 0
 
     def begin(self, documents: int) -> None:
-        self._begun = time.monotonic()
-        self._task = self._bar.add_task("", total=documents, rate="-")
+        self._total = documents
+        self.update("annotating", 0, 0, documents)
 
     def advance(self, done: Done) -> None:
         self._words += done.words
-        rate = self._words / max(time.monotonic() - self._begun, 1e-9)
-        self._bar.update(self._task, advance=done.documents, rate=f"{rate:,.0f}")
+        self._documents += done.documents
+        self.update("annotating", self._words, self._documents, self._total)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import sys
-import time
 from pathlib import Path
-from types import TracebackType
-from typing import TYPE_CHECKING, Annotated, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
+
+from docgraph.cli.progress import Bars
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -55,14 +55,14 @@ def prepare(
     from docgraph.workers import available_cores
 
     settings = read_config(config, overrides or [])
-    with _Progress() as progress:
+    with Bars("sentences") as bars:
         report = run(
             settings,
             skip_bad=skip_bad,
             jobs=jobs or available_cores(),
             engine=ENGINES[engine],
             cache=cache,
-            progress=progress.update,
+            progress=lambda stage, done, total: bars.update(stage, done, done, total),
         )
     _print(Console(), report)
 
@@ -106,39 +106,3 @@ def _peak_megabytes() -> float:
     return (
         max(resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)) * unit / 1e6
     )
-
-
-class _Progress:
-    """A bar a stage, with sentences a second and time left, on the standard error; silent when that is no terminal."""
-
-    def __init__(self) -> None:
-        from rich.console import Console
-        from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
-
-        console = Console(stderr=True)
-        self._bar = Progress(
-            TextColumn("{task.description}"),
-            BarColumn(),
-            TextColumn("{task.completed:,.0f} sentences, {task.fields[rate]}/s"),
-            TimeRemainingColumn(),
-            console=console,
-            disable=not console.is_terminal,
-        )
-        self._tasks: dict[str, tuple[TaskID, float, int]] = {}
-
-    def __enter__(self) -> Self:
-        self._bar.__enter__()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._bar.__exit__(kind, error, trace)
-
-    def update(self, stage: str, done: int, total: int | None) -> None:
-        if stage not in self._tasks:
-            # What an earlier run had done already says nothing of the rate of this one.
-            self._tasks[stage] = self._bar.add_task(stage, total=total, rate="-"), time.monotonic(), done
-        task, begun, before = self._tasks[stage]
-        rate = (done - before) / max(time.monotonic() - begun, 1e-9)
-        self._bar.update(task, completed=done, rate=f"{rate:,.0f}")

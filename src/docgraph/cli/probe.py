@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from docgraph.cli.progress import Bars
 from docgraph.errors import DocgraphError
 
 if TYPE_CHECKING:
@@ -87,7 +86,11 @@ def probe(
 
         options = ProbeOptions(context, max_context, normalise, precision)
         prober = Prober(model, options, device or _default_device(), annotator, cache)
-        with _progress() as progress:
+        with Bars("items") as bars:
+
+            def progress(stage: str, done: int, total: int) -> None:
+                bars.update(stage, done, done, total)
+
             results = [_judge_model(suite, prober, jobs, tokens, progress, save_scores) for suite in found]
         _print(results, output)
 
@@ -157,22 +160,3 @@ def _print_rows(suite: str, rows: list[tuple[str, str, dict[str, Any]]], output:
     for kind, value, count in rows:
         table.add_row(kind, value, f"{count['right']:,}", f"{count['total']:,}", f"{count['accuracy']:.1f}")
     Console().print(table)
-
-
-@contextmanager
-def _progress() -> Iterator[Progress]:
-    """A bar a stage on the standard error; silent when that is no terminal."""
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
-
-    console = Console(stderr=True)
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=console, disable=not console.is_terminal) as bar:
-        tasks: dict[str, TaskID] = {}
-
-        def update(stage: str, done: int, total: int) -> None:
-            if stage not in tasks:
-                tasks[stage] = bar.add_task(stage)
-            bar.update(tasks[stage], completed=done, total=total)
-
-        yield update

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import gc
 import os
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from types import TracebackType
-from typing import TYPE_CHECKING, Annotated, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from docgraph.cli.progress import Bars
 from docgraph.errors import DocgraphError
 
 if TYPE_CHECKING:
@@ -128,45 +127,23 @@ def _no_collection() -> Iterator[None]:
         gc.enable()
 
 
-class _Progress:
-    """A bar with sentences a second and time left, on the standard error; silent when that is no terminal."""
+class _Progress(Bars):
+    """A bar of what there is to read, with sentences a second."""
 
     def __init__(self, jobs: list[Job]) -> None:
-        from rich.console import Console
-        from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-
-        console = Console(stderr=True)
-        self._bar = Progress(
-            TextColumn("translating"),
-            BarColumn(),
-            TextColumn("{task.fields[sentences]:,} sentences, {task.fields[rate]}/s"),
-            TimeRemainingColumn(),
-            console=console,
-            disable=not console.is_terminal,
-        )
+        super().__init__("sentences")
         self._sizes = {job: job.size for job in jobs}
         self._shares = dict.fromkeys(jobs, 0.0)
-        self._task = self._bar.add_task("", total=sum(self._sizes.values()), sentences=0, rate="-")
-        self._sentences, self._begun = 0, time.monotonic()
-
-    def __enter__(self) -> Self:
-        self._bar.__enter__()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._bar.__exit__(kind, error, trace)
+        self._sentences = 0
 
     def advance(self, job: Job, sentences: int, share: float) -> None:
         self._sentences += sentences
         self._shares[job] = min(self._shares[job] + share, 1.0)
-        rate = self._sentences / max(time.monotonic() - self._begun, 1e-9)
         done = sum(self._sizes[each] * share for each, share in self._shares.items())
-        self._bar.update(self._task, completed=done, sentences=self._sentences, rate=f"{rate:,.1f}")
+        self.update("translating", self._sentences, done, sum(self._sizes.values()))
 
     def finish(self, job: Job) -> None:
         self.advance(job, 0, 1.0)
 
     def note(self, message: str) -> None:
-        self._bar.console.print(f"docgraph: {message}", markup=False, highlight=False, soft_wrap=True)
+        self.console.print(f"docgraph: {message}", markup=False, highlight=False, soft_wrap=True)

@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from docgraph.annotation import Annotation, BoolArray, IntArray, Strings
+from docgraph.annotation import Annotation, IntArray, Strings
 from docgraph.errors import DocgraphError
 from docgraph.graph.lexical import Lexical
 from docgraph.graph.links import Edges, LongArray
@@ -80,34 +80,6 @@ class DocumentGraph:
         """[W]: 0 for the first word of a sentence, 1 for the next."""
         first = np.searchsorted(self.sentence_of, self.sentence_of, side="left")
         return (np.arange(self.num_words) - first).astype(np.int32)
-
-    def part(self, sentences: range) -> DocumentGraph:
-        """The graph of some consecutive sentences alone: their nodes, and the links between them."""
-        first, end = np.searchsorted(self.sentence_of, [sentences.start, sentences.stop]).tolist()
-        count, words = len(sentences), end - first
-
-        def inside(links: Links) -> Links:
-            if isinstance(links, Lexical):
-                return links.part(slice(first, end), sentences.start)
-            kept = nodes_in(links.source) & nodes_in(links.target)
-            return Edges(moved(links.source[kept]), moved(links.target[kept]))
-
-        def nodes_in(nodes: IntArray) -> BoolArray:
-            sentence = nodes - self.num_words
-            word = (nodes >= first) & (nodes < end)
-            return np.where(sentence < 0, word, (sentence >= sentences.start) & (sentence < sentences.stop))
-
-        def moved(nodes: IntArray) -> IntArray:
-            numbers: IntArray = nodes - np.where(
-                nodes < self.num_words, first, self.num_words + sentences.start - words
-            )
-            return numbers.astype(np.int32)
-
-        owner = (self.sentence_of[first:end] - sentences.start).astype(np.int32)
-        text = None if self.words is None else Strings(self.words.ids[first:end], self.words.table)
-        return DocumentGraph(
-            words, count, owner, {name: inside(links) for name, links in self.relations.items()}, words=text
-        )
 
     def text(self, node: int) -> str:
         """The word of a word node, nothing for a sentence node."""

@@ -57,13 +57,6 @@ class Lexical:
         position = _side_by_side([part.position for part in parts], sentences)
         return cls(form, lemma, both, (keys[0], keys[1]), position, parts[0].reach if parts else None)
 
-    def part(self, words: slice, first: int) -> Lexical:
-        """The links between some consecutive words, whose sentences count from `first` on."""
-        forms, lemmas = self.keys[0][words], self.keys[1][words]
-        if self.keys[0] is self.keys[1]:
-            lemmas = forms
-        return Lexical.of_keys(forms, lemmas, (self.position[words] - first).astype(np.int32), self.reach)
-
     @property
     def signed(self) -> tuple[tuple[int, Cliques], ...]:
         """The three sets of cliques with the sign they enter the union with."""

@@ -1,0 +1,45 @@
+"""The progress bar of long work: what is done, how fast, and the time left; on the standard error, if a terminal."""
+
+from __future__ import annotations
+
+import time
+from types import TracebackType
+from typing import Self
+
+
+class Bars:
+    """A bar for each task: its share done by any measure, and `unit`s a second."""
+
+    def __init__(self, unit: str) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+
+        self.console = Console(stderr=True)
+        self._bar = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            TextColumn(f"{{task.fields[done]:,}} {unit}, {{task.fields[rate]:,.0f}}/s"),
+            TimeRemainingColumn(),
+            console=self.console,
+            disable=not self.console.is_terminal,
+        )
+        self._tasks: dict[str, tuple[TaskID, float, int]] = {}
+
+    def __enter__(self) -> Self:
+        self._bar.__enter__()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._bar.__exit__(kind, error, trace)
+
+    def update(self, task: str, done: int, completed: float, total: float | None) -> None:
+        """`done` units in all; `completed` of `total` says how much of the bar that is."""
+        if task not in self._tasks:
+            # What an earlier run had done already says nothing of the rate of this one.
+            number = self._bar.add_task(task, total=total, done=done, rate=0.0)
+            self._tasks[task] = number, time.monotonic(), done
+        number, begun, before = self._tasks[task]
+        rate = (done - before) / max(time.monotonic() - begun, 1e-9)
+        self._bar.update(number, completed=completed, done=done, rate=rate)
