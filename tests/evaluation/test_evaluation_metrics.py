@@ -172,6 +172,14 @@ def test_equal_systems_and_unequal_ones() -> None:
         assert same.p_value == bad.p_value == pytest.approx(1 / 201)
 
 
+def test_of_one_document_nothing_is_said_of_chance() -> None:
+    reference = [f"This is line {n} of the only document." for n in range(6)]
+    data = make_set(reference, [6], a=reference, b=spoil(reference, 0.6, 1))
+    for name in ("bleu", "d-bleu"):
+        found = scores(measure(name, data), data, Significance("a", unit="document"))
+        assert [score.p_value for score in found] == [None, None]
+
+
 def test_every_metric_is_signed_with_its_unit() -> None:
     data = make_set(["One sentence here.", "And one more."], [1, 1], s=["One sentence.", "And more."])
     units = {name: scores(measure(name, data), data)[0].signature for name in METRICS}

@@ -53,7 +53,7 @@ def test_the_defaults_are_vaswani_base() -> None:
         ({"transformer": {"heads": "eight"}}, ["'transformer.heads'", "'eight'", "int"]),
         ({"transformer": {"heads": True}}, ["'transformer.heads'", "True", "int"]),
         ({"transformer": {"heads": 8.0}}, ["'transformer.heads'", "8.0", "int"]),
-        ({"transformer": {"dropout": "0.1"}}, ["'transformer.dropout'", "float"]),
+        ({"transformer": {"dropout": "low"}}, ["'transformer.dropout'", "float"]),
         ({"transformer": {"dropout": True}}, ["'transformer.dropout'", "True", "float"]),
         ({"transformer": {"output_bias": 1}}, ["'transformer.output_bias'", "bool"]),
         ({"transformer": {"norm": "both"}}, ["'transformer.norm'", "'both'", "post", "pre"]),
@@ -100,3 +100,7 @@ def test_an_unknown_context_encoder_lists_those_there_are() -> None:
 
     with pytest.raises(DocgraphError, match="docgraph"):
         DocumentTransformer(ModelConfig(context=ContextConfig(encoder="han9000")))
+
+
+def test_numbers_may_be_written_without_a_point() -> None:
+    assert from_dict(TransformerConfig, {"dropout": "1e-1"}).dropout == 0.1

@@ -193,3 +193,8 @@ def test_a_run_goes_on_with_more_steps_and_with_nothing_else_changed(config: Con
     with pytest.raises(DocgraphError, match="another process is training here"):
         train(config(steps=8), folder)
     holder.close()
+
+
+def test_checkpoints_know_their_languages(config: Config, tmp_path: Path) -> None:
+    train(config(steps=2), tmp_path / "run")
+    assert checkpoint.read_languages(tmp_path / "run" / "best") == ("en", "fr")

@@ -25,7 +25,8 @@ def probe(
         list[Path], typer.Argument(metavar="SUITE...", help="Files or folders of suites.", show_default=False)
     ],
     model: Annotated[
-        Path | None, typer.Option("--model", "-m", help="The model folder to probe.", show_default=False)
+        str | None,
+        typer.Option("--model", "-m", help="A model folder, a run folder, or the name of a model.", show_default=False),
     ] = None,
     scores: Annotated[
         Path | None,
@@ -83,9 +84,10 @@ def probe(
     elif model is not None:
         from docgraph.evaluation.probe import Prober
         from docgraph.evaluation.suites.scoring import ProbeOptions
+        from docgraph.translation.models import find_model
 
         options = ProbeOptions(context, max_context, normalise, precision)
-        prober = Prober(model, options, device or _default_device(), annotator, cache)
+        prober = Prober(find_model(model), options, device or _default_device(), annotator, cache)
         with Bars("items") as bars:
 
             def progress(stage: str, done: int, total: int) -> None:

@@ -83,6 +83,8 @@ def _compare(measured: Measured, data: EvaluationSet, significance: Significance
 def compare(statistics: Mapping[str, Statistics], scorer: Scorer, significance: Significance) -> dict[str, Comparison]:
     """Systems by what resampling draws of them, [units, statistics] each, compared with the baseline among them."""
     baseline = statistics[significance.baseline]
+    if len(baseline) < 2:
+        return dict.fromkeys(statistics, Comparison())  # every resample of one unit is that unit: chance is unknown
     test = _bootstrap if significance.test == "bootstrap" else _randomisation
     compared = {name: test(baseline, rows, scorer, significance) for name, rows in statistics.items()}
     # Against itself there is nothing to test.

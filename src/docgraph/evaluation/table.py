@@ -37,9 +37,12 @@ _LATEX = str.maketrans(
 )
 
 
-def mark(score: Score) -> str:
-    """Stars where the score differs significantly from the baseline's."""
-    if score.p_value is None:
+def mark(score: Score, same: bool) -> str:
+    """Stars where the score differs significantly from the baseline's; none where it is the `same`.
+
+    sacreBLEU, whose p-values these are, gives two equal systems the least p there is.
+    """
+    if score.p_value is None or same:
         return ""
     return next((stars for level, stars in LEVELS if score.p_value < level), "")
 
@@ -47,7 +50,12 @@ def mark(score: Score) -> str:
 def score_grid(report: Report) -> Grid:
     """Systems by metrics."""
     metrics = {score.metric: f"{score.metric} ↓" if score.lower_is_better else score.metric for score in report.scores}
-    cells = {(score.system, score.metric): f"{score.value:.2f}{mark(score)}" for score in report.scores}
+    test = report.significance
+    own = {score.metric: score.value for score in report.scores if test is not None and score.system == test.baseline}
+    cells = {
+        (score.system, score.metric): f"{score.value:.2f}{mark(score, score.value == own.get(score.metric))}"
+        for score in report.scores
+    }
     systems = dict.fromkeys(score.system for score in report.scores)
     rows = [[system, *(cells.get((system, metric), "") for metric in metrics)] for system in systems]
     return [["system", *metrics.values()], *rows]

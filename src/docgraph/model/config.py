@@ -232,11 +232,19 @@ def _convert(hint: Any, value: Any, place: str) -> Any:
         if not isinstance(parts, list | tuple) or not all(isinstance(part, str) for part in parts):
             raise DocgraphError(f"'{place}' is {value!r}; it must be a list of names")
         return tuple(parts)
-    if hint is float and isinstance(value, int) and not isinstance(value, bool):
-        return float(value)
+    if hint is float and isinstance(value, int | str) and not isinstance(value, bool):
+        return _float(value, place)
     if not isinstance(value, hint) or (hint is int and isinstance(value, bool)):
         raise DocgraphError(f"'{place}' is {value!r}; it must be of type {hint.__name__}")
     return value
+
+
+def _float(value: int | str, place: str) -> float:
+    """A number; YAML takes 1e-4, without a point, for a string."""
+    try:
+        return float(value)
+    except ValueError:
+        raise DocgraphError(f"'{place}' is {value!r}; it must be of type float") from None
 
 
 def to_dict(config: Any) -> dict[str, Any]:

@@ -108,6 +108,7 @@ class Keeper:
                 folder,
                 plan.tokenizer_files(self.config),
                 "float16" if self.config.checkpoints.half else "float32",
+                languages=plan.languages(self.config),
             )
 
     def _crown(self, folder: Path, texts: Texts | None) -> None:

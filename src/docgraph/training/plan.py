@@ -25,6 +25,12 @@ def tokenizer_files(config: TrainingConfig) -> list[Path]:
     return [folder / name for name in FILES if (folder / name).is_file()]
 
 
+def languages(config: TrainingConfig) -> tuple[str, str] | None:
+    """The codes of the store's languages, where it says both."""
+    codes = read_manifest(config.data)["config"]["languages"]
+    return (codes["source"], codes["target"]) if codes["source"] and codes["target"] else None
+
+
 def resolve(config: TrainingConfig) -> ModelConfig:
     """The model with the vocabulary of the store and, where it starts from a base, that base's Transformer."""
     read_manifest(config.data)
