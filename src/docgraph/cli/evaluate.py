@@ -117,15 +117,16 @@ def evaluate(
 
 
 def _named(systems: list[str]) -> dict[str, Path]:
-    """Name -> file, from NAME=FILE, or FILE alone: then its stem, or its whole path where the stem is taken."""
+    """Name -> file, from NAME=FILE, or FILE alone: then its stem, or its whole path where several have that stem."""
     named: dict[str, Path] = {}
+    stems = [Path(system).stem for system in systems]
     for system in systems:
         name, equals, path = system.partition("=")
         if equals and not Path(system).exists():
             label, file = name, Path(path)
         else:
             file = Path(system)
-            label = file.stem if file.stem not in named else system
+            label = file.stem if stems.count(file.stem) == 1 else system
         if label in named or label == "reference":
             raise DocgraphError(f"the name '{label}' is taken; name this system by NAME=FILE", path=file)
         named[label] = file
