@@ -43,8 +43,10 @@ def train(
 
     torchrun --nproc-per-node 4 -m docgraph train configs/train/base.yaml
     """
+    from docgraph.allocator import keep_freed_memory
     from docgraph.training.config import read_config
 
+    keep_freed_memory()
     settings = read_config(config, overrides or [])
     if dry:
         _print(settings)
