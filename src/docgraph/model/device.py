@@ -19,6 +19,13 @@ def to_device(value: T, device: torch.device | str) -> T:
     return _mapped(value, Tensor, lambda tensor: tensor.to(device, non_blocking=True))
 
 
+def tensors_of(value: Any) -> list[Tensor]:
+    """Every tensor in `value`, however deep, in the order of its fields."""
+    found: list[Tensor] = []
+    _mapped(value, Tensor, found.append)
+    return found
+
+
 def _mapped(value: T, kind: type, function: Callable[[Any], Any]) -> T:
     """A copy of `value` with everything of a kind in it, however deep, replaced by what the function makes of it."""
     made: Any = value

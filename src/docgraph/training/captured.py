@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import fields, is_dataclass
-from typing import Any
+from collections.abc import Callable
 
 import torch
 from torch import Tensor
 
 from docgraph.model.batch import DocumentBatch
 from docgraph.model.capacity import Sizes, sizes_of
-from docgraph.model.device import to_device
+from docgraph.model.device import tensors_of, to_device
 
 WARM_UP = 3
 """Runs before the capture: compilers compile, libraries choose their kernels."""
@@ -41,14 +39,14 @@ class Captured:
         if self._graph is None:
             self._capture(batch)
         assert self._graph is not None
-        torch._foreach_copy_(self._inputs, list(_tensors(batch)), non_blocking=True)
+        torch._foreach_copy_(self._inputs, tensors_of(batch), non_blocking=True)
         self._graph.replay()
         return self._output
 
     def _capture(self, first: DocumentBatch) -> None:
         seed = torch.cuda.get_rng_state(self.device)
         own = to_device(first, self.device)
-        self._inputs = list(_tensors(own))
+        self._inputs = tensors_of(own)
         side = torch.cuda.Stream()  # type: ignore[no-untyped-call]
         side.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(side):
@@ -60,15 +58,3 @@ class Captured:
             self._output = self.compute(own)
         self.reset()
         torch.cuda.set_rng_state(seed, self.device)
-
-
-def _tensors(value: Any) -> Iterator[Tensor]:
-    """Every tensor of a nested dataclass, in the order of its fields."""
-    if isinstance(value, Tensor):
-        yield value
-    elif is_dataclass(value):
-        for field in fields(value):
-            yield from _tensors(getattr(value, field.name))
-    elif isinstance(value, tuple):
-        for part in value:
-            yield from _tensors(part)

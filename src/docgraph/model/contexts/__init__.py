@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 import pkgutil
 from collections.abc import Callable
+from functools import cache
 from typing import ClassVar, TypeVar
 
 import torch
@@ -92,10 +93,16 @@ def context_encoder(name: str) -> Callable[[E], E]:
     return register
 
 
-def context_class(context: ContextConfig) -> type[ContextEncoder]:
-    """The context encoder a config names; the modules of this package register themselves."""
+@cache
+def _register_all() -> None:
+    """Import the modules of this package, which register themselves."""
     for module in pkgutil.iter_modules(__path__):
         importlib.import_module(f"{__name__}.{module.name}")
+
+
+def context_class(context: ContextConfig) -> type[ContextEncoder]:
+    """The context encoder a config names."""
+    _register_all()
     name, sides = context.encoder, context.sides
     if name not in CONTEXTS:
         raise DocgraphError(f"there is no context encoder '{name}'; choose among {', '.join(sorted(CONTEXTS))}")
