@@ -17,7 +17,6 @@ from pathlib import Path
 import torch
 
 from benchmarks.training_step import heading, measured, step_times
-from docgraph.model.batch import collate
 from docgraph.model.checkpoint import blank
 from docgraph.model.concatenation import concatenate
 from docgraph.model.config import ModelConfig, TransformerConfig, read_yaml
@@ -66,10 +65,9 @@ def main(arguments: list[str] | None = None) -> None:
     for name in ["base", *(name for name in options.only.split(",") if name != "base")]:
         config = system(name, transformer)
         joined = [[concatenate(example, config.concatenation) for example in each] for each in examples]
-        batches = [collate(each, bos=1).to("cuda" if gpu else "cpu") for each in joined]
         if gpu:
             torch.cuda.reset_peak_memory_stats()
-        seconds = statistics.median(step_times(config, batches, options.rounds, compiled=gpu))
+        seconds = statistics.median(step_times(config, joined, options.rounds))
         base = base or seconds
         added, paper = blank(config, "meta").added_parameters() / 1e6, paper_parameters(config)
         figures = (f"{paper:.2f}" if paper is not None else "", f"{SPEED[name]:.2f}" if name in SPEED else "")

@@ -4,7 +4,7 @@
 
 All train a base Transformer of one size on the sentences of one store, in bf16 on a GPU and in single precision at a
 toy size on a CPU; without a store a made-up one is prepared. The loop writes its metrics, and neither validates nor
-writes checkpoints. The bare step runs on the loop's own batches, which are on the device already. The Trainer trains a
+writes checkpoints. The bare step runs on the loop's own batches, made beforehand. The Trainer trains a
 `MarianMTModel` with its own collator, sampler by length, fused AdamW and as many sentences a batch as hold the same
 target tokens on average. Rates are target tokens a second, padding not among them, after a third of the steps.
 """
@@ -23,23 +23,19 @@ from typing import Any
 import numpy as np
 import torch
 
-from benchmarks.training_step import synchronise
+from benchmarks.training_step import DEVICE, GPU, BareStep, synchronise
 from docgraph.corpus.batches import BatchConfig, Batches
 from docgraph.corpus.config import PrepareConfig
 from docgraph.corpus.loader import Builder, Loader
 from docgraph.corpus.prepare import prepare
 from docgraph.corpus.store import PreparedCorpus
 from docgraph.model.config import ModelConfig, TransformerConfig, from_dict
-from docgraph.model.system import DocumentTransformer
 from docgraph.training.config import CheckpointConfig, ScheduleConfig, TrainingConfig, ValidationConfig
 from docgraph.training.flops import FlopCounter, peak_flops
 from docgraph.training.loop import train
 from docgraph.training.metrics import read
 from docgraph.training.plan import resolve
-from docgraph.training.precision import MasterWeights
 
-GPU = torch.cuda.is_available()
-DEVICE = torch.device("cuda" if GPU else "cpu")
 NAMES = {"bare": "the bare step", "loop": "docgraph train", "trainer": "Trainer on MarianMTModel"}
 
 
@@ -86,31 +82,15 @@ def loop_rate(config: TrainingConfig) -> tuple[float, float | None]:
 
 
 def bare_rate(config: TrainingConfig) -> tuple[float, float | None]:
-    """The same of forward, backward and update alone, on the loop's batches, which are on the device already."""
-    corpus, model_config = PreparedCorpus.open(config.data), resolve(config)
-    loader = Loader(Batches(corpus, config.batches, config.seed), Builder(corpus, model_config, "sentence"))
-    batches = [step.batch for step in islice(loader.steps(), config.steps) if step.batch is not None]
-    torch.manual_seed(config.seed)
-    model = DocumentTransformer(model_config).to(DEVICE, torch.bfloat16 if GPU else torch.float32).train()
-    masters = MasterWeights(model.parameters())
-    optimizer = torch.optim.Adam(masters.parameters, lr=1e-4, fused=True)
-    counter, peak = FlopCounter(model), peak_flops(DEVICE)
-    measured = batches[len(batches) // 3 :]
-    flops, tokens = sum(map(counter, measured)), sum(len(batch.gold) for batch in measured if batch.gold is not None)
-    if config.compile:
-        model.compile_parts()
-    began = 0.0
-    for index, batch in enumerate([batch.to(DEVICE) for batch in batches]):
-        if index == len(batches) - len(measured):
-            synchronise(DEVICE)
-            began = time.perf_counter()
-        loss, _ = model(batch, config.label_smoothing)
-        (loss / len(batch.gold)).backward()  # type: ignore[arg-type]
-        masters.take_gradients()
-        optimizer.step()
-        masters.give_weights()
-    synchronise(DEVICE)
-    seconds = time.perf_counter() - began
+    """The same of forward, backward and update alone, on the loop's batches, made beforehand."""
+    corpus, model = PreparedCorpus.open(config.data), replace(resolve(config), freeze="none")
+    loader = Loader(Batches(corpus, config.batches, config.seed), Builder(corpus, model, "sentence"))
+    step = BareStep(model, [step.batch for step in islice(loader.steps(), config.steps) if step.batch is not None])
+    warm_up, measured = slice(None, config.steps // 3), slice(config.steps // 3, None)
+    counter, peak = FlopCounter(step.model), peak_flops(DEVICE)
+    flops, tokens = sum(map(counter, step.batches[measured])), sum(step.tokens[measured])
+    step.seconds(warm_up)
+    seconds = step.seconds(measured)
     return tokens / seconds, None if peak is None else flops / seconds / peak
 
 
