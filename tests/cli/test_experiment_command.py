@@ -77,6 +77,40 @@ def test_an_analysis_of_a_store_with_its_picture(toy: Path, tmp_path: Path) -> N
     ]
 
 
+def test_where_context_pays_with_translations_and_pictures(toy: Path, tmp_path: Path) -> None:
+    runs, results = toy / "runs" / "toy" / "base", toy / "results" / "toy" / "base"
+    models = [f"{name}={runs / seed}" for name, seed in (("a", "seed1"), ("b", "seed2"))]
+    texts = [
+        f"--translations={name}={results / seed / 'test.txt.xz'}" for name, seed in (("a", "seed1"), ("b", "seed2"))
+    ]
+    options = ("--data", str(toy / "store"), *texts, "--plot", str(tmp_path / "a.png"))
+    losses, bleu = run("analyse", "context-use", *models, *options, "--format", "markdown").split("\n\n| ")
+    assert losses.startswith("| part of the references | a | b | b − a | tokens |")
+    assert "| linked |" in losses
+    assert bleu.startswith("part of the references | a | b | b − a | sentences |")
+    names = {path.name for path in tmp_path.iterdir()}
+    parts = ("nll", "nll-differences", "bleu", "bleu-differences")
+    assert names == {f"a-context-use-{part}.{end}" for part in parts for end in ("csv", "json", "png")}
+    values = json.loads(run("analyse", "context-use", *models, *options[:2], "--documents", "2", "--format", "json"))
+    assert [part["name"] for part in values] == ["context-use-nll", "context-use-nll-differences"]
+
+
+def test_the_mechanism_of_runs_is_read_from_runs_and_results(toy: Path) -> None:
+    folders = [str(toy / place / "toy" / "base" / "seed1") for place in ("runs", "results")]
+    first, second = (json.loads(run("analyse", "mechanism", folder, "--format", "json"))["seed1"] for folder in folders)
+    assert first == second
+    assert first["update"] == 6
+    header, _, *rows = run("analyse", "mechanism", *folders, "--format", "markdown").splitlines()
+    assert header.startswith("| run | update | dev NLL |")
+    assert [row.split()[1] for row in rows] == ["runs/toy/base/seed1", "results/toy/base/seed1"]
+
+
+def test_a_dry_run_tells_of_a_config_that_changed(toy: Path) -> None:
+    table, results = str(toy / "tables" / "toy.yaml"), str(toy / "results")
+    result = CliRunner().invoke(app, ["experiment", table, "--dry-run", "--results", results, "--set", "steps=9"])
+    assert "toy/base/seed2 was run with another config than its row has now (steps)" in result.stderr
+
+
 def test_an_analysis_of_text_files(toy: Path) -> None:
     model, files = str(toy / "runs" / "toy" / "base" / "seed1"), [str(toy / f"test.{side}") for side in range(2)]
     output = run("analyse", "document-size", model, "-s", files[0], "-r", files[1], "--points", "1", "--documents", "1")
@@ -96,8 +130,17 @@ def test_an_analysis_of_text_files(toy: Path) -> None:
         (("analyse", "dependency-noise", "{base}", "--data", "{store}"), "no syntactic trees"),
         (("analyse", "context-size", "{base}", "{base}", "--data", "{store}"), "the name 'seed1' is taken"),
         (("analyse", "context-size", "nowhere", "--data", "{store}"), "nowhere: there is no such model folder"),
+        (("analyse", "context-use", "{base}", "--data", "{store}", "--translations", "a"), "are NAME=FILE"),
+        (
+            ("analyse", "context-use", "{base}", "--data", "{store}", "--translations", "a={store}/manifest.json"),
+            "so they are not translations of each other line by line",
+        ),
+        (("analyse", "mechanism", "{store}"), "there is no metrics.jsonl here"),
     ],
-    ids=["table", "row", "documents", "points", "size", "attention", "trees", "twice", "model"],
+    ids=[
+        *("table", "row", "documents", "points", "size", "attention", "trees", "twice", "model"),
+        *("translations", "lines", "metrics"),
+    ],
 )
 def test_mistakes_are_one_sentence(
     arguments: tuple[str, ...],

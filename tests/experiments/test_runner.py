@@ -9,14 +9,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from experiment_examples import toy_experiment
 
 from docgraph.corpus.store import PreparedCorpus
 from docgraph.errors import DocgraphError
+from docgraph.experiments.context_use import token_losses
+from docgraph.experiments.documents import Documents
 from docgraph.experiments.render import Rendered
 from docgraph.experiments.results import METRICS, SCORES, SIGNATURE, SUITES, ResultFolder
 from docgraph.experiments.runner import Experiment
 from docgraph.experiments.tables import find_table
+from docgraph.model.checkpoint import load
 
 
 @pytest.fixture(scope="module")
@@ -160,3 +164,73 @@ def test_a_run_that_cannot_begin_here_is_told_and_the_table_is_still_there(done:
         f"left out here: train toy/graph/seed1 ({tmp_path}/nowhere: this folder holds no prepared"
     )
     assert Rendered(without).grid()[1] == Rendered(done).grid()[1]
+
+
+def test_a_config_that_changed_after_its_run_is_told(done: Experiment, tmp_path: Path) -> None:
+    assert [done.changed(cell) for cell in done.table.cells()] == [None] * 3
+    assert "another config" not in Rendered(done).markdown()
+    now = copied(done, tmp_path, overrides=["steps=7", "schedule.peak=0.02", "workers=2"])
+    line = now.changed(next(now.table.cells()))
+    assert line is not None
+    assert line.startswith("toy/base/seed1 was run with another config than its row has now (steps, schedule.peak): ")
+    assert f"or remove {tmp_path}/results/toy/base/seed1 and {tmp_path}/runs/toy/base/seed1" in line
+    now.run()
+    assert line in now.say.__self__  # type: ignore[attr-defined]
+    assert line in Rendered(now).notes()
+
+
+def test_a_store_that_changed_is_told_and_one_that_is_elsewhere_is_not(done: Experiment, tmp_path: Path) -> None:
+    store = tmp_path / "store"
+    now = copied(done, tmp_path, overrides=[f"data={store}"])
+    cell = next(now.table.cells())
+    assert now.changed(cell) is None
+    store.mkdir()
+    manifest = json.loads((Path(done.table.config.data) / "manifest.json").read_bytes())
+    (store / "manifest.json").write_text(json.dumps(manifest | {"fingerprint": "another"}))
+    assert "(data)" in (now.changed(cell) or "")
+
+
+def test_a_row_of_an_improvement_is_a_line_and_is_compared_with_every_role(done: Experiment, tmp_path: Path) -> None:
+    now = copied(done, tmp_path)
+    for name in ("control", "weak", "strong", "better"):
+        shutil.copytree(now.results / "toy" / "graph", now.results / "toy" / name)
+    strong = ResultFolder(now.results / "toy" / "strong" / "seed1")
+    scores = strong.read(SCORES)
+    scores["test"]["bleu"]["value"] = 99.0
+    strong.write(SCORES, scores)
+    values = yaml.safe_load(now.table.path.read_text())
+    values["columns"] = ["bleu:test", "p:test:base", "p:test:control", "p:test:baseline", "speed", "minutes"]
+    values["configs"] = str(now.table.path.parents[1] / "train")
+    for name, role in (("control", "control"), ("weak", "baseline"), ("strong", "baseline")):
+        values["rows"].append({"config": "graph", "name": name, "role": role})
+    values["rows"].append({"config": "graph", "name": "better", "base": "control"})
+    path = tmp_path / "toy.yaml"
+    path.write_text(yaml.safe_dump(values))
+    now.table = find_table(str(path))
+    rendered = Rendered(now)
+    head, *rows = rendered.grid()
+    cells = {row[0]: dict(zip(head, row, strict=True)) for row in rows}
+    for name in ("p vs Base", "p vs control", "p vs best baseline (strong)"):
+        assert 0 < float(cells["better"][name]) <= 1
+    assert cells["strong"]["p vs best baseline (strong)"] == cells["control"]["p vs control"] == "-"
+    assert float(cells["better"]["minutes"]) >= 0
+    assert len(rendered.values["base"][0].seeds) == 2
+    assert str(next(now.table.cells([now.table.row("better")])).base().place) == "toy/control/seed1"
+
+
+def test_speed_is_compared_on_the_same_hardware(done: Experiment, tmp_path: Path) -> None:
+    now = copied(done, tmp_path)
+    ResultFolder(now.results / "toy" / "graph" / "seed1").add(SIGNATURE, hardware="another")
+    head, base, graph = Rendered(now).grid()
+    assert float(base[head.index("speed")]) == pytest.approx(1, abs=0.01)
+    assert graph[head.index("speed")] == "-"
+
+
+def test_an_analysis_finds_the_losses_that_training_logged(done: Experiment) -> None:
+    *_, graph = done.table.cells()
+    logged = done.folder(graph).read(SIGNATURE)
+    documents = Documents.of_store(done.table.config.data, "dev")
+    own, wrong = token_losses(load(done.runs / graph.place / "best"), documents)
+    assert own.mean() == pytest.approx(logged["nll"], rel=1e-5)
+    assert wrong is not None
+    assert wrong.mean() == pytest.approx(logged["wrong_context_nll"], rel=1e-5)

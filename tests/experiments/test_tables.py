@@ -99,10 +99,14 @@ def test_a_row_is_the_name_of_a_config(tmp_path: Path) -> None:
         ({"columns": ["p:test:best"]}, "'p:test:best' must end in one of base, control, baseline"),
         ({"rows": ["a", "b"]}, "one row of the role 'base'"),
         ({"rows": [{"config": "a", "role": "base"}, "a"]}, "two rows are named 'a'"),
+        (
+            {"rows": [{"config": "a", "role": "base"}, {"config": "b", "base": "c"}]},
+            "'b' starts from 'c', which is no row",
+        ),
         ({"rows": [{"label": "x", "role": "base"}]}, "either 'config' or 'same'; correct 'x'"),
         ({"rows": [{"config": "a", "papers": {}}]}, "did you mean 'paper'?"),
     ],
-    ids=["measure", "set", "role", "base", "twice", "neither", "field"],
+    ids=["measure", "set", "role", "base", "twice", "start", "neither", "field"],
 )
 def test_mistakes_name_the_file(changes: dict[str, object], message: str, tmp_path: Path) -> None:
     with pytest.raises(DocgraphError, match=r"toy\.yaml: ") as caught:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -11,10 +12,13 @@ from docgraph.errors import DocgraphError
 
 if TYPE_CHECKING:
     from docgraph.evaluation.breakdown import Breakdown
+    from docgraph.evaluation.table import Grid
     from docgraph.experiments.analyses import Systems
     from docgraph.experiments.documents import Documents
 
-Analysis = Literal["context-size", "document-size", "dependency-noise", "attention-distance"]
+Analysis = Literal[
+    "context-size", "document-size", "dependency-noise", "attention-distance", "context-use", "mechanism"
+]
 AnalysisFormat = Literal["text", "json", "markdown"]
 
 
@@ -29,6 +33,10 @@ def analyse(
         Path | None, typer.Option("--source", "-s", help="Documents of a file, in place of a store.")
     ] = None,
     reference: Annotated[Path | None, typer.Option("--reference", "-r", help="Their translations.")] = None,
+    translations: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=FILE", help="A system's translations, for BLEU of context-use; repeatable."),
+    ] = None,
     points: Annotated[
         str | None,
         typer.Option(metavar="A,B,...", help="Sentences of context, sentences of a document, or rates of noise."),
@@ -50,15 +58,31 @@ def analyse(
     [bold]document-size[/bold]: BLEU where documents are cut into pieces of at most so many sentences.
     [bold]dependency-noise[/bold]: BLEU where words hang on another head of their tree at some rate.
     [bold]attention-distance[/bold]: how much attention goes to context by its distance.
+    [bold]context-use[/bold]: loss (and BLEU) of sentences with and without links to earlier ones, of repeated rare
+    words and of others, with the document's own and with another document's context; differences to the first model.
+    [bold]mechanism[/bold]: what runs (folders of runs/ or results/) logged of gates, gradients and wrong context.
 
     [bold]Examples[/bold]
 
     docgraph analyse context-size hyb=runs/hyb han=runs/han --data prepared/europarl_en-fr --plot plots/europarl.png
 
     docgraph analyse dependency-noise runs/hyb -s test.en -r test.fr --points 0.1,0.5 --draws 5
+
+    docgraph analyse context-use base=runs/base hyb=runs/hyb --data prepared/europarl_en-fr
+
+    docgraph analyse mechanism results/main/*/seed1
     """
+    if analysis == "mechanism":
+        _print_mechanism(models, output)
+        return
     from docgraph.evaluation.plots import check_plot_path, write_plot
-    from docgraph.experiments.loading import find_models, load_systems, stored_documents, text_documents
+    from docgraph.experiments.loading import (
+        find_models,
+        load_systems,
+        read_translations,
+        stored_documents,
+        text_documents,
+    )
     from docgraph.workers import available_cores
 
     if plot is not None:
@@ -67,15 +91,24 @@ def analyse(
     if data is not None and source is None:
         found = stored_documents(data, split, folders)
     elif source is not None and reference is not None and data is None:
-        trees = analysis == "dependency-noise"
+        trees = analysis in ("dependency-noise", "context-use")
         found = text_documents(source, reference, folders, annotator, trees, jobs or available_cores())
     else:
         raise DocgraphError("name the documents: a prepared corpus with --data, or --source and --reference")
     numbers = None if points is None else _numbers(points)
-    part = _run(analysis, load_systems(folders, device), found.first(documents), numbers, draws, beams)
-    _print(part, output)
+    texts = read_translations(translations or [], found, documents)
+    systems, found = load_systems(folders, device), found.first(documents)
+    if analysis == "context-use":
+        from docgraph.experiments.context_use import context_use
+
+        tables = context_use(systems, found, texts, _say)
+    else:
+        tables = [(_run(analysis, systems, found, numbers, draws, beams),)]
+    _print(tables, output)
     if plot is not None:
-        typer.echo(f"wrote {', '.join(map(str, write_plot(part, plot, lines=True)))}", err=True)
+        for part in [part for table in tables for part in table]:
+            written = write_plot(part, plot, lines=analysis != "context-use")
+            typer.echo(f"wrote {', '.join(map(str, written))}", err=True)
 
 
 def _numbers(text: str) -> list[float]:
@@ -88,42 +121,66 @@ def _numbers(text: str) -> list[float]:
     return numbers
 
 
+def _say(line: str) -> None:
+    typer.echo(line, err=True)
+
+
 def _run(
     analysis: Analysis, systems: Systems, documents: Documents, points: list[float] | None, draws: int, beams: int
 ) -> Breakdown:
     from docgraph.experiments import analyses
     from docgraph.translation.search import SearchConfig
 
-    def say(line: str) -> None:
-        typer.echo(line, err=True)
-
     search = SearchConfig(beams=beams)
     if analysis == "attention-distance":
-        return analyses.attention_distance(systems, documents, say)
+        return analyses.attention_distance(systems, documents, _say)
     if analysis == "dependency-noise":
-        return analyses.dependency_noise(systems, documents, search, points or analyses.RATES, draws, say)
+        return analyses.dependency_noise(systems, documents, search, points or analyses.RATES, draws, _say)
     counts = None if points is None else [int(point) for point in points]
     if counts != points or (analysis == "document-size" and 0 in (counts or ())):
         raise DocgraphError("'--points' of this analysis are numbers of sentences")
     if analysis == "context-size":
-        return analyses.context_size(systems, documents, search, counts or analyses.REACHES, say)
-    return analyses.document_size(systems, documents, search, counts or analyses.SIZES, say)
+        return analyses.context_size(systems, documents, search, counts or analyses.REACHES, _say)
+    return analyses.document_size(systems, documents, search, counts or analyses.SIZES, _say)
 
 
-def _print(part: Breakdown, output: AnalysisFormat) -> None:
-    from docgraph.evaluation.table import breakdown_grid, markdown_table, text_table, title
+def _print(tables: Sequence[tuple[Breakdown, ...]], output: AnalysisFormat) -> None:
+    from docgraph.evaluation.table import breakdown_grid, title
 
     if output == "json":
-        from json import dumps
-
-        typer.echo(dumps(part.to_json(), ensure_ascii=False, indent=1))
+        found = [part.to_json() for table in tables for part in table]
+        _echo_json(found[0] if len(found) == 1 else found)
         return
-    grid = [[cell.replace("\n", " ") for cell in row] for row in breakdown_grid(part)]
+    for number, parts in enumerate(tables):
+        typer.echo("\n" if number else "", nl=False)
+        grid = [[cell.replace("\n", " ") for cell in row] for row in breakdown_grid(*parts)]
+        _print_grid(grid, output, title(parts[0]), parts[-1].signature)
+
+
+def _print_mechanism(runs: list[str], output: AnalysisFormat) -> None:
+    from docgraph.experiments.mechanism import mechanism_grid, mechanisms
+
+    found = mechanisms(runs)
+    if output == "json":
+        _echo_json({name: one.to_json() for name, one in found.items()})
+    else:
+        _print_grid(mechanism_grid(found), output)
+
+
+def _echo_json(values: object) -> None:
+    from json import dumps
+
+    typer.echo(dumps(values, ensure_ascii=False, indent=1))
+
+
+def _print_grid(grid: Grid, output: AnalysisFormat, heading: str | None = None, signature: str | None = None) -> None:
+    from docgraph.evaluation.table import markdown_table, text_table
+
     if output == "markdown":
-        typer.echo("\n".join([*markdown_table(grid), "", f"- `{part.signature}`"]))
+        typer.echo("\n".join([*markdown_table(grid), *([f"\n- `{signature}`"] if signature else [])]))
         return
     from rich.console import Console
 
     console = Console(width=1000)
-    for line in (text_table(grid, title(part)), part.signature):
+    for line in (text_table(grid, heading), *([signature] if signature else [])):
         console.print(line, highlight=False)

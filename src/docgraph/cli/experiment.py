@@ -73,6 +73,8 @@ def _list(plan: Experiment, rows: list[Row] | None) -> None:
         config = cell.read_config(plan.runs, plan.overrides)
         parts = [cell.row.name, f"seed {cell.seed}", str(cell.config_path), f"{config.steps:,} updates"]
         typer.echo("\t".join([*parts, ", ".join(plan.missing(cell)) or "done"]))
+        if line := plan.changed(cell):
+            plan.say(line)
 
 
 def _print(plan: Experiment, output: TableFormat) -> None:

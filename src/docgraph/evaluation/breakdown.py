@@ -34,6 +34,8 @@ class Breakdown:
     counted: str
     """What is counted: sentences, pairs, pronouns."""
     signature: str
+    digits: tuple[int, int] = (2, 1)
+    """Decimals that tables show of values and of the ends of intervals."""
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -64,7 +66,9 @@ def break_down(
             parts = [part[part[:, 1] > 0] for part in parts]
         counts[system] = [int(part[:, 1].sum()) if weigh else len(part) for part in parts]
         values[system] = [float(measured.scorer(part.sum(axis=0))) if len(part) else None for part in parts]
-        intervals[system] = [middle(resample(part, measured, SAMPLES)) if len(part) > 1 else None for part in parts]
+        intervals[system] = [
+            middle(resample(part, measured.scorer, SAMPLES)) if len(part) > 1 else None for part in parts
+        ]
     signature = signed(measured.signature | {"bs": str(SAMPLES), "seed": str(SEED), "by": name}, data, measured.unit)
     return Breakdown(name, measured.name, axis, tuple(labels), values, intervals, counts, counted, signature)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from docgraph.graph.links import Edges, LongArray
 
 DISTANCES = (1, 2, 3, 5, 10, 20)
 LENGTH_BUCKETS = 5
+LinkRelation = Literal["lexical", "coreference"]
 
 
 def by_length(measured: Measured, data: EvaluationSet) -> Breakdown:
@@ -41,16 +43,20 @@ def by_distance(measured: Measured, data: EvaluationSet, annotations: Sequence[A
 
 
 def linked_distances(annotation: Annotation) -> LongArray:
-    """[M]: sentences from each sentence back to the nearest one linked with it, 0 where none is.
-
-    Links are lexical (content words alone: function words link everything) and coreference.
-    """
-    graph = build_graph(annotation, "inter", RelationOptions(skip_stop_words=True))
-    # Of a chain of occurrences, the nearest earlier one in another sentence is the one before the first in this.
-    lexical = graph.lexical.consecutive() if graph.lexical is not None else Edges.empty()
-    edges = Edges.join([lexical, graph.edges("coreference")])
+    """[M]: sentences from each sentence back to the nearest one linked with it, 0 where none is."""
+    edges = Edges.join([links_back(annotation, "lexical"), links_back(annotation, "coreference")])
     here, there = annotation.sentence_of[edges.target], annotation.sentence_of[edges.source]
     nearest = np.full(annotation.num_sentences, annotation.num_sentences, dtype=np.int64)
-    across = here > there
-    np.minimum.at(nearest, here[across], (here - there)[across])
+    np.minimum.at(nearest, here, here - there)
     return np.where(nearest < annotation.num_sentences, nearest, 0)
+
+
+def links_back(annotation: Annotation, relation: LinkRelation) -> Edges:
+    """The links of the document graph from words of earlier sentences to words of later ones.
+
+    Lexical links are of content words alone (function words link everything), each from the occurrence before it: of
+    a chain of occurrences, the nearest earlier one in another sentence is the one before the first in this.
+    """
+    graph = build_graph(annotation, relation, RelationOptions(skip_stop_words=True))
+    edges = graph.lexical.consecutive() if graph.lexical is not None else graph.edges(relation)
+    return edges.where(annotation.sentence_of[edges.target] > annotation.sentence_of[edges.source])

@@ -65,6 +65,12 @@ def read_set(
     )
 
 
+def read_output(path: str | Path, sizes: Sequence[int], layout: str) -> list[str]:
+    """A system's translations of documents of so many sentences each, which errors name `layout`; a file as above."""
+    lines = [flag for size in sizes for flag in (*[True] * size, False)][:-1]
+    return _fit(_read(path), np.array(lines, dtype=np.bool_), path, layout)
+
+
 def _read(path: str | Path) -> list[str]:
     lines: list[str] = []
     for line in read_lines(path, Problems(skip=True)):

@@ -131,10 +131,10 @@ def middle(sampled: Floats) -> tuple[float, float]:
     return float(ordered[outside]), float(ordered[len(ordered) - outside - 1])
 
 
-def resample(statistics: Statistics, measured: Measured, samples: int) -> Floats:
+def resample(statistics: Statistics, scorer: Scorer, samples: int) -> Floats:
     """[samples]: scores of bootstrap resamples of segments [segments, statistics]."""
     draws = _draws_with_replacement(len(statistics), samples, SEED)
-    return measured.scorer(np.concatenate([counts @ statistics for counts in draws]).astype(np.float32))
+    return scorer(np.concatenate([counts @ statistics for counts in draws]).astype(np.float32))
 
 
 def _draws_with_replacement(segments: int, samples: int, seed: int) -> Iterator[Statistics]:

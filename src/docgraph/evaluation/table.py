@@ -61,21 +61,22 @@ def score_grid(report: Report) -> Grid:
     return [["system", *metrics.values()], *rows]
 
 
-def breakdown_grid(part: Breakdown) -> Grid:
-    """Buckets by systems, and how much each bucket holds."""
+def breakdown_grid(part: Breakdown, *beside: Breakdown) -> Grid:
+    """Buckets by systems, and how much each bucket holds; other numbers of the same buckets beside."""
 
-    def cell(system: str, bucket: int) -> str:
-        value, ends = part.values[system][bucket], part.intervals[system][bucket]
+    def cell(one: Breakdown, system: str, bucket: int) -> str:
+        value, ends, (digits, rough) = one.values[system][bucket], one.intervals[system][bucket], one.digits
         if value is None:
             return ""
-        return f"{value:.2f}" if ends is None else f"{value:.2f} [{ends[0]:.1f}, {ends[1]:.1f}]"
+        return f"{value:.{digits}f}" + ("" if ends is None else f" [{ends[0]:.{rough}f}, {ends[1]:.{rough}f}]")
 
     def count(bucket: int) -> str:
         numbers = sorted({numbers[bucket] for numbers in part.counts.values()})
         return "–".join(f"{number:,}" for number in (numbers if len(numbers) < 2 else (numbers[0], numbers[-1])))
 
-    rows = [[label, *(cell(system, k) for system in part.values), count(k)] for k, label in enumerate(part.labels)]
-    return [[part.axis, *part.values, part.counted], *rows]
+    columns = [(one, system) for one in (part, *beside) for system in one.values]
+    rows = [[label, *(cell(*column, k) for column in columns), count(k)] for k, label in enumerate(part.labels)]
+    return [[part.axis, *(system for _, system in columns), part.counted], *rows]
 
 
 def legend(report: Report) -> list[str]:

@@ -15,7 +15,7 @@ from docgraph.annotate.reattach import attachment_score, reattach
 from docgraph.errors import DocgraphError
 from docgraph.evaluation.breakdown import SAMPLES, Breakdown, bucket_of, ranges
 from docgraph.evaluation.dataset import EvaluationSet
-from docgraph.evaluation.metrics import Measured, Statistics, measure, signed
+from docgraph.evaluation.metrics import Measured, Scorer, Statistics, measure, signed
 from docgraph.evaluation.significance import SEED, middle, resample
 from docgraph.experiments.documents import Documents, SourceDocument
 from docgraph.experiments.reach import Found, decode_within
@@ -161,10 +161,14 @@ def _by_document(measured: Measured, data: EvaluationSet, systems: Sequence[str]
 
 def _interval(step: Statistics, usual: Statistics, measured: Measured) -> tuple[float, float]:
     """The middle 95% of the difference to the usual case, over the same resamples of documents, put at its value."""
-    differences = resample(step, measured, SAMPLES) - resample(usual, measured, SAMPLES)
     value = float(measured.scorer(usual.sum(axis=0)))
-    low, high = middle(differences)
+    low, high = difference_interval(step, usual, measured.scorer)
     return value + low, value + high
+
+
+def difference_interval(ours: Statistics, other: Statistics, scorer: Scorer) -> tuple[float, float]:
+    """The middle 95% of the difference of two scores over the same resamples of documents [D, statistics]."""
+    return middle(resample(ours, scorer, SAMPLES) - resample(other, scorer, SAMPLES))
 
 
 def attention_distance(systems: Systems, documents: Documents, say: Progress = print) -> Breakdown:

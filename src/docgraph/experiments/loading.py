@@ -14,6 +14,7 @@ from docgraph.corpus import subwords
 from docgraph.corpus.config import DataEntry
 from docgraph.corpus.readers import Problems, read
 from docgraph.errors import DocgraphError
+from docgraph.evaluation.dataset import read_output
 from docgraph.experiments.documents import Documents
 from docgraph.model import checkpoint
 from docgraph.model.reading import graph_relations
@@ -54,6 +55,18 @@ def stored_documents(store: Path, split: str, folders: Mapping[str, Path]) -> Do
     documents = Documents.of_store(store, split)
     _check_subwords([store / "tokenizer", *folders.values()])
     return documents
+
+
+def read_translations(files: Sequence[str], documents: Documents, first: int | None) -> dict[str, list[str]]:
+    """Name -> the sentences of the first so many documents, from NAME=FILE with translations of all."""
+    found: dict[str, list[str]] = {}
+    sizes = [len(document) for document in documents.documents]
+    for text in files:
+        name, equals, path = text.partition("=")
+        if not equals or name in found:
+            raise DocgraphError(f"translations are NAME=FILE, each name once; correct '--translations {text}'")
+        found[name] = read_output(path, sizes, documents.name)[: sum(sizes[:first])]
+    return found
 
 
 def text_documents(

@@ -28,6 +28,7 @@ LABELS = {
     "wrong-nll": "dev NLL, wrong context",
     "parameters": "added, M",
     "speed": "speed",
+    "minutes": "minutes",
 }
 
 
@@ -38,6 +39,8 @@ class Value:
     value: float | None
     spread: float | None = None
     paper: float | None = None
+    seeds: tuple[float, ...] = ()
+    """Of each seed."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,12 +113,20 @@ class Rendered:
 
     def _told(self, measure: str, found: Found) -> Iterable[float]:
         """What the runs themselves told."""
-        base = [seed["tokens_per_second"] for seed in self.base.signatures if seed["tokens_per_second"]]
+        base: dict[str, list[float]] = {}
+        for seed in self.base.signatures:
+            base.setdefault(seed["hardware"], []).append(seed["tokens_per_second"])
+
+        def speed(seed: Mapping[str, Any]) -> float | None:
+            there = base.get(seed["hardware"])  # what another machine does says nothing
+            return seed["tokens_per_second"] / statistics.mean(there) if there else None
+
         values: dict[str, Callable[[Mapping[str, Any]], float | None]] = {
             "nll": lambda seed: seed["nll"],
             "wrong-nll": lambda seed: seed["wrong_context_nll"],
             "parameters": lambda seed: seed["added"] / 1e6,
-            "speed": lambda seed: seed["tokens_per_second"] / statistics.mean(base) if base else None,
+            "speed": speed,
+            "minutes": lambda seed: seed["seconds"] / 60,
         }
         return (value for seed in found.signatures if (value := values[measure](seed)) is not None)
 
@@ -170,8 +181,9 @@ class Rendered:
         if any(len(found.signatures) > 1 for found in self.found.values()):
             lines.append("over several seeds: mean ± standard deviation")
         if any(column.measure == "speed" for column in self.table.columns):
-            lines.append("speed: training tokens a second, relative to Base")
-        return [*lines, *self._machines()]
+            lines.append("speed: training tokens a second, relative to Base on the same hardware")
+        changed = [self.experiment.changed(cell) for cell in self.table.cells()]
+        return [*lines, *self._machines(), *filter(None, changed)]
 
     def _machines(self) -> list[str]:
         runs = [seed for found in self.found.values() for seed in found.signatures]
@@ -220,7 +232,8 @@ class Rendered:
 def _mean(values: list[float], paper: float | None) -> Value:
     if not values:
         return Value(None, None, paper)
-    return Value(statistics.mean(values), statistics.stdev(values) if len(values) > 1 else None, paper)
+    spread = statistics.stdev(values) if len(values) > 1 else None
+    return Value(statistics.mean(values), spread, paper, tuple(values))
 
 
 def _number(value: float | None, column: Column, spread: float | None = None) -> str:

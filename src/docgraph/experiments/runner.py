@@ -9,6 +9,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from docgraph.corpus.store import read_manifest
 from docgraph.errors import DocgraphError
 from docgraph.experiments.results import SCORES, SIGNATURE, SUITES, ResultFolder
 from docgraph.experiments.scoring import score_outputs
@@ -18,6 +19,13 @@ if TYPE_CHECKING:
     from docgraph.evaluation.alignment import Languages
     from docgraph.evaluation.suites import Suite
     from docgraph.training.config import TrainingConfig
+
+
+INDIFFERENT = (
+    *("data", "base", "log_every", "max_nonfinite", "tensorboard", "workers", "compile"),
+    *("checkpoints.every", "checkpoints.best"),
+)
+"""Fields of a training config that do not change what a run makes; data and base are paths."""
 
 
 @dataclass(eq=False)
@@ -49,6 +57,31 @@ class Experiment:
             stages += [f"score {one.name}"] if absent or self._outdated(folder, one.name) else []
         return [*stages, *(f"probe {suite.name}" for suite in table.suites if suite.name not in suites)]
 
+    def changed(self, cell: Cell) -> str | None:
+        """A line on how the config of a finished run is not the one of its row; None where they agree."""
+        from docgraph.model.config import from_dict, to_dict
+        from docgraph.training.config import TrainingConfig
+        from docgraph.training.folder import differences
+
+        signature = self.folder(cell).read(SIGNATURE)
+        if not signature:
+            return None
+        try:
+            then, now = from_dict(TrainingConfig, signature["settings"]), self._config(cell)
+            fields = list(differences(to_dict(then), to_dict(now), INDIFFERENT))
+            store = Path(now.data)
+            if store.is_dir() and read_manifest(store)["fingerprint"] != signature["data"]:
+                fields.append("data")
+        except DocgraphError as error:
+            fields = [str(error)]
+        if not fields:
+            return None
+        places = f"{self.results / cell.place} and {self.runs / cell.place}"
+        return (
+            f"{cell.place} was run with another config than its row has now ({', '.join(fields)}): take the change "
+            f"back, or remove {places} to run it again"
+        )
+
     def measures(self, one: TranslatedSet) -> list[str]:
         """What is counted on a set: BLEU for differences too."""
         wanted = {c.measure if c.measure in SCORED else "bleu" for c in self.table.columns if c.what == one.name}
@@ -60,7 +93,10 @@ class Experiment:
 
     def run(self, rows: Sequence[Row] | None = None) -> None:
         """Do all that is missing for these rows (all, if none are named) and for the Base they start from."""
-        cells = [cell for cell in self._with_bases(rows) if self.missing(cell)]
+        cells = self._with_bases(rows)
+        for line in filter(None, map(self.changed, cells)):
+            self.say(line)
+        cells = [cell for cell in cells if self.missing(cell)]
         for cell in cells:
             self._make(cell)
         for one in self.table.sets():
@@ -71,11 +107,14 @@ class Experiment:
     def _with_bases(self, rows: Sequence[Row] | None) -> list[Cell]:
         """The runs of some rows, each after the one it starts from."""
         found: dict[Path, Cell] = {}
-        for cell in self.table.cells(rows):
-            needs_model = any(not stage.startswith("score") for stage in self.missing(cell))
-            if needs_model and self._config(cell).base is not None and not self._trained(cell):
-                found.setdefault(cell.base().place, cell.base())
+
+        def add(cell: Cell) -> None:
+            if not self._trained(cell) and self._config(cell).base is not None:
+                add(cell.base())
             found.setdefault(cell.place, cell)
+
+        for cell in self.table.cells(rows):
+            add(cell)
         return list(found.values())
 
     def _config(self, cell: Cell) -> TrainingConfig:

@@ -18,10 +18,12 @@ if TYPE_CHECKING:
 
 FOLDER = Path("configs/experiments")
 """Where tables are looked for by name."""
-Measure = Literal["bleu", "d-bleu", "chrf", "ltcr", "delta", "p", "accuracy", "nll", "wrong-nll", "parameters", "speed"]
+Measure = Literal[
+    "bleu", "d-bleu", "chrf", "ltcr", "delta", "p", "accuracy", "nll", "wrong-nll", "parameters", "speed", "minutes"
+]
 SCORED: tuple[Measure, ...] = ("bleu", "d-bleu", "chrf", "ltcr")
 """What is counted on the translations of a set."""
-PLAIN: tuple[Measure, ...] = ("nll", "wrong-nll", "parameters", "speed")
+PLAIN: tuple[Measure, ...] = ("nll", "wrong-nll", "parameters", "speed", "minutes")
 """What a run itself tells."""
 ROLES = ("base", "control", "baseline")
 """Rows that others are compared with."""
@@ -77,6 +79,8 @@ class Row:
     """base: the others start from it and are compared with it; so they are with the control and the best baseline."""
     same: str = ""
     """TABLE/ROW: the runs of another table's row, in place of a config."""
+    base: str = ""
+    """The row it starts from, where its config starts from one; the table's Base where left out."""
     paper: Paper = field(default_factory=Paper)
 
 
@@ -90,7 +94,7 @@ class Column:
 
     @property
     def digits(self) -> int:
-        return {"p": 3, "nll": 4, "wrong-nll": 4, "accuracy": 1}.get(self.measure, 2)
+        return {"p": 3, "nll": 4, "wrong-nll": 4, "accuracy": 1, "minutes": 1}.get(self.measure, 2)
 
 
 @dataclass(frozen=True)
@@ -191,8 +195,8 @@ class Cell:
         return Path(normpath(self.table.path.parent / self.table.config.configs / f"{self.origin.config}.yaml"))
 
     def base(self) -> Cell:
-        """The run it starts from: Base of the same seed or, where Base has fewer, its first."""
-        [base] = self.table.of_role("base")
+        """The run it starts from: that of the same seed of its base or, where that has fewer, its first."""
+        base = self.table.row(self.origin.base) if self.origin.base else self.table.of_role("base")[0]
         cells = list(self.table.cells([base]))
         return next((cell for cell in cells if cell.seed == self.seed), cells[0])
 
@@ -233,6 +237,9 @@ def read_table(path: Path) -> Table:
         raise DocgraphError(f"two rows are named '{min(twice)}'; rename one", path=path)
     if rows and sum(row.role == "base" for row in rows) != 1:
         raise DocgraphError("a table has one row of the role 'base'; give it to one", path=path)
+    for index, row in enumerate(rows):
+        if row.base and row.base not in {above.name for above in rows[:index]}:
+            raise DocgraphError(f"'{row.name}' starts from '{row.base}', which is no row above it", path=path)
     table = Table(path.stem, path, replace(config, rows=rows))
     assert table.columns is not None  # read now, so that a misspelt one is told now
     return table

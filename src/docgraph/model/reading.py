@@ -23,6 +23,11 @@ def reads_target_words(config: ModelConfig) -> bool:
     return context is not None and context.sides != "source" and context_class(context).reads_target_words
 
 
+def reads_memories(config: ModelConfig) -> bool:
+    """Whether a model reads its context from memories, which can be another document's, and not with the sentence."""
+    return config.context is not None and context_class(config.context).site is not None
+
+
 def as_read(example: DocumentExample, config: ModelConfig) -> DocumentExample:
     """The document as a model takes it: with what its graph links each sentence with, or its sentences joined."""
     context = config.context

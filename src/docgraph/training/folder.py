@@ -18,7 +18,7 @@ import json
 import os
 import platform
 import shutil
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
@@ -81,9 +81,8 @@ class RunFolder:
         before = yaml.safe_load((self.path / CONFIG).read_text(encoding="utf-8"))
         now = json.loads(json.dumps(to_dict(config)))  # tuples as the lists they are on disk
         remedy = "choose another --run, or take the change back"
-        for name, value in now.items():
-            if (place := _difference(before.get(name), value, name)) is not None:
-                raise DocgraphError(f"the run in this folder has another '{place}'; {remedy}", path=self.path)
+        for place in differences(before, now, MAY_CHANGE):
+            raise DocgraphError(f"the run in this folder has another '{place}'; {remedy}", path=self.path)
         old = json.loads((self.path / SIGNATURE).read_bytes())
         for name, what in (("data", "the store"), ("base", "the base model")):
             if old[name] != signature[name]:
@@ -152,13 +151,11 @@ def signature_of(config: TrainingConfig, device: str, processes: int) -> dict[st
     }
 
 
-def _difference(before: Any, now: Any, place: str) -> str | None:
-    """The dotted name of the first value that differs and may not."""
-    if place in MAY_CHANGE:
-        return None
+def differences(before: Any, now: Any, free: Collection[str], place: str = "") -> Iterator[str]:
+    """The dotted names of the values of a config that differ from those of another, but for the `free` ones."""
     if isinstance(before, dict) and isinstance(now, dict):
         for name in now:
-            if (found := _difference(before.get(name), now[name], f"{place}.{name}")) is not None:
-                return found
-        return None
-    return None if before == now else place
+            inner = f"{place}.{name}" if place else name
+            yield from differences(before.get(name), now[name], free, inner) if inner not in free else ()
+    elif before != now:
+        yield place

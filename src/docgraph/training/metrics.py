@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import lzma
 import sys
 import time
 from collections.abc import Iterator
@@ -43,8 +44,8 @@ class Metrics:
 
 
 def read(path: str | Path) -> list[Record]:
-    """The records of a metrics.jsonl; a last line that a dying process left half written is passed over."""
-    with Path(path).open(encoding="utf-8") as file:
+    """The records of a metrics.jsonl (.xz too); a last line that a dying process left half written is passed over."""
+    with (lzma.open if Path(path).suffix == ".xz" else open)(path, "rt", encoding="utf-8") as file:
         return [json.loads(line) for line in file if line.endswith("\n")]
 
 

@@ -14,6 +14,7 @@ from docgraph.model.batch import DocumentBatch
 from docgraph.model.config import ModelConfig
 from docgraph.model.loss import linear_cross_entropy
 from docgraph.model.memory import Memories
+from docgraph.model.reading import reads_memories
 from docgraph.model.system import DocumentTransformer
 from docgraph.training.config import ValidationConfig
 from docgraph.training.metrics import Record
@@ -33,7 +34,7 @@ class Validator:
         self, corpus: PreparedCorpus, config: ValidationConfig, model: ModelConfig, tokens: int, world: World
     ) -> None:
         self.corpus, self.config, self.world = corpus, config, world
-        self.builder, self.has_context = Builder(corpus, model), model.context is not None
+        self.builder, self.has_context = Builder(corpus, model), reads_memories(model)
         counts = corpus.sizes.sentences[: config.documents].tolist()
         pairs = with_donors(counts) if self.has_context else [((d, 0, n), None) for d, n in enumerate(counts) if n]
         groups = grouped(pairs, corpus.sizes.target_tokens.tolist(), tokens)
@@ -48,7 +49,7 @@ class Validator:
 
     @torch.no_grad()
     def loss(self, model: DocumentTransformer, check: Callable[[], None]) -> Record:
-        """Dev loss a token; for a system with context also with another document's, and the mean gate of each site.
+        """Dev loss a token; for a system with memories also with another document's, and the mean gate of each site.
 
         `check` is called between batches and may raise. A gate is the mean of lambda over the tokens that see a memory.
         """

@@ -138,7 +138,7 @@ def _score(model: DocumentTransformer, tasks: Sequence[Candidates]) -> Tensor:
     encoded = model.encode(batch, memories)[rows.to(device)]
     embedded = model.embeddings(inputs.to(device), target.positions, "target")
     hidden = model.decoder(embedded, encoded, target, source, model.decoder_reader(queries, memories))
-    return _log_probabilities(hidden, model, gold.to(device))
+    return log_probabilities(hidden, model, gold.to(device))
 
 
 def _concatenated(arrays: Sequence[Ids]) -> Tensor:
@@ -159,7 +159,7 @@ def _queries(batch: DocumentBatch, owner: Tensor, target: Packing) -> Queries:
     return Queries(sentence, Packing.of(by_document), Packing.of(by_sentence))
 
 
-def _log_probabilities(hidden: Tensor, model: DocumentTransformer, gold: Tensor) -> Tensor:
+def log_probabilities(hidden: Tensor, model: DocumentTransformer, gold: Tensor) -> Tensor:
     """Of gold [N] after hidden [N, d], in fp32 whatever the model computes in: candidates differ in a word or two."""
     weight, bias = model.embeddings.output_weight.float(), model.embeddings.output_bias
     chunk = max(1, CHUNK_ELEMENTS // len(weight))
