@@ -4,19 +4,25 @@
 
 Steps as in `benchmarks.training_step`; Base, Unified and concatenation train everything, the others what they add. The
 systems are those of configs/model/; with concatenation a sentence comes with those before it, so that a batch of the
-same sentences has more sub-words, and is slower for that. The paper's added parameters are for d 512.
+same sentences has more sub-words, and is slower for that. The paper's added parameters are for d 512. Compiling takes
+most of the time, so systems are made ready side by side; each is timed with the GPU to itself.
 """
 
 from __future__ import annotations
 
 import argparse
+import fcntl
+import multiprocessing
 import statistics
-from dataclasses import replace
+import tempfile
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import torch
 
-from benchmarks.training_step import heading, measured, step_times
+from benchmarks.training_step import GPU, BareStep, heading, measured
+from docgraph.model.batch import collate
 from docgraph.model.checkpoint import blank
 from docgraph.model.concatenation import concatenate
 from docgraph.model.config import ModelConfig, TransformerConfig, read_yaml
@@ -50,33 +56,61 @@ def paper_parameters(config: ModelConfig) -> float | None:
     return None if context is None else PARAMETERS.get((context.encoder, context.integration, context.sides))  # type: ignore[call-overload]
 
 
+@dataclass(frozen=True)
+class Measured:
+    """What a system costs."""
+
+    added: float
+    """Millions of parameters."""
+    seconds: float
+    peak: float
+    """Gigabytes."""
+
+
+def measure(name: str, tokens: int, rounds: int, lock: Path) -> Measured:
+    """A step of a system: made ready beside others, timed alone."""
+    transformer, examples = measured(tokens)
+    config = system(name, transformer)
+    joined = [[concatenate(example, config.concatenation) for example in each] for each in examples]
+    step = BareStep(config, [collate(each, bos=1) for each in joined])
+    with lock.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_SH)  # many may get ready at a time,
+        step.seconds()
+        fcntl.flock(file, fcntl.LOCK_EX)  # one may be timed, when nobody else uses the GPU
+        step.seconds()
+        times = [step.seconds() / len(examples) for _ in range(rounds)]
+    peak = torch.cuda.max_memory_allocated() / 1e9 if GPU else 0.0
+    return Measured(blank(config, "meta").added_parameters() / 1e6, statistics.median(times), peak)
+
+
 def main(arguments: list[str] | None = None) -> None:
-    gpu = torch.cuda.is_available()
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--tokens", type=int, default=16000 if gpu else 1500)
-    parser.add_argument("--rounds", type=int, default=5 if gpu else 1)
+    parser.add_argument("--tokens", type=int, default=16000 if GPU else 1500)
+    parser.add_argument("--rounds", type=int, default=5 if GPU else 1)
     parser.add_argument("--only", default=",".join(ORDER))
+    parser.add_argument("--jobs", type=int, default=8 if GPU else 1, help="systems made ready side by side")
+    parser.add_argument("--lock", type=Path, help="a file that other work on the GPU holds a shared lock of")
     options = parser.parse_args(arguments or [])
-    transformer, examples = measured(options.tokens)
-    tokens = statistics.mean(sum(len(ids) for example in each for ids in example.target) for each in examples)
-    print(heading(tokens))
+    _, examples = measured(options.tokens)
+    print(heading(statistics.mean(sum(len(ids) for example in each for ids in example.target) for each in examples)))
     print(f"{'system':20}{'added M':>9}{'paper':>7}{'ms/step':>10}{'x Base':>8}{'paper':>7}{'peak GB':>9}")
-    base = None
-    for name in ["base", *(name for name in options.only.split(",") if name != "base")]:
-        config = system(name, transformer)
-        joined = [[concatenate(example, config.concatenation) for example in each] for each in examples]
-        if gpu:
-            torch.cuda.reset_peak_memory_stats()
-        seconds = statistics.median(step_times(config, joined, options.rounds))
-        base = base or seconds
-        added, paper = blank(config, "meta").added_parameters() / 1e6, paper_parameters(config)
-        figures = (f"{paper:.2f}" if paper is not None else "", f"{SPEED[name]:.2f}" if name in SPEED else "")
-        peak = f"{torch.cuda.max_memory_allocated() / 1e9:.1f}" if gpu else ""
-        print(
-            f"{name:20}{added:9.2f}{figures[0]:>7}{seconds * 1e3:10.2f}{base / seconds:8.2f}{figures[1]:>7}{peak:>9}",
-            flush=True,
-        )
-        torch.compiler.reset()
+    names = ["base", *(name for name in options.only.split(",") if name != "base")]
+    transformer = TransformerConfig()
+    with (
+        tempfile.TemporaryDirectory(prefix="docgraph-") as folder,
+        ProcessPoolExecutor(options.jobs, multiprocessing.get_context("spawn"), max_tasks_per_child=1) as pool,
+    ):
+        lock = options.lock or Path(folder) / "lock"
+        waiting = {name: pool.submit(measure, name, options.tokens, options.rounds, lock) for name in names}
+        base = waiting["base"].result()
+        for name, future in waiting.items():
+            found, paper = future.result(), paper_parameters(system(name, transformer))
+            figures = (f"{paper:.2f}" if paper is not None else "", f"{SPEED[name]:.2f}" if name in SPEED else "")
+            print(
+                f"{name:20}{found.added:9.2f}{figures[0]:>7}{found.seconds * 1e3:10.2f}"
+                f"{base.seconds / found.seconds:8.2f}{figures[1]:>7}{found.peak:9.1f}",
+                flush=True,
+            )
 
 
 if __name__ == "__main__":
