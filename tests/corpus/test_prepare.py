@@ -17,6 +17,7 @@ import pytest
 from corpus_examples import blank_lines, corpus_config, synthetic, write
 
 from docgraph.annotate.base import Pipeline
+from docgraph.annotate.cache import AnnotationCache
 from docgraph.annotate.registry import load_pipeline
 from docgraph.annotation import Annotation, Layer
 from docgraph.corpus import prepare as preparation
@@ -101,6 +102,22 @@ def test_a_store_holds_the_corpus(tmp_path: Path, counts: Counts) -> None:
     ]
     assert decoded == [text for document in synthetic(12)[1] for text in document]
     assert corpus.place(3)[2].tolist() == [16, 17, 18, 19]
+
+
+def test_a_worker_is_loaded_once_for_all_splits(
+    tmp_path: Path, counts: Counts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folders: list[str] = []
+
+    class Cache(AnnotationCache):
+        def __init__(self, folder: str, version: str) -> None:
+            folders.append(folder)
+            super().__init__(folder, version)
+
+    monkeypatch.setattr(work, "AnnotationCache", Cache)
+    report = run(corpus_config(tmp_path), tmp_path, counts)
+    assert sum(split.shards for split in report.splits.values()) == len(counts.chunks) > 4
+    assert folders == [str(tmp_path / "cache")], "reading the index of the cache for each chunk is quadratic"
 
 
 def test_with_nothing_changed_nothing_is_done(tmp_path: Path, counts: Counts) -> None:

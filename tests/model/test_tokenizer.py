@@ -77,6 +77,20 @@ def test_any_text_encodes_with_ordered_spans_inside_it(text: str, name: str) -> 
     assert ((spans >= 0) & (spans <= len(text))).all()
 
 
+@settings(max_examples=150, deadline=None)
+@given(
+    texts=st.lists(st.text(st.sampled_from("hel wor.é漢字ひ▁ \ud800") | st.characters(), max_size=20), max_size=5),
+    name=st.sampled_from(sorted(CODERS)),
+)
+def test_many_sentences_at_once_equal_each_alone(texts: list[str], name: str) -> None:
+    coder = CODERS[name]
+    ids = coder.ids(texts)
+    assert [one.tolist() for one in ids] == [coder.encode(text)[0].tolist() for text in texts]
+    sentences = [*ids, np.array([], dtype=np.int64), np.array([0, 2]), *ids]
+    words = [words_by_space(coder.pieces(sentence)).tolist() for sentence in sentences]
+    assert [one.tolist() for one in coder.words(sentences)] == words
+
+
 def test_lone_surrogates_keep_their_place(coder: SubwordCoder) -> None:
     text = "hello \ud800 world"
     _, spans = coder.encode(text)
@@ -111,7 +125,7 @@ def test_marian_ids_come_from_the_vocabulary(tmp_path: Path) -> None:
     files = [str(tmp_path / name) for name in ("source.spm", "target.spm", "vocab.json")]
     theirs = transformers.MarianTokenizer(*files)
     for text in ("the quick brown fox", "hello  北京 unseen-Zß ½", ""):
-        assert ours.source.encode(text)[0].tolist() == theirs(text).input_ids
+        assert ours.source.encode(text)[0].tolist() == ours.source.ids([text])[0].tolist() == theirs(text).input_ids
     tagged, spans = ours.source.encode("the fox", tag=">>fra<<")
     assert tagged.tolist() == theirs(">>fra<< the fox").input_ids
     assert spans[0].tolist() == [0, 0]

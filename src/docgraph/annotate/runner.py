@@ -45,18 +45,21 @@ def annotate_all(
     pipeline: Pipeline | str,
     *,
     jobs: int = 1,
-    cache: str | Path | None = None,
+    cache: str | Path | AnnotationCache | None = None,
     on_start: Callable[[int], None] | None = None,
     on_done: Callable[[Done], None] | None = None,
 ) -> Iterator[Annotation]:
     """Annotate what the cache lacks, then hand out the annotations of the documents, in order, one in memory at a time.
 
-    `jobs` processes work at once; `cache` is a folder that outlives this call (a temporary one where None). `on_start`
-    hears how many documents are to be annotated, `on_done` of each chunk as it is stored.
+    `jobs` processes work at once; `cache` is a folder that outlives this call (a temporary one where None), or the open
+    cache of this pipeline. `on_start` hears how many documents are to be annotated, `on_done` of each stored chunk.
     """
     loaded = load_pipeline(pipeline) if isinstance(pipeline, str) else pipeline
     temporary = tempfile.TemporaryDirectory(prefix="docgraph-") if cache is None else None
-    stored = AnnotationCache(temporary.name if temporary else Path(cache or ""), loaded.version)
+    if isinstance(cache, AnnotationCache):
+        stored = cache
+    else:
+        stored = AnnotationCache(temporary.name if temporary else Path(cache or ""), loaded.version)
     keys = [content_key(document) for document in documents]
     missing = {key: document for key, document in zip(keys, documents, strict=True) if key not in stored}
     if on_start is not None:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from docgraph.annotation import Annotation, IntArray
 from docgraph.corpus.parallel import ParallelDocument
 from docgraph.errors import DocgraphError
-from docgraph.model.tokenizer import Ids, SubwordCoder, Tokenizer, words_by_space, words_of_pieces
+from docgraph.model.tokenizer import Ids, SubwordCoder, Tokenizer, words_of_pieces
 
 LONGEST = 30_000
 """Sub-words or words of a sentence: the store counts them in 16 bits."""
@@ -62,19 +62,26 @@ def encode_source(
     texts: Sequence[str], annotation: Annotation, coder: SubwordCoder, tag: str | None = None
 ) -> tuple[list[Ids], list[Ids]]:
     """The sub-words of each sentence, and the word of its sentence each of them belongs to (-1 for none)."""
-    encoded, owners = [], []
-    for index, text in enumerate(texts):
-        ids, spans = coder.encode(text, tag)
-        words = slice(int(annotation.offsets[index]), int(annotation.offsets[index + 1]))
-        encoded.append(ids)
-        owners.append(words_of_pieces(spans, annotation.starts[words], annotation.ends[words]))
-    return encoded, owners
+    if not texts:
+        return [], []
+    encoded, spans = zip(*(coder.encode(text, tag) for text in texts), strict=True)
+    lengths = np.array([len(ids) for ids in encoded])
+    ends = np.cumsum([len(text) + 1 for text in texts])  # of each sentence, were they lines of one text
+    begins = np.concatenate([[0], ends[:-1]])
+    firsts, counts = annotation.offsets[:-1], np.diff(annotation.offsets)
+    owner = words_of_pieces(
+        np.concatenate(spans) + np.repeat(begins, lengths)[:, None],
+        annotation.starts + np.repeat(begins, counts),
+        annotation.ends + np.repeat(begins, counts),
+    )
+    owner = np.where(owner < 0, -1, owner - np.repeat(firsts, lengths))
+    return list(encoded), np.split(owner, np.cumsum(lengths)[:-1])
 
 
 def encode_target(texts: Sequence[str], coder: SubwordCoder) -> tuple[list[Ids], list[Ids]]:
     """The same for translations, whose words run from space to space."""
-    encoded = [coder.encode(text)[0] for text in texts]
-    return encoded, [words_by_space(coder.pieces(ids)) for ids in encoded]
+    encoded = coder.ids(texts)
+    return encoded, coder.words(encoded)
 
 
 def _side(ids: list[Ids], words: list[Ids]) -> EncodedSide:

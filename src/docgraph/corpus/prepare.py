@@ -12,6 +12,7 @@ import json
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -92,13 +93,18 @@ def prepare(
     surveys = _learn(config, reading, folder, inputs, progress)
     task = _task(config, folder / "tokenizer", pipeline.version, cache)
     notes, splits = dict.fromkeys(pipeline.notes), dict[str, Any]()
-    for split, entries in config.data.splits().items():
-        shards = _Shards(folder, split, task.settings, surveys[split].sentences, progress)
-        documents = reading(entries, Problems(skip_bad))
-        for shard in engine(task, shards.missing(chunks(documents)), jobs):
-            shards.write(shard)
-            notes.update(dict.fromkeys(shard.notes))
-        splits[split] = _describe(folder, split, shards.end(), surveys[split].problems)
+    shards = {
+        split: _Shards(folder, split, task.settings, survey.sentences, progress) for split, survey in surveys.items()
+    }
+    missing = chain.from_iterable(
+        shards[split].missing(chunks(split, reading(entries, Problems(skip_bad))))
+        for split, entries in config.data.splits().items()
+    )
+    for shard in engine(task, missing, jobs):
+        shards[shard.split].write(shard)
+        notes.update(dict.fromkeys(shard.notes))
+    for split, survey in surveys.items():
+        splits[split] = _describe(folder, split, shards[split].end(), survey.problems)
     manifest = {
         "version": store.VERSION,
         "docgraph": __version__,

@@ -6,8 +6,8 @@ import hashlib
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
+from docgraph.annotate.cache import AnnotationCache
 from docgraph.annotate.registry import load_pipeline
 from docgraph.annotate.runner import annotate_all
 from docgraph.corpus import store
@@ -24,6 +24,7 @@ CHUNK = 500_000
 class Chunk:
     """Documents that become shard `index` of a split."""
 
+    split: str
     index: int
     documents: tuple[ParallelDocument, ...]
 
@@ -40,18 +41,18 @@ class Chunk:
         return total.hexdigest()
 
 
-def chunks(documents: Iterable[ParallelDocument]) -> Iterator[Chunk]:
-    """Documents in order, some at a time."""
+def chunks(split: str, documents: Iterable[ParallelDocument]) -> Iterator[Chunk]:
+    """The documents of a split in order, some at a time."""
     index, size = 0, 0
     gathered: list[ParallelDocument] = []
     for document in documents:
         gathered.append(document)
         size += sum(len(text) for text in document.source)
         if size >= CHUNK:
-            yield Chunk(index, tuple(gathered))
+            yield Chunk(split, index, tuple(gathered))
             index, size, gathered = index + 1, 0, []
     if gathered:
-        yield Chunk(index, tuple(gathered))
+        yield Chunk(split, index, tuple(gathered))
 
 
 @dataclass(frozen=True)
@@ -72,6 +73,7 @@ class Task:
 class Shard:
     """A finished chunk."""
 
+    split: str
     index: int
     sentences: int
     data: bytes
@@ -80,12 +82,13 @@ class Shard:
 
 
 class Worker:
-    """A task with its annotator and tokenizer loaded."""
+    """A task with its annotator, tokenizer and cache loaded."""
 
     def __init__(self, task: Task) -> None:
         self._task = task
         self._pipeline = load_pipeline(task.annotator)
         self._tokenizer = unpack(task.tokenizer, task.config)
+        self._cache = AnnotationCache(task.cache, self._pipeline.version)
 
     def serves(self, task: Task) -> bool:
         """Whether this worker was made for the task."""
@@ -93,12 +96,11 @@ class Worker:
 
     def __call__(self, chunk: Chunk) -> Shard:
         task, notes = self._task, dict[str, None]()
-        annotations = annotate_all(
-            [document.document for document in chunk.documents], self._pipeline, cache=Path(task.cache)
-        )
+        documents = [document.document for document in chunk.documents]
+        annotations = annotate_all(documents, self._pipeline, cache=self._cache)
         encoded = []
         for document, annotation in zip(chunk.documents, annotations, strict=True):
             notes.update(dict.fromkeys(annotation.notes))
             encoded.append(encode(document, annotation, self._tokenizer, task.tag))
         form = store.schema(task.config.source_vocabulary, task.config.target_vocabulary, chunk.key(task.settings))
-        return Shard(chunk.index, chunk.sentences, store.to_bytes(encoded, form), tuple(notes))
+        return Shard(chunk.split, chunk.index, chunk.sentences, store.to_bytes(encoded, form), tuple(notes))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -52,17 +53,30 @@ class SubwordCoder:
         """
         text = _SURROGATE.sub("\ufffd", text)
         found = self.model.encode(text, return_type="offset_mapping")
-        spans = [(0, 0)] if tag is not None else []
-        ids = [self.tag_id(tag)] if tag is not None else []
-        for piece, (begin, end) in zip(found["pieces"], found["offsets"], strict=True):
+        pieces, spans = found["pieces"], found["offsets"]
+        ids = found["ids"] if self.table is None else self._from_table(pieces)
+        for index, (begin, end) in enumerate(spans):
             # SentencePiece gives a character that became several pieces to the last of them alone.
-            if (begin == end or text[begin:end].isspace()) and piece != SPACE:
-                end = min(end + 1, len(text))
-            spans.append((begin, end))
-            ids.append(self._ids.get(piece, self._unknown))
+            if (begin == end or text[begin:end].isspace()) and pieces[index] != SPACE:
+                spans[index] = begin, min(end + 1, len(text))
+        if tag is not None:
+            ids, spans = [self.tag_id(tag), *ids], [(0, 0), *spans]
         ids.append(self.eos)
         spans.append((len(text), len(text)))
         return np.array(ids, dtype=np.int64), np.array(spans, dtype=np.int64)
+
+    def ids(self, texts: Iterable[str]) -> list[Ids]:
+        """The ids of each text, end-of-sentence included: those of `encode`, in half the time where spans are not asked
+        for."""
+        clean = [_SURROGATE.sub("\ufffd", text) for text in texts]
+        if self.table is None:
+            found = self.model.encode(clean, return_type="numpy", num_threads=1)
+        else:
+            found = [self._from_table(pieces) for pieces in self.model.encode(clean, return_type=str, num_threads=1)]
+        return [np.append(ids, self.eos).astype(np.int64, copy=False) for ids in found]
+
+    def _from_table(self, pieces: Iterable[str]) -> list[int]:
+        return [self._ids.get(piece, self._unknown) for piece in pieces]
 
     def decode(self, ids: Iterable[int]) -> str:
         """The text of ids; padding, begin and end of sentence are silent."""
@@ -72,6 +86,39 @@ class SubwordCoder:
     def pieces(self, ids: Iterable[int]) -> list[str]:
         """The piece of each id, empty for padding, begin and end of sentence."""
         return ["" if i in self._silent else self._pieces.get(i, UNKNOWN) for i in map(int, ids)]
+
+    def words(self, sentences: Sequence[Ids]) -> list[Ids]:
+        """The word of each piece of each sentence: words_by_space(pieces(ids)), of many sentences at once."""
+        if not sentences:
+            return []
+        lengths = np.array([len(ids) for ids in sentences])
+        everything, sentence = np.concatenate(sentences), np.repeat(np.arange(len(lengths)), lengths)
+        silent, marked, is_mark, unspaced_first, unspaced_last = self._edges
+        places = np.flatnonzero(~silent[everything])
+        ids, sentence = everything[places], sentence[places]
+        before = np.roll(ids, 1)
+        initial = np.diff(sentence, prepend=-1) > 0
+        begins = initial | marked[ids] | (~is_mark[before] & (unspaced_last[before] | unspaced_first[ids]))
+        count = np.cumsum(begins)
+        words = np.full(len(everything), -1, dtype=np.int64)
+        words[places] = count - count[np.flatnonzero(initial)[np.cumsum(initial) - 1]]
+        return np.split(words, np.cumsum(lengths)[:-1])
+
+    @cached_property
+    def _edges(self) -> npt.NDArray[np.bool_]:
+        """[5, size]: is a piece silent, does it begin with the space mark, is it nothing else, and is its first, its
+        last character of a script without spaces."""
+        rows = [
+            (
+                not piece,
+                piece.startswith(SPACE),
+                piece == SPACE,
+                bool(_UNSPACED.match(piece[:1])),
+                bool(_UNSPACED.match(piece[-1:])),
+            )
+            for piece in self.pieces(range(self.size))
+        ]
+        return np.array(rows).T
 
     def special_pieces(self) -> tuple[int, npt.NDArray[np.bool_]]:
         """The id of the unknown piece, and which ids [size] stand for single bytes of characters not in the table."""

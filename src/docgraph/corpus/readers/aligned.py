@@ -16,14 +16,14 @@ Row = tuple[int, str | None, str | None, str | None, str | None]
 """(line, source, target, document id where there is a file of them, speaker where there is a file of them)."""
 
 
-def _rows(entry: DataEntry, problems: Problems) -> Iterator[Row | None]:
-    """The lines of all files of an entry; None at the end where their numbers differ."""
+def _rows(entry: DataEntry, builder: DocumentBuilder, problems: Problems) -> Iterator[Row]:
+    """The lines of all files of an entry; where their numbers differ, the document in which one ends is spoilt."""
     if entry.target is None:
         raise DocgraphError("this format has two files; name the other as 'target'", path=entry.source)
     optional = [path for path in (entry.docids, entry.speakers) if path is not None]
     for row in side_by_side([entry.source, entry.target, *optional], problems):
         if row is None:
-            yield None
+            builder.spoil("line counts differ")
             return
         number, (source, target, *others) = row
         docid = others.pop(0) if entry.docids is not None else None
@@ -34,11 +34,7 @@ def _rows(entry: DataEntry, problems: Problems) -> Iterator[Row | None]:
 def read_blank_lines(entry: DataEntry, problems: Problems) -> Iterator[ParallelDocument]:
     """A blank line on both sides ends a document; on one side it spoils the document it stands in."""
     builder = DocumentBuilder(entry.source, problems)
-    for row in _rows(entry, problems):
-        if row is None:
-            builder.spoil("line counts differ")
-            break
-        number, source, target, _, speaker = row
+    for number, source, target, _, speaker in _rows(entry, builder, problems):
         if source == "" and target == "":
             yield from builder.finish()
         elif source == "" or target == "":
@@ -56,11 +52,7 @@ def read_docids(entry: DataEntry, problems: Problems) -> Iterator[ParallelDocume
     """Another document id begins another document; ids stand in their own file or in a first column of both files."""
     builder = DocumentBuilder(entry.source, problems)
     current: str | None = None
-    for row in _rows(entry, problems):
-        if row is None:
-            builder.spoil("line counts differ")
-            break
-        number, source, target, docid, speaker = row
+    for number, source, target, docid, speaker in _rows(entry, builder, problems):
         if source is None or target is None or (entry.docids is not None and docid is None):
             continue
         if entry.docids is None:
@@ -94,11 +86,7 @@ def _split_columns(entry: DataEntry, number: int, source: str, target: str, prob
 def read_marks(entry: DataEntry, problems: Problems) -> Iterator[ParallelDocument]:
     """<d>, alone on a line or before its first sentence, begins a document on both sides."""
     builder = DocumentBuilder(entry.source, problems)
-    for row in _rows(entry, problems):
-        if row is None:
-            builder.spoil("line counts differ")
-            break
-        number, source, target, _, speaker = row
+    for number, source, target, _, speaker in _rows(entry, builder, problems):
         marked = [text.startswith(MARK) for text in (source, target) if text is not None]
         if True in marked and False in marked:
             path, other = (entry.source, entry.target) if marked[0] else (entry.target, entry.source)
