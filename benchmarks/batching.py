@@ -59,8 +59,8 @@ def document_padding(batches: Iterator[DocumentBatch]) -> dict[str, float]:
     for batch in batches:
         assert batch.target is not None
         for name, mask in (
-            ("rows of context attention, source", batch.source.documents.mask),
-            ("rows of context attention, target", batch.target.documents.mask),
+            ("rows of context attention, source", batch.source.documents.rows.mask),
+            ("rows of context attention, target", batch.target.documents.rows.mask),
             ("slots of the memories", batch.used),
         ):
             sums[name] = sums.get(name, 0) + np.array([int(mask.sum()), mask.numel()])
