@@ -1,7 +1,7 @@
 """Multi-head attention: over packed sequences in training, over a cache in decoding.
 
-Scaled dot-product attention itself is PyTorch's. On a GPU in half precision packed sequences go through the
-variable-length flash kernel, which sees no padding; elsewhere they are laid out padded, with equal results.
+On a GPU in half precision packed sequences go through kernels that see no padding: our own for short ones, PyTorch's
+variable-length kernel for long ones. Elsewhere they are laid out padded, with equal results.
 """
 
 from __future__ import annotations
@@ -12,7 +12,10 @@ from torch import Tensor, nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from docgraph.model.packing import Packing
+from docgraph.model.sparse import HAS_TRITON
 
+SHORT = 512
+"""Longest sequences for the kernels of tiles of 32 x 32: where most are much shorter than the longest."""
 WRITTEN_OUT = 1 << 28
 """Most scores of attention over a memory that are held at once (512 MB in bf16)."""
 # cuDNN's kernel was seen to fail when several processes shared a GPU; the other three cover every case.
@@ -24,11 +27,15 @@ def packed_attention(
 ) -> Tensor:
     """Attention inside each sequence: query [Nq, h, e], key and value [Nk, h, e] -> [Nq, h, e]."""
     if query.is_cuda and query.dtype in (torch.float16, torch.bfloat16):
+        bounds, longest = (queries.boundaries, keys.boundaries), max(queries.kernel_length, keys.kernel_length)
+        if HAS_TRITON and longest <= SHORT:
+            from docgraph.model.short_attention import short_attention
+
+            return short_attention(query, key, value, *bounds, longest, causal)
         from torch.nn.attention.varlen import varlen_attn
 
-        bounds = (queries.boundaries, keys.boundaries, queries.kernel_length, keys.kernel_length)
-        window = (-1, 0) if causal else (-1, -1)
-        return varlen_attn(query, key, value, *bounds, window_size=window)  # type: ignore[return-value]
+        lengths, window = (queries.kernel_length, keys.kernel_length), (-1, 0 if causal else -1)
+        return varlen_attn(query, key, value, *bounds, *lengths, window_size=window)  # type: ignore[return-value]
     query, key, value = (p.pad(x).transpose(1, 2) for p, x in ((queries, query), (keys, key), (keys, value)))
     visible = never_blind(keys.mask[:, None, None, :])
     if causal:
