@@ -42,6 +42,16 @@ def test_without_bytes_unseen_characters_are_unknown(tmp_path: Path) -> None:
     assert 3 in subwords.load(tmp_path / "t").source.encode("漢字")[0]
 
 
+def test_coverage_says_which_characters_become_pieces(tmp_path: Path) -> None:
+    pairs = sample(200, 200)
+    pairs.pairs[0] = ("« rare »", "« rare »")
+    sizes = []
+    for coverage in (0.99, 1.0):
+        subwords.learn(pairs, SubwordsConfig(size=400, coverage=coverage), tmp_path / str(coverage), "x")
+        sizes.append(len(subwords.load(tmp_path / str(coverage)).source.encode("«")[0]))
+    assert sizes[1] < sizes[0], "a piece in place of its bytes"
+
+
 def test_the_sample_is_bounded_even_and_the_same_every_time() -> None:
     drawn = sample(40, 100).pairs
     assert len(drawn) == 40

@@ -72,6 +72,8 @@ class SubwordsConfig:
     """Learn from at most so many sentence pairs, drawn evenly from the training text."""
     byte_fallback: bool = True
     """A character that was not seen becomes its bytes, not an unknown piece."""
+    coverage: float = 0.9995
+    """Share of the characters that become pieces; nearer to 1 where rare ones matter (quotes, brackets, symbols)."""
     folder: str | None = None
     """Learn nothing: take the sub-words of this model or store folder (an imported OPUS-MT model, another corpus)."""
     tag: str | None = None
@@ -80,6 +82,8 @@ class SubwordsConfig:
     def __post_init__(self) -> None:
         if self.size < 8 or self.sample < 1:
             raise DocgraphError("'subwords.size' must be at least 8 and 'subwords.sample' at least 1")
+        if not 0.0 < self.coverage <= 1.0:
+            raise DocgraphError(f"'subwords.coverage' is {self.coverage}; it must be above 0 and at most 1")
 
 
 @dataclass(frozen=True)

@@ -70,6 +70,7 @@ def _train(lines: list[str], config: SubwordsConfig) -> bytes:
             vocab_size=config.size,
             model_type=config.kind,
             byte_fallback=config.byte_fallback,
+            character_coverage=config.coverage,
             hard_vocab_limit=False,
             max_sentence_length=1 << 16,
             minloglevel=2,
