@@ -13,7 +13,7 @@ from docgraph.model.batch import DocumentExample
 from docgraph.model.config import ModelConfig
 from docgraph.model.contexts.docgraph import DocumentGraphContext
 from docgraph.model.memory import Queries, SlotMemory
-from docgraph.model.packing import Packing
+from docgraph.model.packing import Blocks, Packing
 from docgraph.model.system import DocumentTransformer
 
 from .examples import (
@@ -147,7 +147,7 @@ def test_extreme_states_keep_the_gate_finite() -> None:
     memory = SlotMemory(
         1e4 * torch.randn(3, 32), torch.tensor([[0, 1, 2]]), torch.ones(1, 3, dtype=torch.bool), "document"
     )
-    queries = Queries(torch.zeros(4, dtype=torch.int64), Packing.of([4]), Packing.of([4]))
+    queries = Queries(torch.zeros(4, dtype=torch.int64), Blocks(Packing.of([4])), Packing.of([4]))
     x = (1e4 * torch.randn(4, 32)).requires_grad_()
     found = site(x, site.project(memory), memory.layout(queries))
     found.sum().backward()

@@ -32,7 +32,7 @@ def test_sentences_documents_and_graphs_keep_their_order(sizes: list[list[int]],
         assert source.tolist() == examples[document].source[index].tolist()
     assert batch.used.sum() == len(sentences)
     tokens_of = [sum(len(sentence) for sentence in example.source) for example in examples]
-    assert batch.source.documents.mask.sum(1).tolist() == tokens_of
+    assert batch.source.documents.rows.mask.sum(1).tolist() == tokens_of
     assert batch.graph is not None
     assert batch.graph.structure.num_words == sum(map(sum, sizes))
     assert batch.graph.structure.num_sentences == len(sentences)

@@ -17,6 +17,8 @@ from .examples import batch_of, documents, random_annotation, random_document, s
 
 PAD = 0
 SHAPES = [([3, 0, 5, 2], [4, 6]), ([7, 1], [2, 2, 3], [1]), ([5, 5, 4, 3, 2, 6, 1],)]
+CONTRARY = [(1, 60), (40, 12), (100, 5)]
+"""Words a sentence, and sentences: many short ones, few long ones."""
 BATCHES = [batch_of(documents(seed, *sizes)) for seed, sizes in enumerate(SHAPES)]
 
 
@@ -38,6 +40,27 @@ def test_padding_changes_nothing(place: str, nodes: str) -> None:
         assert sizes_of(filled) == room
         for expected, found in zip(*(loss_and_gradients(model, b) for b in (batch, filled)), strict=True):
             torch.testing.assert_close(found, expected, rtol=1e-3, atol=1e-4)
+
+
+@pytest.mark.parametrize("nodes", ["sentence", "both"])
+def test_documents_and_sentences_longer_than_a_block(nodes: str) -> None:
+    model = small_model(small_config(graph={"nodes": nodes}), open_gates=True)
+    batch = batch_of(documents(0, [80, 90, 70, 5], [3, 50], [75, 60, 80]))
+    filled = fill_up(batch, capacity([batch]), PAD)
+    assert filled is not None
+    for blocks, groups in ((filled.source.documents, 3), (filled.source.blocks, batch.num_sentences)):
+        assert blocks is not None
+        assert blocks.owner is not None
+        assert blocks.owner[blocks.rows.mask.any(1)].bincount()[:groups].max() > 1
+    for expected, found in zip(*(loss_and_gradients(model, b) for b in (batch, filled)), strict=True):
+        torch.testing.assert_close(found, expected, rtol=1e-3, atol=1e-4)
+
+
+def test_every_batch_of_a_sample_fits() -> None:
+    """However few its tokens are, and so however many blocks of padding it needs."""
+    batches = [batch_of(documents(seed, *[[words] * count])) for seed, (words, count) in enumerate(CONTRARY)]
+    room = capacity(batches)
+    assert all(fill_up(batch, room, PAD) is not None for batch in batches)
 
 
 def test_links_of_a_maximal_distance_stay_so() -> None:

@@ -8,6 +8,7 @@ from functools import partial
 import pytest
 import torch
 
+from docgraph.model.capacity import capacity, fill_up
 from docgraph.model.system import DocumentTransformer
 
 from .examples import SYSTEMS, batch_of, documents, small_config, small_model
@@ -38,7 +39,9 @@ def system(place: str | None, nodes: str = "sentence") -> DocumentTransformer:
 )
 def test_the_training_step_is_one_graph(place: str | None, nodes: str, backend: str) -> None:
     model = system(place, nodes)
-    batch = batch_of(documents(0, [3, 0, 5], [4]))
+    plain = batch_of(documents(0, [3, 0, 5], [4]))
+    batch = fill_up(plain, capacity([plain]), pad=0)
+    assert batch is not None
     parameters = list(model.parameters())
     expected, _ = model(batch, 0.1)
     wanted = torch.autograd.grad(expected, parameters)

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from docgraph.model.context_attention import ContextAttention
 from docgraph.model.memory import Queries, SlotMemory
-from docgraph.model.packing import Packing
+from docgraph.model.packing import Blocks, Packing
 
 DIMENSION, HEADS = 16, 4
 GATES: list[Literal["paper", "identity"]] = ["paper", "identity"]
@@ -31,7 +31,7 @@ def two_documents() -> tuple[SlotMemory, Queries, Tensor]:
     index_of = torch.tensor([0, 1, 2, 0, 1])
     visible = torch.arange(3)[None, :] < index_of[:, None]
     memory = SlotMemory(torch.randn(6, DIMENSION, dtype=torch.float64), slots, visible, "document")
-    queries = Queries(torch.arange(5).repeat_interleave(2), Packing.of([6, 4]), Packing.of([2] * 5))
+    queries = Queries(torch.arange(5).repeat_interleave(2), Blocks(Packing.of([6, 4])), Packing.of([2] * 5))
     return memory, queries, torch.randn(10, DIMENSION, dtype=torch.float64)
 
 
@@ -69,7 +69,7 @@ def test_one_memory_a_sentence(gate: Literal["paper", "identity"]) -> None:
     states = torch.randn(4, DIMENSION, dtype=torch.float64)
     slots, visible = torch.tensor([[0, 1, 2], [3, 0, 0]]), torch.tensor([[True] * 3, [True, False, False]])
     memory = SlotMemory(states, slots, visible, "sentence")
-    queries = Queries(torch.tensor([0, 1, 1]), Packing.of([3]), Packing.of([1, 2]))
+    queries = Queries(torch.tensor([0, 1, 1]), Blocks(Packing.of([3])), Packing.of([1, 2]))
     x = torch.randn(3, DIMENSION, dtype=torch.float64)
     found = made(x, made.project(memory), memory.layout(queries))
     for row, seen in enumerate((states[:3], states[3:], states[3:])):

@@ -125,7 +125,8 @@ def test_the_memory_of_another_document_can_be_read(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_padding_to_a_capacity_changes_nothing(name: str) -> None:
+def test_padding_and_blocks_change_nothing(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("docgraph.model.capacity.WIDTHS", {"document": 8, "sentence": 2})
     model = system(name)
     batch = batch_of(DOCUMENTS)
     filled = fill_up(batch, capacity([batch], margin=0.5), pad=0)

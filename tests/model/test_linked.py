@@ -89,7 +89,8 @@ def test_a_key_is_the_state_that_chose_the_value() -> None:
 
 @pytest.mark.parametrize("sides", ["source", "target", "both"])
 @pytest.mark.parametrize("place", ["hyb", "post", "pre"])
-def test_windows_and_padding_change_nothing(place: str, sides: str) -> None:
+def test_windows_padding_and_blocks_change_nothing(place: str, sides: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("docgraph.model.capacity.WIDTHS", {"document": 8, "sentence": 2})
     model, whole = model_of(place, sides), batch_of(DOCUMENTS)
     part = batch_of([replace(DOCUMENTS[0], window=range(2, 4)), replace(DOCUMENTS[1], window=range(1))])
     assert whole.target is not None

@@ -6,7 +6,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from docgraph.model.packing import Packing
+from docgraph.model.packing import Blocks, Packing
 
 
 @settings(max_examples=50, deadline=None)
@@ -41,3 +41,20 @@ def test_padding_passes_no_gradient_to_the_token_it_points_at() -> None:
     packing.pack(packing.pad(packed)).sum().backward()
     assert packed.grad is not None
     assert torch.equal(packed.grad, torch.ones(7, 3))
+
+
+@settings(max_examples=100, deadline=None)
+@given(lengths=st.lists(st.integers(0, 9), max_size=6), width=st.integers(1, 4), spare=st.integers(0, 2))
+def test_blocks_hold_every_row_once_and_of_one_group(lengths: list[int], width: int, spare: int) -> None:
+    needed = Blocks(Packing.of(lengths)).count(width)
+    assert Blocks.of(torch.tensor(lengths, dtype=torch.int64), width, needed - 1) is None
+    blocks = Blocks.of(torch.tensor(lengths, dtype=torch.int64), width, needed + spare)
+    assert blocks is not None
+    assert blocks.owner is not None
+    assert blocks.rows.index.shape == (needed + spare, width)
+    assert blocks.count(width) == needed + spare
+    group = torch.arange(len(lengths)).repeat_interleave(torch.tensor(lengths, dtype=torch.int64))
+    rows = blocks.rows.index[blocks.rows.mask]
+    assert rows.tolist() == list(range(sum(lengths)))
+    assert torch.equal(blocks.owner[:, None].expand(-1, width)[blocks.rows.mask], group)
+    assert blocks.rows.mask[:needed].any(1).all()

@@ -77,6 +77,7 @@ def test_two_stages_leave_whole_run_folders(config: Config, tmp_path: Path, stor
     assert found["average"] == [entry.step for entry in _progress(second).kept[:2]]
     assert {"nll", "wrong_context_nll", "gates"} <= found.keys()
     assert [len(gates) for gates in found["gates"].values()] == [2, 2]
+    assert records(second, "train")[0]["uncaptured_batches"] is None  # without a GPU nothing is captured
     norms = records(second, "train")[0]["gradient_norms"]
     assert norms.keys() == {"context", "encoder.0", "encoder.1", "decoder.0", "decoder.1"}
 

@@ -19,7 +19,7 @@ from docgraph.graph.selection import Selection
 from docgraph.model.device import to_device
 from docgraph.model.graph_structure import GraphStructure, source_structure, target_structure
 from docgraph.model.memory import Queries
-from docgraph.model.packing import Packing
+from docgraph.model.packing import Blocks, Packing
 
 Ids = npt.NDArray[np.integer]
 
@@ -54,11 +54,13 @@ class Side:
     tokens: Tensor
     """[N] int64."""
     sentences: Packing
-    documents: Packing
+    documents: Blocks
+    blocks: Blocks | None = None
+    """Of sentences, where a sentence is not one."""
 
     @property
     def queries(self) -> Queries:
-        return Queries(self.sentences.sequence_of, self.documents, self.sentences)
+        return Queries(self.sentences.sequence_of, self.documents, self.sentences, self.blocks)
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,7 +133,7 @@ class DocumentBatch:
         """The translations of all C sentences, as far as there are any, each with its end."""
         if self.all_source is not None or self.target is None or self.gold is None:
             return self.all_target
-        return Side(self.gold, self.target.sentences, self.target.documents)
+        return replace(self.target, tokens=self.gold)
 
     def to(self, device: torch.device | str) -> DocumentBatch:
         return to_device(self, device)
@@ -190,7 +192,7 @@ def _side(sentences: Sequence[Ids], counts: npt.NDArray[np.int64]) -> Side:
     lengths = np.array([len(sentence) for sentence in sentences], dtype=np.int64)
     bounds = np.concatenate([[0], np.cumsum(lengths)])[np.concatenate([[0], np.cumsum(counts)])]
     by_sentence, by_document = (Packing.of(torch.from_numpy(sizes)) for sizes in (lengths, np.diff(bounds)))
-    return Side(_concatenate(sentences), by_sentence, by_document)
+    return Side(_concatenate(sentences), by_sentence, Blocks(by_document))
 
 
 def shifted(side: Side, bos: int) -> Tensor:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from itertools import product
 
 import torch
 import torch.nn.functional as F
@@ -17,13 +18,18 @@ from torch import Tensor
 
 from docgraph.model.batch import DocumentBatch, GraphInput, Linked, Side
 from docgraph.model.graph_structure import GraphStructure, OrderedCliques
-from docgraph.model.packing import Packing
+from docgraph.model.packing import Blocks, Packing
 from docgraph.model.sparse import Rows
 
 Sizes = Mapping[str, int]
 """How much there is of everything a batch holds; equal sizes are equal shapes."""
 ROUND = 64
 """Capacities are multiples of it where that costs little: matrix products like it."""
+SPARE = {"documents": 0.5, "sentences": 0.1}
+"""Margins of what costs little: one more is a row of a table, as long as its tokens are others'."""
+WIDTHS = {"document": 256, "sentence": 64}
+"""Rows of a document, or of a sentence, that read a memory as one block, with their own copy of its keys and values:
+as many as the scores of a block outweigh the copy, and few sentences need two."""
 
 
 def sizes_of(batch: DocumentBatch) -> dict[str, int]:
@@ -33,7 +39,8 @@ def sizes_of(batch: DocumentBatch) -> dict[str, int]:
         if side is not None:
             sizes[f"{name} tokens"] = len(side.tokens)
             sizes[f"{name} tokens of a sentence"] = side.sentences.max_length
-            sizes[f"{name} tokens of a document"] = side.documents.max_length
+            for unit, blocks in (("document", side.documents), ("sentence", side.blocks or Blocks(side.sentences))):
+                sizes[f"{name} {unit} blocks"] = blocks.count(WIDTHS[unit])
     for name, graph in (("source", batch.graph), ("target", batch.target_graph)):
         if graph is not None:
             structure = graph.structure
@@ -47,15 +54,22 @@ def sizes_of(batch: DocumentBatch) -> dict[str, int]:
 
 def capacity(batches: Iterable[DocumentBatch], margin: float = 0.03) -> Sizes:
     """Room for each of the batches, for `margin` more, and for some padding whatever the batch."""
-    room: dict[str, int] = {}
-    for batch in batches:
-        for name, size in sizes_of(batch).items():
-            room[name] = max(room.get(name, 0), size)
-    for name, size in room.items():
+
+    def wider(name: str, sizes: Iterable[int]) -> int:
+        size = max(sizes)
         if name == "slots" or not size:
-            continue
-        wider = math.ceil(size * (1 + margin)) + 1
-        room[name] = wider if name in ("documents", "sentences") else -(-wider // ROUND) * ROUND
+            return size
+        wider = math.ceil(size * (1 + max(margin, SPARE.get(name, 0)))) + 1
+        return wider if name.endswith(("documents", "sentences", "blocks")) else -(-wider // ROUND) * ROUND
+
+    found = [sizes_of(batch) for batch in batches]
+    names = dict.fromkeys(name for sizes in found for name in sizes)
+    room = {name: wider(name, (sizes.get(name, 0) for sizes in found)) for name in names}
+    for side, (unit, width) in product(("source", "target"), WIDTHS.items()):
+        name, tokens = f"{side} {unit} blocks", f"{side} tokens"
+        if name in room:  # the less a batch holds, the more blocks of padding it gets
+            filled = (sizes[name] + -(-(room[tokens] - sizes[tokens]) // width) for sizes in found if name in sizes)
+            room[name] = wider(name, filled)
     return room
 
 
@@ -105,16 +119,23 @@ def _even(total: int, parts: int) -> Tensor:
 
 
 def _fill_side(side: Side, name: str, room: Sizes, owner: Tensor, documents: int, pad: int) -> Side | None:
-    extra = room[f"{name} tokens"] - len(side.tokens)
-    lengths = _even(extra, len(owner))
-    by_document = torch.zeros(documents, dtype=torch.int64).index_add(0, owner, lengths)
-    packings = []
-    for packing, more, unit in ((side.sentences, lengths, "sentence"), (side.documents, by_document, "document")):
-        width = room[f"{name} tokens of a {unit}"]
-        if int(more.max()) > width:
-            return None
-        packings.append(Packing.of(torch.cat([packing.boundaries.diff(), more]), width=width))
-    return Side(F.pad(side.tokens, (0, extra), value=pad), *packings)
+    extra, longest = room[f"{name} tokens"] - len(side.tokens), room[f"{name} tokens of a sentence"]
+    # In few sentences: the others then need no block.
+    filled = min(max(-(-extra // WIDTHS["sentence"]), 1), len(owner))
+    more = F.pad(_even(extra, filled), (0, len(owner) - filled))
+    if int(more.max()) > longest:
+        return None
+    more_of_documents = torch.zeros(documents, dtype=torch.int64).index_add(0, owner, more)
+    of_sentences = torch.cat([side.sentences.boundaries.diff(), more])
+    of_documents = torch.cat([side.documents.rows.boundaries.diff(), more_of_documents])
+    by_document, by_sentence = (
+        Blocks.of(lengths, WIDTHS[unit], room[f"{name} {unit} blocks"])
+        for unit, lengths in (("document", of_documents), ("sentence", of_sentences))
+    )
+    if by_document is None or by_sentence is None:
+        return None
+    tokens, sentences = F.pad(side.tokens, (0, extra), value=pad), Packing.of(of_sentences, width=longest)
+    return Side(tokens, sentences, by_document, by_sentence)
 
 
 def _fill_graph(graph: GraphInput, name: str, room: Sizes, sentences: int, pad: int) -> GraphInput:

@@ -19,7 +19,7 @@ from docgraph.model.packing import Packing
 
 @dataclass(eq=False)
 class Projected:
-    """Keys and values of a memory's slots for one attention, [G, h, M, e] each."""
+    """Keys and values of the slots that each block of rows reads, for one attention, [B, h, M, e] each."""
 
     key: Tensor
     value: Tensor

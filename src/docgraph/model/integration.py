@@ -41,12 +41,12 @@ class SiteReader:
 
     @classmethod
     def of(cls, place: Place, attentions: nn.ModuleList, memory: Memory, queries: Queries) -> SiteReader:
-        layout = memory.layout(queries)
+        layout, in_blocks = memory.layout(queries), memory.for_blocks(queries)
         found = [attention for attention in attentions if isinstance(attention, GatedSite)]
-        return cls(place, memory, [MemorySite(a, a.project(memory), layout) for a in found])
+        return cls(place, memory, [MemorySite(a, a.project(in_blocks), layout) for a in found])
 
     def for_queries(self, queries: Queries) -> SiteReader:
-        """The same memory, read by other rows; nothing is projected again."""
+        """The same memory, read by other rows, of whole groups as the first; nothing is projected again."""
         layout = self.memory.layout(queries)
         return replace(self, sites=[replace(site, layout=layout) for site in self.sites])
 

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from docgraph.model.attention import never_blind
-from docgraph.model.packing import Packing, lay_out
+from docgraph.model.packing import Blocks, Packing, lay_out
 from docgraph.model.runs import Runs
 
 
@@ -28,6 +28,10 @@ class Memory:
     def layout(self, queries: Queries) -> Any:
         """How query rows meet the memory."""
         raise NotImplementedError
+
+    def for_blocks(self, queries: Queries) -> Memory:
+        """The same memory, whose keys and values come in the blocks that these rows are read in."""
+        return self
 
     def of_sentences(self, sentences: range) -> Memory:
         """The same memory as these consecutive sentences see it, now counted from 0."""
@@ -54,22 +58,41 @@ class SlotMemory(Memory):
     """Whether a group is a document (its sentences share the slots) or a single sentence."""
     places: Tensor | None = None
     """[R] int64: the one slot (g * M + m) of each state, where every state has exactly one."""
+    owner: Tensor | None = None
+    """[B] int64: the group of each block of rows, where these are not whole groups."""
 
     def in_slots(self, projected: Tensor) -> Tensor:
-        """What was made of the states, [R, h, e], in the slots: [G, h, M, e]."""
-        if self.places is None:
-            return projected[self.slots].transpose(1, 2)
-        return lay_out(projected, self.slots, self.places).transpose(1, 2)
+        """What was made of the states, [R, h, e], in the slots that each block reads: [B, h, M, e]."""
+        if self.places is not None:
+            return copied(lay_out(projected, self.slots, self.places), self.owner).transpose(1, 2)
+        # One copy, not one a group and another a block: slots of sentences are the larger part of a step's memory.
+        return projected[self.slots if self.owner is None else self.slots[self.owner]].transpose(1, 2)
 
     def layout(self, queries: Queries) -> Layout:
-        rows = queries.documents if self.per == "document" else queries.sentences
-        seen = self.visible[queries.sentence]
+        rows, seen = self._blocks(queries).rows, self.visible[queries.sentence]
         return Layout(rows, never_blind(rows.pad(seen)[:, None]), seen.any(-1, keepdim=True))
+
+    def for_blocks(self, queries: Queries) -> SlotMemory:
+        return replace(self, owner=self._blocks(queries).owner)
+
+    def _blocks(self, queries: Queries) -> Blocks:
+        return queries.documents if self.per == "document" else queries.blocks or Blocks(queries.sentences)
 
     def of_sentences(self, sentences: range) -> SlotMemory:
         part = slice(sentences.start, sentences.stop)
         slots = self.slots if self.per == "document" else self.slots[part]
         return replace(self, slots=slots, visible=self.visible[part])
+
+
+def copied(groups: Tensor, owner: Tensor | None) -> Tensor:
+    """groups[owner]: what each of B blocks reads of G groups, [G, ...] -> [B, ...].
+
+    A product, so that its gradient is one too: the same every time, and summed in fp32.
+    """
+    if owner is None:
+        return groups
+    chosen = owner[:, None] == torch.arange(len(groups), device=owner.device)
+    return (chosen.to(groups.dtype) @ groups.flatten(1)).view(len(owner), *groups.shape[1:])
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,18 +101,20 @@ class Queries:
 
     sentence: Tensor
     """[N] int64: the sentence of each row."""
-    documents: Packing
+    documents: Blocks
     """The rows of each document."""
     sentences: Packing
     """The rows of each sentence."""
+    blocks: Blocks | None = None
+    """The same in blocks, where a sentence is not one."""
 
     @classmethod
     def of_beams(cls, sentences: Tensor, beams: int, document_of: Tensor, num_documents: int) -> Queries:
         """K rows, side by side, for each of some sentences [S'] (ascending) of a batch with `document_of` [S]."""
         by_document = document_of[sentences].bincount(minlength=num_documents) * beams
         by_sentence = sentences.bincount(minlength=len(document_of)) * beams
-        packings = (Packing.of(sizes, sentences.device) for sizes in (by_document, by_sentence))
-        return cls(sentences.repeat_interleave(beams), *packings)
+        documents, rows = (Packing.of(sizes, sentences.device) for sizes in (by_document, by_sentence))
+        return cls(sentences.repeat_interleave(beams), Blocks(documents), rows)
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,9 +122,9 @@ class Layout:
     """How N query rows meet the slots of a memory: computed once, shared by every layer that reads it."""
 
     rows: Packing
-    """The rows of each group."""
+    """The rows of each block."""
     visible: Tensor
-    """[G, 1, L, M] bool; a row that sees nothing sees everything here, and is left as it is in the end."""
+    """[B, 1, L, M] bool; a row that sees nothing sees everything here, and is left as it is in the end."""
     some: Tensor
     """[N, 1] bool: the row sees at least one slot."""
 

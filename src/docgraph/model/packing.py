@@ -100,6 +100,40 @@ class Packing:
         return _Pack.apply(padded, self.index, self.mask, self.place)  # type: ignore[no-untyped-call]
 
 
+@dataclass(frozen=True, eq=False)
+class Blocks:
+    """Rows of G groups, packed, in B blocks of consecutive rows of one group each, every row in one of them."""
+
+    rows: Packing
+    """The rows of each block."""
+    owner: Tensor | None = None
+    """[B] int64: the group of each block; None where block g is the whole of group g."""
+
+    @classmethod
+    def of(cls, lengths: Tensor, width: int, count: int) -> Blocks | None:
+        """Groups of these lengths [G] in blocks of at most `width` rows, `count` in all; None where these are too few.
+
+        Blocks left over are empty and count as the first group's.
+        """
+        needed = _blocks_of(lengths, width)
+        missing = count - int(needed.sum())
+        if missing < 0:
+            return None
+        owner = torch.arange(len(lengths)).repeat_interleave(needed)
+        before = torch.arange(len(owner)) - (needed.cumsum(0) - needed)[owner]
+        rows = Packing.of((lengths[owner] - before * width).clamp(max=width), width=width)
+        return cls(rows.with_empty(count), F.pad(owner, (0, missing)))
+
+    def count(self, width: int) -> int:
+        """The blocks there are or, of whole groups, how many of at most `width` rows they would make."""
+        return int(_blocks_of(self.rows.boundaries.diff(), width).sum()) if self.owner is None else len(self.owner)
+
+
+def _blocks_of(lengths: Tensor, width: int) -> Tensor:
+    """[G] int64: blocks of at most `width` rows for each group of these lengths [G]."""
+    return (lengths.long() + width - 1) // width
+
+
 def lay_out(packed: Tensor, index: Tensor, place: Tensor) -> Tensor:
     """packed[index]: [N, ...] -> [B, T, ...], where row n of N has the one real place `place`[n] of B * T."""
     if not len(packed):

@@ -247,6 +247,7 @@ class Training:
             "mfu": flops / seconds / (self.peak * self.world.size) if self.peak else None,
             "memory_gb": torch.cuda.max_memory_allocated() / 1e9 if gpu else None,
             "skipped": progress.skipped,
+            "uncaptured_batches": None if self.captured is None else self.captured.missed,
             "seconds": progress.seconds,
         }
         self._write(record)

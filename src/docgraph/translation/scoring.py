@@ -21,7 +21,7 @@ from docgraph.model.config import ModelConfig
 from docgraph.model.device import to_device
 from docgraph.model.loss import CHUNK_ELEMENTS
 from docgraph.model.memory import Queries
-from docgraph.model.packing import Packing
+from docgraph.model.packing import Blocks, Packing
 from docgraph.model.reading import as_read
 from docgraph.model.system import DocumentTransformer
 
@@ -156,7 +156,7 @@ def _queries(batch: DocumentBatch, owner: Tensor, target: Packing) -> Queries:
     sentence = owner[target.sequence_of]
     by_document = batch.document_of[sentence].bincount(minlength=batch.num_documents)
     by_sentence = sentence.bincount(minlength=batch.num_sentences)
-    return Queries(sentence, Packing.of(by_document), Packing.of(by_sentence))
+    return Queries(sentence, Blocks(Packing.of(by_document)), Packing.of(by_sentence))
 
 
 def log_probabilities(hidden: Tensor, model: DocumentTransformer, gold: Tensor) -> Tensor:

@@ -17,7 +17,7 @@ from docgraph.model.context_attention import FeedForwardSite
 from docgraph.model.contexts import context_encoder
 from docgraph.model.contexts.base_states import BaseStatesContext
 from docgraph.model.contexts.hm_gdc import sentence_means
-from docgraph.model.memory import Layout, Memory, Queries, SlotMemory
+from docgraph.model.memory import Layout, Memory, Queries, SlotMemory, copied
 from docgraph.model.packing import Packing, lay_out
 from docgraph.model.sparsemax import sparsemax
 
@@ -37,23 +37,26 @@ class TwoLevelMemory(Memory):
     def layout(self, queries: Queries) -> Layout:
         return self.sentences.layout(queries)
 
+    def for_blocks(self, queries: Queries) -> TwoLevelMemory:
+        return replace(self, sentences=self.sentences.for_blocks(queries))
+
     def of_sentences(self, sentences: range) -> TwoLevelMemory:
         return replace(self, sentences=self.sentences.of_sentences(sentences))
 
     def in_slots(self, projected: Tensor) -> Tensor:
-        """[R, h, e] -> [D, h, M * T, e]."""
-        return lay_out(projected, self.slots, self.places).transpose(1, 2)
+        """[R, h, e] -> [B, h, M * T, e]."""
+        return copied(lay_out(projected, self.slots, self.places), self.sentences.owner).transpose(1, 2)
 
 
 @dataclass(eq=False)
 class TwoLevelProjected:
-    """Keys of sentences [D, h, M, e]; keys and values of their words [D, h, M * T, e]."""
+    """Keys of sentences [B, h, M, e]; keys and values of their words [B, h, M * T, e]."""
 
     sentence_key: Tensor
     key: Tensor
     value: Tensor
     words: Tensor
-    """[D, 1, 1, M, T] bool; all words where there are none, which no sentence reads."""
+    """[B, 1, 1, M, T] bool; all words where there are none, which no sentence reads."""
 
 
 class SelectiveAttention(FeedForwardSite):
@@ -68,9 +71,9 @@ class SelectiveAttention(FeedForwardSite):
     def project(self, memory: TwoLevelMemory) -> TwoLevelProjected:
         sentence_key = self.attention.split(self.sentence_key(memory.sentences.states))
         key, value = (memory.in_slots(projected) for projected in self.attention.project(memory.states))
-        return TwoLevelProjected(
-            memory.sentences.in_slots(sentence_key), key, value, never_blind(memory.words)[:, None, None]
-        )
+        owner = memory.sentences.owner
+        words = never_blind(memory.words if owner is None else memory.words[owner])[:, None, None]
+        return TwoLevelProjected(memory.sentences.in_slots(sentence_key), key, value, words)
 
     def attend(self, x: Tensor, projected: TwoLevelProjected, layout: Layout) -> Tensor:
         sentences, words = self.levels(x, projected, layout)
@@ -79,7 +82,7 @@ class SelectiveAttention(FeedForwardSite):
         return self.feed_forward(self.attention.join(attended))
 
     def levels(self, x: Tensor, projected: TwoLevelProjected, layout: Layout) -> tuple[Tensor, Tensor]:
-        """The weights of the sentences, [D, h, L, M], and of the words in each, [D, h, L, M, T]."""
+        """The weights of the sentences, [B, h, L, M], and of the words in each, [B, h, L, M, T]."""
         queries = (self.sentence_query(x), self.attention.query(x))
         of_sentences, of_words = (layout.rows.pad(self.attention.split(query)).transpose(1, 2) for query in queries)
         scale = of_words.shape[-1] ** -0.5
