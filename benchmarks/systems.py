@@ -104,7 +104,11 @@ def main(arguments: list[str] | None = None) -> None:
         waiting = {name: pool.submit(measure, name, options.tokens, options.rounds, lock) for name in names}
         base = waiting["base"].result()
         for name, future in waiting.items():
-            found, paper = future.result(), paper_parameters(system(name, transformer))
+            try:
+                found, paper = future.result(), paper_parameters(system(name, transformer))
+            except torch.OutOfMemoryError:
+                print(f"{name:20}needs more memory than there is beside the others; try --jobs 1", flush=True)
+                continue
             figures = (f"{paper:.2f}" if paper is not None else "", f"{SPEED[name]:.2f}" if name in SPEED else "")
             print(
                 f"{name:20}{found.added:9.2f}{figures[0]:>7}{found.seconds * 1e3:10.2f}"

@@ -5,9 +5,9 @@
 
 One randomly initialised Marian model of base size (d 512, 6+6 layers), saved by transformers, goes into all three. A
 random model seldom ends a sentence, so every system is made to write exactly `--length` tokens (its end included) for
-each sentence: the work is equal, and what they say is not compared here (tests do that). Systems take turns, round
-after round, and the quickest counts: on a shared machine ratios mean more than tokens a second. On a GPU, docgraph and
-`generate` in bf16.
+each sentence: the work is equal, and what they say is not compared here (tests do that). Systems, each in a process of
+its own, take turns, round after round, and the quickest counts: on a shared machine ratios mean more than tokens a
+second. On a GPU, docgraph and `generate` in bf16.
 
 `--document` decodes one document with a random Hyb model that reads both sides, in parallel and in order, beside Base
 on the same sentences in one batch. With random weights the number of passes is not that of a trained model.
@@ -18,9 +18,11 @@ from __future__ import annotations
 import argparse
 import io
 import json
+import multiprocessing
 import tempfile
 import time
 from collections.abc import Callable
+from multiprocessing.connection import Connection
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -76,20 +78,9 @@ def peers(options: argparse.Namespace) -> None:
     sentences = [np.append(rng.integers(2, options.vocabulary - 1, n), 0) for n in lengths]
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place) / "marian"
-        theirs = marian_folder(folder, options.vocabulary)
+        marian_folder(folder, options.vocabulary)
         import_marian(str(folder), Path(place) / "ours")
-        runs: dict[str, Run]
-        if GPU:
-            model = load(Path(place) / "ours", "cuda").to(torch.bfloat16)
-            runs = {"generate": generate(theirs.to("cuda", torch.bfloat16), sentences, options.length)}
-            runs["docgraph"] = ours(model, sentences, options.length)
-        else:
-            runs = {"generate": generate(theirs, sentences, options.length)}
-            runs |= ctranslate2_runs(folder, Path(place) / "ct2", sentences, options)
-            runs["docgraph, not packed"] = ours(load(Path(place) / "ours"), sentences, options.length)
-            for precision in ("int8", "float32"):
-                model = ready_for_cpu(load(Path(place) / "ours"), precision)
-                runs["docgraph" + (" int8" if precision == "int8" else "")] = ours(model, sentences, options.length)
+        runs = {name: elsewhere(name, Path(place), sentences, options) for name in systems(folder, Path(place) / "ct2")}
         print(
             f"{len(sentences)} sentences, {sum(lengths) + len(lengths)} source sub-words, {options.length} tokens each;"
         )
@@ -97,6 +88,58 @@ def peers(options: argparse.Namespace) -> None:
         print(f"{where}, torch {torch.__version__}, vocabulary {options.vocabulary}")
         for beams in BARS:
             report(beams, timed(runs, beams, options.rounds), len(sentences) * options.length)
+
+
+def systems(marian: Path, converted: Path) -> list[str]:
+    """The systems there are; for CTranslate2 the model is converted here."""
+    if GPU:
+        return ["generate", "docgraph"]
+    others = []
+    try:
+        import ctranslate2
+    except ImportError:
+        print("ctranslate2 is not installed; pip install ctranslate2 to have it beside")
+    else:
+        ctranslate2.converters.TransformersConverter(str(marian)).convert(str(converted))
+        others = ["CTranslate2 float32", "CTranslate2 int8"]
+    return ["generate", *others, "docgraph, not packed", "docgraph int8", "docgraph"]
+
+
+def elsewhere(system: str, folder: Path, sentences: list[Ids], options: argparse.Namespace) -> Run:
+    """A system in a process of its own.
+
+    In one process, torch and CTranslate2 use one libgomp, which then has more threads than there are cores, and lets
+    them sleep between operations instead of waiting awake: both are nearly as slow as with one thread.
+    """
+    context = multiprocessing.get_context("spawn")
+    pipe, far_end = context.Pipe()
+    context.Process(target=serve, args=(far_end, system, folder, sentences, options), daemon=True).start()
+    far_end.close()
+
+    def run(beams: int) -> None:
+        pipe.send(beams)
+        pipe.recv()
+
+    return run
+
+
+def serve(pipe: Connection, system: str, folder: Path, sentences: list[Ids], options: argparse.Namespace) -> None:
+    """Translate whenever told to."""
+    torch.set_num_threads(options.threads)
+    if system == "generate":
+        run = generate(folder / "marian", sentences, options.length)
+    elif system.startswith("CTranslate2"):
+        run = ctranslate2_run(folder, system.split()[1], sentences, options)
+    else:
+        model = load(folder / "ours", "cuda").to(torch.bfloat16) if GPU else load(folder / "ours")
+        if not GPU and system != "docgraph, not packed":
+            model = ready_for_cpu(model, "int8" if system.endswith("int8") else "float32")
+        run = ours(model, sentences, options.length)
+    while True:
+        run(pipe.recv())
+        if GPU:
+            torch.cuda.synchronize()
+        pipe.send(None)
 
 
 def timed(runs: dict[str, Run], beams: int, rounds: int) -> dict[str, float]:
@@ -129,7 +172,7 @@ def report(beams: int, seconds: dict[str, float], tokens: int) -> None:
     )
 
 
-def marian_folder(folder: Path, vocabulary: int) -> Any:
+def marian_folder(folder: Path, vocabulary: int) -> None:
     """A random Marian model with the tokenizer files that converters ask for."""
     from sentencepiece import SentencePieceProcessor, SentencePieceTrainer
     from transformers import MarianConfig, MarianMTModel
@@ -171,13 +214,16 @@ def marian_folder(folder: Path, vocabulary: int) -> Any:
         scale_embedding=True,
         init_std=512**-0.5,
     )
-    found = MarianMTModel(config).eval()
-    found.save_pretrained(folder)
-    return found
+    MarianMTModel(config).save_pretrained(folder)
 
 
-def generate(model: Any, sentences: list[Ids], length: int) -> Run:
+def generate(folder: Path, sentences: list[Ids], length: int) -> Run:
     """Hugging Face: one padded batch."""
+    from transformers import MarianMTModel
+
+    model = MarianMTModel.from_pretrained(folder).eval()
+    if GPU:
+        model.to("cuda", torch.bfloat16)
     pad, width = model.config.pad_token_id, max(map(len, sentences))
     ids = torch.tensor([[*row.tolist(), *[pad] * (width - len(row))] for row in sentences], device=model.device)
     mask = torch.tensor([[1] * len(row) + [0] * (width - len(row)) for row in sentences], device=model.device)
@@ -198,25 +244,16 @@ def generate(model: Any, sentences: list[Ids], length: int) -> Run:
     return run
 
 
-def ctranslate2_runs(marian: Path, folder: Path, sentences: list[Ids], options: argparse.Namespace) -> dict[str, Run]:
-    """CTranslate2 in fp32 and int8; nothing where it is not installed."""
-    try:
-        import ctranslate2
-    except ImportError:
-        print("ctranslate2 is not installed; pip install ctranslate2 to have it beside")
-        return {}
-    ctranslate2.converters.TransformersConverter(str(marian)).convert(str(folder))
-    pieces = {index: piece for piece, index in json.loads((marian / "vocab.json").read_text()).items()}
+def ctranslate2_run(folder: Path, precision: str, sentences: list[Ids], options: argparse.Namespace) -> Run:
+    """CTranslate2 in fp32 or int8."""
+    import ctranslate2
+
+    pieces = {index: piece for piece, index in json.loads((folder / "marian" / "vocab.json").read_text()).items()}
     source = [[pieces[int(index)] for index in row] for row in sentences]
     fixed = {"min_decoding_length": options.length, "max_decoding_length": options.length, "length_penalty": 0.6}
-
-    def runner(precision: str) -> Run:
-        translator = ctranslate2.Translator(
-            str(folder), compute_type=precision, inter_threads=1, intra_threads=options.threads
-        )
-        return lambda beams: translator.translate_batch(source, beam_size=beams, **fixed)
-
-    return {f"CTranslate2 {precision}": runner(precision) for precision in ("float32", "int8")}
+    threads = {"inter_threads": 1, "intra_threads": options.threads}
+    translator = ctranslate2.Translator(str(folder / "ct2"), compute_type=precision, **threads)
+    return lambda beams: translator.translate_batch(source, beam_size=beams, **fixed)
 
 
 def ours(model: DocumentTransformer, sentences: list[Ids], length: int) -> Run:
