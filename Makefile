@@ -14,7 +14,9 @@ $(READY): pyproject.toml constraints.txt
 
 demo: $(READY)
 	$(BIN)/docgraph graph examples/three_men_in_a_boat.txt --html demo/graph.html --svg demo/graph.svg
-	@echo "Open demo/graph.html in a browser."
+	$(BIN)/docgraph translate examples/harbour_report.md -o demo/harbour_report.fr.md --explain demo/translation.html
+	@cat demo/harbour_report.fr.md
+	@echo "Open demo/graph.html (the graph) and demo/translation.html (what each sentence looked at) in a browser."
 
 lint: $(READY)
 	$(BIN)/ruff check .

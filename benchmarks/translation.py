@@ -16,6 +16,7 @@ on the same sentences in one batch. With random weights the number of passes is 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import io
 import json
 import multiprocessing
@@ -108,8 +109,7 @@ def systems(marian: Path, converted: Path) -> list[str]:
 def elsewhere(system: str, folder: Path, sentences: list[Ids], options: argparse.Namespace) -> Run:
     """A system in a process of its own.
 
-    In one process, torch and CTranslate2 use one libgomp, which then has more threads than there are cores, and lets
-    them sleep between operations instead of waiting awake: both are nearly as slow as with one thread.
+    With CTranslate2 in the same process, docgraph's two threads were seen to run by turns instead of side by side.
     """
     context = multiprocessing.get_context("spawn")
     pipe, far_end = context.Pipe()
@@ -135,11 +135,12 @@ def serve(pipe: Connection, system: str, folder: Path, sentences: list[Ids], opt
         if not GPU and system != "docgraph, not packed":
             model = ready_for_cpu(model, "int8" if system.endswith("int8") else "float32")
         run = ours(model, sentences, options.length)
-    while True:
-        run(pipe.recv())
-        if GPU:
-            torch.cuda.synchronize()
-        pipe.send(None)
+    with contextlib.suppress(EOFError):  # the end of the benchmark
+        while True:
+            run(pipe.recv())
+            if GPU:
+                torch.cuda.synchronize()
+            pipe.send(None)
 
 
 def timed(runs: dict[str, Run], beams: int, rounds: int) -> dict[str, float]:
@@ -221,7 +222,7 @@ def generate(folder: Path, sentences: list[Ids], length: int) -> Run:
     """Hugging Face: one padded batch."""
     from transformers import MarianMTModel
 
-    model = MarianMTModel.from_pretrained(folder).eval()
+    model: Any = MarianMTModel.from_pretrained(folder)  # in evaluation mode
     if GPU:
         model.to("cuda", torch.bfloat16)
     pad, width = model.config.pad_token_id, max(map(len, sentences))

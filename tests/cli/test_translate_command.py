@@ -214,7 +214,6 @@ def test_bad_input_is_told_in_one_sentence(
     a = tmp_path / "a.txt"
     assert "there is no such model folder" in failure(a, "--model", tmp_path / "nowhere")
     assert "neither a model folder nor a run folder" in failure(a, "--model", tmp_path / "empty")
-    assert "no model ships with this version yet" in failure(a)
     assert "missing.txt: no such file" in failure("--model", model, tmp_path / "missing.txt")
     assert "is not UTF-8" in failure("--model", model, tmp_path / "binary.txt")
     assert "no file in this folder is of a known format" in failure(

@@ -171,6 +171,18 @@ def test_where_each_sentence_hangs_on_the_one_before_as_many_passes_as_sentences
     assert translations(decoded(Chain(), chain, SearchConfig(beams=beams), "sequential")) == translations(found)
 
 
+def test_passes_may_be_limited() -> None:
+    chain = [DocumentExample([np.array([5, EOS])] * size) for size in (9, 1, 5)]
+    told: list[tuple[int, int]] = []
+    found = decode_documents(Chain(), Pieces(), chain, SearchConfig(passes=3), progress=lambda *n: told.append(n))  # type: ignore[arg-type]
+    whole = translations(decoded(Chain(), chain, SearchConfig()))
+    assert [document.passes for document in found] == [3, 1, 3]
+    for limited, full in zip(translations(found), whole, strict=True):
+        assert limited[:3] == full[:3], "the first sentences have their final context by then"
+        assert all(limited)
+    assert told[-1] == (15, 15)
+
+
 def test_a_greedy_pass_decodes_only_what_it_cannot_confirm(monkeypatch: pytest.MonkeyPatch) -> None:
     class Settled(Chain):
         """Only the second sentence looks at the one before it."""

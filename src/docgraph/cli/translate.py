@@ -51,6 +51,10 @@ def translate(
     mode: Annotated[
         ModeName, typer.Option(help="All sentences at once, or one after the other: slower, with the same result.")
     ] = "parallel",
+    passes: Annotated[
+        int | None,
+        typer.Option(min=1, help="Go through a document at most so often, for speed; until nothing changes otherwise."),
+    ] = None,
     annotator: Annotated[
         str | None, typer.Option(help="Annotator by spec, for a model that reads document graphs.")
     ] = None,
@@ -96,7 +100,7 @@ def translate(
 
         jobs = find_jobs(files or [], output, form, format)
         translator = Translator.load(folder, device, precision, threads, annotator, tag)
-    search = SearchConfig(beams=max(beam, n_best), length_penalty=length_penalty, n_best=n_best)
+    search = SearchConfig(beams=max(beam, n_best), length_penalty=length_penalty, n_best=n_best, passes=passes)
     identity = "|".join(map(str, (fingerprint(folder), annotator, tag, precision, translator.model.device)))
     options = BulkOptions(search, mode, format, form, explain is not None or jsonl, resume, batch, identity)
     try:

@@ -16,6 +16,8 @@ from docgraph.model.sparse import HAS_TRITON
 
 SHORT = 512
 """Longest sequences for the kernels of tiles of 32 x 32: where most are much shorter than the longest."""
+FEW_QUERIES = 8
+"""Queries a head, on a CPU, up to which attention is written out: the fused kernel is made for more."""
 WRITTEN_OUT = 1 << 28
 """Most scores of attention over a memory that are held at once (512 MB in bf16)."""
 # cuDNN's kernel was seen to fail when several processes shared a GPU; the other three cover every case.
@@ -52,7 +54,12 @@ def never_blind(visible: Tensor) -> Tensor:
 def masked_attention(query: Tensor, key: Tensor, value: Tensor, visible: Tensor | None) -> Tensor:
     """[B, h, Tq, e] x [B, h, Tk, e] -> [B, h, Tq, e]; every query must see something (`never_blind`)."""
     if not query.is_cuda:
-        return F.scaled_dot_product_attention(query, key, value, attn_mask=visible)
+        if query.shape[-2] > FEW_QUERIES or torch.is_grad_enabled():
+            return F.scaled_dot_product_attention(query, key, value, attn_mask=visible)
+        scores = (query * query.shape[-1] ** -0.5) @ key.transpose(-2, -1)
+        if visible is not None:
+            scores.masked_fill_(~visible, -torch.inf)
+        return scores.softmax(-1) @ value
     with sdpa_kernel(BACKENDS):
         return F.scaled_dot_product_attention(query, key, value, attn_mask=visible)
 

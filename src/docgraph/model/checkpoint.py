@@ -1,4 +1,4 @@
-"""Model folders: `model.safetensors`, `config.json` and the tokenizer's files; no pickles, nothing that runs.
+"""Model folders: `model.safetensors` (gzipped in int8), `config.json`, the tokenizer's files; no pickles, no code.
 
 A folder is written beside its place and then renamed, so it is there whole or not at all. `config.json` carries the
 checksum of every other file and of itself: what was damaged or half copied is refused in one sentence.
@@ -6,11 +6,13 @@ checksum of every other file and of itself: what was damaged or half copied is r
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import json
 import os
 import shutil
 import tempfile
+import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import fields
 from pathlib import Path
@@ -18,7 +20,9 @@ from typing import Any, Literal
 
 import torch
 from safetensors import SafetensorError
+from safetensors.torch import load as load_bytes
 from safetensors.torch import load_file, save_file
+from safetensors.torch import save as save_bytes
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
@@ -28,9 +32,11 @@ from docgraph.model.config import ModelConfig, from_dict, to_dict
 from docgraph.model.system import DocumentTransformer
 
 FORMAT = 1
-CONFIG, WEIGHTS = "config.json", "model.safetensors"
+CONFIG, WEIGHTS = "config.json", ("model.safetensors", "model.safetensors.gz")
 BASE_MODULES = ("embeddings.", "encoder.", "decoder.")
 SCALES = ".scales"
+LARGEST = 1 << 31
+"""Bytes of compressed weights, unpacked."""
 Precision = Literal["float32", "float16", "int8"]
 AGAIN = "copy the model folder again from where it came from"
 
@@ -44,16 +50,15 @@ def save(
 ) -> None:
     """Write a model folder; one that is already there is replaced, a folder of anything else is left alone.
 
-    `precision` is that of the weights on disk: int8 keeps matrices as bytes with a scale a row, all else in fp16;
-    `languages` are the codes of source and target, where they are known.
+    `precision` is that of the weights on disk: int8 keeps matrices as bytes with a scale a row, all else in fp16, and
+    compresses the file; `languages` are the codes of source and target, where they are known.
     """
     target = Path(folder).resolve()
     _check_replaceable(target)
     target.parent.mkdir(parents=True, exist_ok=True)
     temporary = Path(tempfile.mkdtemp(dir=target.parent, prefix=f".{target.name}.", suffix=".tmp"))
     try:
-        save_file(_disk_tensors(model, precision), temporary / WEIGHTS, metadata={"format": "pt"})
-        names = [WEIGHTS]
+        names = [_write_weights(_disk_tensors(model, precision), temporary, precision)]
         for file in map(Path, tokenizer_files):
             if file.name in (CONFIG, *names):
                 raise DocgraphError("two files of the model folder would have this name; rename it", path=file)
@@ -81,7 +86,7 @@ def load(folder: str | Path, device: torch.device | str = "cpu") -> DocumentTran
     config = read_config(folder)
     tensors = _read_weights(Path(folder))
     model = blank(config)
-    check_tensors(model.state_dict(), tensors, Path(folder) / WEIGHTS)
+    check_tensors(model.state_dict(), tensors, weights_file(folder))
     model.load_state_dict(tensors)
     return model.to(device).eval()
 
@@ -99,7 +104,7 @@ def load_base(model: DocumentTransformer, folder: str | Path) -> None:
     tensors = {name: t for name, t in _read_weights(Path(folder)).items() if name.startswith(BASE_MODULES)}
     state = model.state_dict()
     expected = {name: tensor for name, tensor in state.items() if name.startswith(BASE_MODULES)}
-    check_tensors(expected, tensors, Path(folder) / WEIGHTS)
+    check_tensors(expected, tensors, weights_file(folder))
     model.load_state_dict({**state, **tensors})
 
 
@@ -128,7 +133,7 @@ def read_precision(folder: str | Path) -> Precision:
 def tokenizer_files(folder: str | Path) -> list[Path]:
     """The tokenizer's files of a model folder, checked to be what was saved."""
     files: Mapping[str, str] = _settings(Path(folder))["files"]
-    paths = [Path(folder) / name for name in files if name != WEIGHTS]
+    paths = [Path(folder) / name for name in files if name not in WEIGHTS]
     for path in paths:
         _check_file(path, files[path.name])
     return paths
@@ -169,6 +174,16 @@ def _disk_tensors(model: DocumentTransformer, precision: Precision) -> dict[str,
             raise DocgraphError(f"'{name}' has weights beyond the range of half precision; save it in full precision")
         tensors[name] = stored
     return tensors
+
+
+def _write_weights(tensors: dict[str, Tensor], folder: Path, precision: Precision) -> str:
+    """Write the weights; the name of their file. Bytes compress a little, single precision does not."""
+    path = folder / WEIGHTS[precision == "int8"]
+    if precision != "int8":
+        save_file(tensors, path, metadata={"format": "pt"})
+    else:
+        path.write_bytes(gzip.compress(save_bytes(tensors, metadata={"format": "pt"}), mtime=0))
+    return path.name
 
 
 def quantize_rows(weight: Tensor) -> tuple[Tensor, Tensor]:
@@ -251,7 +266,7 @@ def _settings(folder: Path) -> dict[str, Any]:
     if settings.pop("sha256", None) != _settings_checksum(settings):
         raise DocgraphError(f"the file was damaged or edited (its checksum differs); {AGAIN}", path=path)
     files = settings.get("files")
-    if not isinstance(settings.get("model"), dict) or not isinstance(files, dict) or WEIGHTS not in files:
+    if not isinstance(settings.get("model"), dict) or not isinstance(files, dict) or not set(WEIGHTS) & set(files):
         raise DocgraphError(f"the config of this model lacks its fields or files; {AGAIN}", path=path)
     for name in files:
         if name != Path(name).name:
@@ -276,12 +291,18 @@ def _check_file(path: Path, checksum: str) -> None:
         raise DocgraphError(f"the file is damaged or only partly copied (its checksum differs); {AGAIN}", path=path)
 
 
+def weights_file(folder: str | Path) -> Path:
+    """The file that holds the weights of a model folder."""
+    files = _settings(Path(folder))["files"]
+    return Path(folder) / next(name for name in WEIGHTS if name in files)
+
+
 def _read_weights(folder: Path) -> dict[str, Tensor]:
-    path = folder / WEIGHTS
-    _check_file(path, _settings(folder)["files"][WEIGHTS])
+    path = weights_file(folder)
+    _check_file(path, _settings(folder)["files"][path.name])
     try:
-        stored = load_file(path)
-    except SafetensorError as error:
+        stored = load_bytes(_decompressed(path)) if path.suffix == ".gz" else load_file(path)
+    except (SafetensorError, OSError, EOFError, zlib.error) as error:
         raise DocgraphError(f"this is not a whole safetensors file ({error}); {AGAIN}", path=path) from None
     tensors = {name: tensor.float() for name, tensor in stored.items() if not name.endswith(SCALES)}
     for name in (name for name in stored if name.endswith(SCALES)):
@@ -290,6 +311,14 @@ def _read_weights(folder: Path) -> dict[str, Tensor]:
             raise DocgraphError(f"'{name}' fits no matrix of the weights; {AGAIN}", path=path)
         matrix.mul_(stored[name][:, None])
     return tensors
+
+
+def _decompressed(path: Path) -> bytes:
+    with gzip.open(path) as file:
+        data = file.read(LARGEST + 1)
+    if len(data) > LARGEST:
+        raise DocgraphError(f"the weights are larger than {LARGEST >> 30} GiB; do not trust this model", path=path)
+    return data
 
 
 def check_tensors(expected: Mapping[str, Tensor], found: Mapping[str, Tensor], path: Path) -> None:

@@ -213,9 +213,9 @@ class _GroupDecoder:
             yield final
 
     def _decode_in_parallel(self) -> Iterator[int]:
-        """All sentences at once, and again those before which something changed, until nothing does."""
+        """All sentences at once, and again those before which something changed, until nothing does or may."""
         pending, passes = list(range(len(self.places))), 0
-        while pending:
+        while pending and passes != self.config.passes:
             passes += 1
             before = [self._best(s) for s in pending]
             self._refresh()
@@ -228,6 +228,8 @@ class _GroupDecoder:
                     changed.setdefault(id(draft), m)
             pending = [s for s in pending if self.places[s][1] > changed.get(id(self.places[s][0]), math.inf)]
             yield len(self.places) - len(pending)
+        if pending:
+            yield len(self.places)
 
     def _best(self, s: int) -> tuple[int, ...] | None:
         draft, m = self.places[s]

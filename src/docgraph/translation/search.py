@@ -57,6 +57,9 @@ class SearchConfig:
     """Draw among so many likeliest tokens; 0: all."""
     top_p: float = 1.0
     """Draw among the fewest likeliest tokens that have this probability together."""
+    passes: int | None = None
+    """Of a document decoded in parallel, at most so many passes: what is there then is the translation. None is until
+    nothing changes, which is the translation sentence after sentence."""
     seed: int = 0
     """A draw depends on this, the sentence and its place in the document alone."""
 
@@ -64,6 +67,8 @@ class SearchConfig:
         for name, least in (("beams", 1), ("n_best", 1), ("min_length", 0), ("max_length_constant", 0), ("top_k", 0)):
             if getattr(self, name) < least:
                 raise DocgraphError(f"'{name}' is {getattr(self, name)}; it must be at least {least}")
+        if self.passes is not None and self.passes < 1:
+            raise DocgraphError(f"'passes' is {self.passes}; it must be at least 1")
         if not self.sampling and self.n_best > self.beams:
             raise DocgraphError(f"{self.n_best} best of {self.beams} beams cannot be had; raise 'beams'")
         if self.length_penalty < 0 or self.max_length_factor < 0:

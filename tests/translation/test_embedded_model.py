@@ -1,0 +1,45 @@
+"""The model that ships: it is there, it is small, and it translates."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from docgraph.translation.models import EMBEDDED, embedded_models, find_model
+from docgraph.translation.search import SearchConfig
+from docgraph.translation.translator import Translator
+
+SENTENCES = [
+    "The committee adopted the report.",
+    "42",
+    "The Commission must present its proposal before 30 June.",
+    "Click the Save button.",
+]
+
+
+@pytest.fixture(scope="module")
+def translator() -> Translator:
+    return Translator.load("en-fr", device="cpu", threads=1)
+
+
+def test_one_model_ships_in_at_most_30_mb() -> None:
+    assert embedded_models() == ["en-fr"]
+    assert find_model() == EMBEDDED / "en-fr"
+    assert sum(path.stat().st_size for path in Path(find_model()).iterdir()) < 30e6
+
+
+def test_it_translates_into_french(translator: Translator) -> None:
+    translation = translator.translate(SENTENCES, SearchConfig(beams=4))
+    report, number, proposal, button = translation.texts
+    assert "rapport" in report
+    assert number == "42"
+    assert {"Commission", "proposition", "30", "juin"} <= set(proposal.rstrip(".").split())
+    assert button.startswith("Cliquez sur le bouton")
+
+
+def test_its_passes_end_with_the_translation_sentence_after_sentence(translator: Translator) -> None:
+    at_once, in_order = (
+        translator.translate(SENTENCES, SearchConfig(beams=2), mode) for mode in ("parallel", "sequential")
+    )
+    assert at_once.texts == in_order.texts
