@@ -18,6 +18,7 @@ import tempfile
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
+from textwrap import shorten
 
 import torch
 
@@ -83,6 +84,32 @@ def measure(name: str, tokens: int, rounds: int, lock: Path) -> Measured:
     return Measured(blank(config, "meta").added_parameters() / 1e6, statistics.median(times), peak)
 
 
+def attempt(name: str, tokens: int, rounds: int, lock: Path) -> Measured | str:
+    """What a system costs or, in one line, why that is not known: few exceptions of a compiler can be pickled."""
+    try:
+        return measure(name, tokens, rounds, lock)
+    except Exception as error:
+        return reason(error)
+
+
+def reason(error: Exception) -> str:
+    """An exception in one line: its kind and the first paragraph of its message, for hints to developers follow it."""
+    if "out of memory" in str(error).lower():
+        return "needs more memory than there is beside the others; try --jobs 1"
+    said, *_ = str(error).strip().split("\n\n")
+    return shorten(f"failed: {type(error).__name__}: {said}", 240)
+
+
+def row(name: str, found: Measured, base: Measured | str, paper: float | None) -> str:
+    """A line of the table; `paper` is what the paper adds, in millions of parameters."""
+    speed = "" if isinstance(base, str) else f"{base.seconds / found.seconds:.2f}"
+    figures = (f"{paper:.2f}" if paper is not None else "", f"{SPEED[name]:.2f}" if name in SPEED else "")
+    return (
+        f"{name:20}{found.added:9.2f}{figures[0]:>7}{found.seconds * 1e3:10.2f}"
+        f"{speed:>8}{figures[1]:>7}{found.peak:9.1f}"
+    )
+
+
 def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--tokens", type=int, default=16000 if GPU else 1500)
@@ -101,20 +128,11 @@ def main(arguments: list[str] | None = None) -> None:
         ProcessPoolExecutor(options.jobs, multiprocessing.get_context("spawn"), max_tasks_per_child=1) as pool,
     ):
         lock = options.lock or Path(folder) / "lock"
-        waiting = {name: pool.submit(measure, name, options.tokens, options.rounds, lock) for name in names}
+        waiting = {name: pool.submit(attempt, name, options.tokens, options.rounds, lock) for name in names}
         base = waiting["base"].result()
         for name, future in waiting.items():
-            try:
-                found, paper = future.result(), paper_parameters(system(name, transformer))
-            except torch.OutOfMemoryError:
-                print(f"{name:20}needs more memory than there is beside the others; try --jobs 1", flush=True)
-                continue
-            figures = (f"{paper:.2f}" if paper is not None else "", f"{SPEED[name]:.2f}" if name in SPEED else "")
-            print(
-                f"{name:20}{found.added:9.2f}{figures[0]:>7}{found.seconds * 1e3:10.2f}"
-                f"{base.seconds / found.seconds:8.2f}{figures[1]:>7}{found.peak:9.1f}",
-                flush=True,
-            )
+            found, paper = future.result(), paper_parameters(system(name, transformer))
+            print(f"{name:20}{found}" if isinstance(found, str) else row(name, found, base, paper), flush=True)
 
 
 if __name__ == "__main__":

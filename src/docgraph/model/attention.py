@@ -54,7 +54,7 @@ def never_blind(visible: Tensor) -> Tensor:
 def masked_attention(query: Tensor, key: Tensor, value: Tensor, visible: Tensor | None) -> Tensor:
     """[B, h, Tq, e] x [B, h, Tk, e] -> [B, h, Tq, e]; every query must see something (`never_blind`)."""
     if not query.is_cuda:
-        if query.shape[-2] > FEW_QUERIES or torch.is_grad_enabled():
+        if torch.is_grad_enabled() or query.shape[-2] > FEW_QUERIES:
             return F.scaled_dot_product_attention(query, key, value, attn_mask=visible)
         scores = (query * query.shape[-1] ** -0.5) @ key.transpose(-2, -1)
         if visible is not None:

@@ -58,9 +58,10 @@ class Packing:
         """
         steps = torch.arange(1, -(-tokens // longest) + 1, device=ends.device)
         last = F.pad(ends, (1, 0))[-1:]
-        bounds = F.pad(torch.cat([ends, (last + steps * longest).clamp(max=tokens)]), (1, 0))
-        order = torch.arange(tokens, device=ends.device)
-        sequence = torch.searchsorted(bounds[1:], order, right=True)
+        stops = torch.cat([ends, (last + steps * longest).clamp(max=tokens)])
+        bounds, order = F.pad(stops, (1, 0)), torch.arange(tokens, device=ends.device)
+        # Not bounds[1:]: compiled for a GPU, PyTorch before 2.13 fails to search a slice, or searches what it is of.
+        sequence = torch.searchsorted(stops, order, right=True)
         mask = torch.arange(longest, device=ends.device) < bounds.diff()[:, None]
         index = torch.where(mask, bounds[:-1, None] + torch.arange(longest, device=ends.device), 0)
         place = sequence * longest + order - bounds[sequence]

@@ -1,0 +1,43 @@
+"""A system that cannot be measured is told with its reason, whatever was raised."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(autouse=True)
+def _importable(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(ROOT)
+    for name in [name for name in sys.modules if name == "benchmarks" or name.startswith("benchmarks.")]:
+        monkeypatch.delitem(sys.modules, name)
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (
+            RuntimeError("a backend raised:\nTypeError: no\n\nSet VERBOSE=1"),
+            "RuntimeError: a backend raised: TypeError: no",
+        ),
+        (torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB."), "needs more memory"),
+    ],
+    ids=["failure", "memory"],
+)
+def test_reasons_are_one_line(monkeypatch: pytest.MonkeyPatch, error: Exception, told: str) -> None:
+    from benchmarks import systems
+
+    def fail(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr(systems, "measure", fail)
+    found = systems.attempt("han", 100, 1, Path("lock"))
+    assert isinstance(found, str)
+    assert told in found
+    assert "\n" not in found
+    assert "VERBOSE" not in found
