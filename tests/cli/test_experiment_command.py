@@ -46,7 +46,7 @@ def test_a_dry_run_lists_every_row_its_config_and_what_is_missing(tmp_path: Path
     lines = run("experiment", "main", "--dry-run", "--results", str(tmp_path)).splitlines()
     assert [line.split("\t")[0] for line in lines] == [cell.row.name for cell in find_table("main").cells()]
     name, seed, config, updates, missing = lines[0].split("\t")
-    assert (name, seed) == ("base", "seed 1")
+    assert (name, seed) == ("base_early", "seed 1")
     assert Path(config).is_file()
     assert updates.endswith(" updates")
     assert missing.startswith("train, translate test, score test, translate ted, score ted, probe coreference")

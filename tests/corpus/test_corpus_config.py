@@ -85,7 +85,7 @@ def test_the_reference_config_shows_every_field_and_its_default() -> None:
     config = from_dict(PrepareConfig, values)
     assert set(values) == {field.name for field in fields(PrepareConfig)}
     assert set(values["subwords"]) == {field.name for field in fields(SubwordsConfig)}
-    assert config.subwords == SubwordsConfig()
+    assert config.subwords == SubwordsConfig(size=16000)
     plain = PrepareConfig(config.data, config.languages, out="x")
     assert (config.max_ratio, config.max_characters) == (plain.max_ratio, plain.max_characters)
 

@@ -36,7 +36,7 @@ def test_the_config_of_every_row_makes_a_model(name: str) -> None:
         model = blank(config.model, "meta")
         assert (model.config.context is None) == (config.stage == "base")
         if config.base is not None:
-            assert config.base == f"runs/main/base/seed{cell.seed}/best"
+            assert config.base == f"runs/main/{cell.origin.base or 'base'}/seed{cell.seed}/best"
 
 
 def test_the_main_table_has_the_rows_of_the_paper_and_the_control() -> None:
