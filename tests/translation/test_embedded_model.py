@@ -20,7 +20,7 @@ SENTENCES = [
 
 @pytest.fixture(scope="module")
 def translator() -> Translator:
-    return Translator.load("en-fr", device="cpu", threads=1)
+    return Translator.load("en-fr", device="cpu", threads=1, precision="float32")
 
 
 def test_one_model_ships_in_at_most_30_mb() -> None:
