@@ -78,8 +78,8 @@ class CheckpointConfig:
     """Best checkpoints kept."""
     average: int = 0
     """At the end, average so many of the best (at most `best`) and let the average compete; 0 is none."""
-    half: bool = False
-    """Keep the weights of checkpoints in fp16; the resume state is fp32 always."""
+    precision: Literal["float32", "float16"] = "float32"
+    """Of the weights of checkpoints; the resume state is float32 always."""
 
 
 @dataclass(frozen=True)

@@ -107,7 +107,7 @@ class Keeper:
                 model,
                 folder,
                 plan.tokenizer_files(self.config),
-                "float16" if self.config.checkpoints.half else "float32",
+                self.config.checkpoints.precision,
                 languages=plan.languages(self.config),
             )
 
