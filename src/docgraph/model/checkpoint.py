@@ -84,9 +84,10 @@ def save(
 def load(folder: str | Path, device: torch.device | str = "cpu") -> DocumentTransformer:
     """The model of a folder in fp32, ready to translate (dropout off)."""
     config = read_config(folder)
-    tensors = _read_weights(Path(folder))
+    path = weights_file(folder)
+    tensors = _read_weights(path)
     model = blank(config)
-    check_tensors(model.state_dict(), tensors, weights_file(folder))
+    check_tensors(model.state_dict(), tensors, path)
     model.load_state_dict(tensors)
     return model.to(device).eval()
 
@@ -101,10 +102,11 @@ def load_base(model: DocumentTransformer, folder: str | Path) -> None:
             raise DocgraphError(
                 f"'{name}' is {other} in this base model and {mine} in yours; make them equal", path=folder
             )
-    tensors = {name: t for name, t in _read_weights(Path(folder)).items() if name.startswith(BASE_MODULES)}
+    path = weights_file(folder)
+    tensors = {name: t for name, t in _read_weights(path).items() if name.startswith(BASE_MODULES)}
     state = model.state_dict()
     expected = {name: tensor for name, tensor in state.items() if name.startswith(BASE_MODULES)}
-    check_tensors(expected, tensors, weights_file(folder))
+    check_tensors(expected, tensors, path)
     model.load_state_dict({**state, **tensors})
 
 
@@ -297,9 +299,8 @@ def weights_file(folder: str | Path) -> Path:
     return Path(folder) / next(name for name in WEIGHTS if name in files)
 
 
-def _read_weights(folder: Path) -> dict[str, Tensor]:
-    path = weights_file(folder)
-    _check_file(path, _settings(folder)["files"][path.name])
+def _read_weights(path: Path) -> dict[str, Tensor]:
+    _check_file(path, _settings(path.parent)["files"][path.name])
     try:
         stored = load_bytes(_decompressed(path)) if path.suffix == ".gz" else load_file(path)
     except (SafetensorError, OSError, EOFError, zlib.error) as error:

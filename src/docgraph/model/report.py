@@ -14,7 +14,7 @@ from docgraph.model.checkpoint import blank, read_config, system_name
 from docgraph.model.config import ContextConfig, GraphConfig, ModelConfig, TransformerConfig, read_yaml
 
 IntegrationName = Literal["hyb", "post", "pre"]
-Sides = Literal["source", "both"]
+Sides = Literal["source", "target", "both"]
 PAPER: dict[tuple[str, IntegrationName, Sides], float | None] = {
     ("ctx", "hyb", "source"): 22.06,
     ("docgraph", "hyb", "source"): 21.01,

@@ -24,7 +24,7 @@ class Captured:
     time of a replay.
     """
 
-    def __init__(self, compute: Compute, room: Sizes, reset: Callable[[], None], device: torch.device) -> None:
+    def __init__(self, compute: Compute, room: Sizes, reset: Callable[[], object], device: torch.device) -> None:
         self.compute, self.room, self.reset, self.device = compute, room, reset, device
         self.missed = 0
         """Batches that did not have the common sizes."""
