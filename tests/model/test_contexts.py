@@ -14,6 +14,7 @@ from docgraph.model.capacity import capacity, fill_up
 from docgraph.model.contexts.han import HierarchicalAttention
 from docgraph.model.contexts.selective import SelectiveAttention
 from docgraph.model.integration import SiteReader
+from docgraph.model.memory import SlotMemory
 from docgraph.model.reading import graph_relations
 from docgraph.model.system import DocumentTransformer
 
@@ -213,7 +214,7 @@ def test_inspection_sees_weights_that_sum_to_one(name: str) -> None:
 def reader_of(model: DocumentTransformer) -> tuple[SiteReader, Tensor, Tensor]:
     """The encoder's reader, what its one site reads, and the place of each row's sentence in its document."""
     batch = batch_of(DOCUMENTS)
-    reader = model.encoder_reader(batch, model.memories(batch))
+    reader = model.encoder_reader(batch.source.queries, model.memories(batch))
     assert isinstance(reader, SiteReader)
     return reader, torch.randn(len(batch.source.tokens), 32), batch.index_of[batch.source.sentences.sequence_of]
 
@@ -302,3 +303,30 @@ def test_a_side_that_a_system_cannot_read_is_refused() -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_only_the_document_graph_needs_annotation(name: str) -> None:
     assert graph_relations(small_config(**SYSTEMS[name])) == (("all",) if name == "docgraph" else None)
+
+
+@pytest.mark.parametrize("kind", ["whole", "windowed", "filled-up"])
+@pytest.mark.parametrize("name", ["docgraph", "noise", "hm_gdc"])
+@torch.no_grad()
+def test_what_is_visible_is_said_in_two_numbers(name: str, kind: str) -> None:
+    """Of sentences, where states follow each other in the slots of their document."""
+    first, second = DOCUMENTS
+    batch = batch_of([dataclasses.replace(first, window=range(2, 4) if kind == "windowed" else None), second])
+    if kind == "filled-up":
+        filled = fill_up(batch, capacity([batch]), 0)
+        assert filled is not None
+        batch = filled
+    memories = system(name).memories(batch)
+    for memory in (memories.source, memories.target):
+        if memory is None:
+            continue
+        assert isinstance(memory, SlotMemory)
+        prefix, order = memory.prefix, torch.arange(memory.slots.shape[1])
+        assert prefix is not None
+        assert torch.equal(memory.visible, order < prefix.seen[:, None])
+        used = order < prefix.count[:, None]
+        assert torch.equal(memory.slots[used], (prefix.first[:, None] + order)[used])
+        assert (prefix.seen <= prefix.count[batch.document_of]).all()
+        part = memory.of_sentences(range(1, 3)).prefix
+        assert part is not None
+        assert torch.equal(part.seen, prefix.seen[1:3])

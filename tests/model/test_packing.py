@@ -58,3 +58,4 @@ def test_blocks_hold_every_row_once_and_of_one_group(lengths: list[int], width: 
     assert rows.tolist() == list(range(sum(lengths)))
     assert torch.equal(blocks.owner[:, None].expand(-1, width)[blocks.rows.mask], group)
     assert blocks.rows.mask[:needed].any(1).all()
+    assert torch.equal(blocks.boundaries, Packing.of(lengths).boundaries)

@@ -18,7 +18,7 @@ from docgraph.graph import DocumentGraph, batch_graphs
 from docgraph.graph.selection import Selection
 from docgraph.model.device import to_device
 from docgraph.model.graph_structure import GraphStructure, source_structure, target_structure
-from docgraph.model.memory import Queries
+from docgraph.model.memory import Prefix, Queries
 from docgraph.model.packing import Blocks, Packing
 
 Ids = npt.NDArray[np.integer]
@@ -60,7 +60,7 @@ class Side:
 
     @property
     def queries(self) -> Queries:
-        return Queries(self.sentences.sequence_of, self.documents, self.sentences, self.blocks)
+        return Queries(self.sentences.sequence_of, self.documents, self.sentences, self.blocks, fused=True)
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,6 +122,11 @@ class DocumentBatch:
     @property
     def num_documents(self) -> int:
         return len(self.slots)
+
+    def prefix(self, seen: Tensor | None = None) -> Prefix:
+        """That each of the S sentences sees the first `seen` [S] of the sentences of its document, or all of them."""
+        count = self.used.sum(1)
+        return Prefix(self.slots[:, 0], count, count[self.document_of] if seen is None else seen)
 
     @property
     def context_source(self) -> Side:

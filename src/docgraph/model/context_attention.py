@@ -7,19 +7,25 @@ sentences before (CTX), or over two levels, which HAN and Selective bring along.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import torch
 from torch import Tensor, nn
 
-from docgraph.model.attention import MultiHeadAttention, memory_attention, never_blind, packed_attention
+from docgraph.model.attention import MultiHeadAttention, never_blind, packed_attention
 from docgraph.model.memory import Layout, SlotMemory, WordLayout, WordMemory
 from docgraph.model.packing import Packing
+
+if TYPE_CHECKING:  # it needs Triton
+    from docgraph.model.prefix_attention import PrefixLayout
 
 
 @dataclass(eq=False)
 class Projected:
-    """Keys and values of the slots that each block of rows reads, for one attention, [B, h, M, e] each."""
+    """Keys and values for one attention: of the slots that each block of rows reads, [B, h, M, e] each, or [R, h, e].
+
+    The latter are those of the states themselves, for a kernel.
+    """
 
     key: Tensor
     value: Tensor
@@ -118,11 +124,10 @@ class ContextAttention(GatedSite):
         key, value = self.attention.project(memory.states)
         return Projected(memory.in_slots(key), memory.in_slots(value))
 
-    def attend(self, x: Tensor, projected: Projected, layout: Layout) -> Tensor:
+    def attend(self, x: Tensor, projected: Projected, layout: Layout | PrefixLayout) -> Tensor:
         """H_c = Context-Attn(X, H_G, H_G) (equation 8): [N, d]."""
-        query = layout.rows.pad(self.attention.split(self.attention.query(x))).transpose(1, 2)
-        attended = memory_attention(query, projected.key, projected.value, layout.visible)
-        return self.attention.join(layout.rows.pack(attended.transpose(1, 2)))
+        query = self.attention.split(self.attention.query(x))
+        return self.attention.join(layout.attend(query, projected.key, projected.value))
 
     def attention_weights(self, x: Tensor, projected: Projected, layout: Layout) -> Tensor:
         query = layout.rows.pad(self.attention.split(self.attention.query(x))).transpose(1, 2)

@@ -8,14 +8,18 @@ sentences just before each sentence.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import torch
 from torch import Tensor
 
-from docgraph.model.attention import never_blind
+from docgraph.model.attention import memory_attention, never_blind
 from docgraph.model.packing import Blocks, Packing, lay_out
 from docgraph.model.runs import Runs
+from docgraph.model.sparse import HAS_TRITON
+
+if TYPE_CHECKING:  # it needs Triton
+    from docgraph.model.prefix_attention import PrefixLayout
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,6 +51,18 @@ class Memories:
 
 
 @dataclass(frozen=True, eq=False)
+class Prefix:
+    """That what a sentence sees is the first slots of its group, whose states follow each other."""
+
+    first: Tensor
+    """[G] int64: the state in the first slot."""
+    count: Tensor
+    """[G] int64: how many slots are used."""
+    seen: Tensor
+    """[S] int64: how many of them each sentence sees."""
+
+
+@dataclass(frozen=True, eq=False)
 class SlotMemory(Memory):
     """States in the M slots of G groups of sentences (a document, or a sentence by itself)."""
 
@@ -60,20 +76,39 @@ class SlotMemory(Memory):
     """[R] int64: the one slot (g * M + m) of each state, where every state has exactly one."""
     owner: Tensor | None = None
     """[B] int64: the group of each block of rows, where these are not whole groups."""
+    prefix: Prefix | None = None
+    """What `visible` says in two numbers, where the kind of memory makes sure that it can be said so."""
+    packed: bool = False
+    """Whether keys and values are read where they are, [R, h, e], by a kernel."""
 
     def in_slots(self, projected: Tensor) -> Tensor:
         """What was made of the states, [R, h, e], in the slots that each block reads: [B, h, M, e]."""
+        if self.packed:
+            return projected
         if self.places is not None:
             return copied(lay_out(projected, self.slots, self.places), self.owner).transpose(1, 2)
         # One copy, not one a group and another a block: slots of sentences are the larger part of a step's memory.
         return projected[self.slots if self.owner is None else self.slots[self.owner]].transpose(1, 2)
 
-    def layout(self, queries: Queries) -> Layout:
+    def layout(self, queries: Queries) -> Layout | PrefixLayout:
+        if self.prefix is not None and self._through_kernel(queries):
+            from docgraph.model.prefix_attention import PrefixLayout
+
+            limits, rows = self.prefix.seen[queries.sentence], queries.documents.boundaries
+            return PrefixLayout.of(limits, rows, self.prefix.first, self.prefix.count, self.slots.shape[1])
+        return self.written_out(queries)
+
+    def written_out(self, queries: Queries) -> Layout:
+        """The layout for those who read the slots block by block."""
         rows, seen = self._blocks(queries).rows, self.visible[queries.sentence]
         return Layout(rows, never_blind(rows.pad(seen)[:, None]), seen.any(-1, keepdim=True))
 
     def for_blocks(self, queries: Queries) -> SlotMemory:
-        return replace(self, owner=self._blocks(queries).owner)
+        return replace(self, owner=self._blocks(queries).owner, packed=self._through_kernel(queries))
+
+    def _through_kernel(self, queries: Queries) -> bool:
+        half = self.states.dtype in (torch.float16, torch.bfloat16)
+        return self.prefix is not None and queries.fused and HAS_TRITON and self.states.is_cuda and half
 
     def _blocks(self, queries: Queries) -> Blocks:
         return queries.documents if self.per == "document" else queries.blocks or Blocks(queries.sentences)
@@ -81,7 +116,8 @@ class SlotMemory(Memory):
     def of_sentences(self, sentences: range) -> SlotMemory:
         part = slice(sentences.start, sentences.stop)
         slots = self.slots if self.per == "document" else self.slots[part]
-        return replace(self, slots=slots, visible=self.visible[part])
+        prefix = None if self.prefix is None else replace(self.prefix, seen=self.prefix.seen[part])
+        return replace(self, slots=slots, visible=self.visible[part], prefix=prefix)
 
 
 def copied(groups: Tensor, owner: Tensor | None) -> Tensor:
@@ -107,6 +143,8 @@ class Queries:
     """The rows of each sentence."""
     blocks: Blocks | None = None
     """The same in blocks, where a sentence is not one."""
+    fused: bool = False
+    """Whether all rows of the documents come at once and nothing but the result is asked for: kernels do that."""
 
     @classmethod
     def of_beams(cls, sentences: Tensor, beams: int, document_of: Tensor, num_documents: int) -> Queries:
@@ -127,6 +165,11 @@ class Layout:
     """[B, 1, L, M] bool; a row that sees nothing sees everything here, and is left as it is in the end."""
     some: Tensor
     """[N, 1] bool: the row sees at least one slot."""
+
+    def attend(self, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+        """query [N, h, e] over key and value [B, h, M, e] -> [N, h, e]."""
+        attended = memory_attention(self.rows.pad(query).transpose(1, 2), key, value, self.visible)
+        return self.rows.pack(attended.transpose(1, 2))
 
 
 @dataclass(frozen=True, eq=False)

@@ -109,6 +109,8 @@ class Blocks:
     """The rows of each block."""
     owner: Tensor | None = None
     """[B] int64: the group of each block; None where block g is the whole of group g."""
+    groups: Tensor | None = None
+    """[G+1] int32: where the rows of each group begin and the last one's end; None likewise."""
 
     @classmethod
     def of(cls, lengths: Tensor, width: int, count: int) -> Blocks | None:
@@ -123,7 +125,13 @@ class Blocks:
         owner = torch.arange(len(lengths)).repeat_interleave(needed)
         before = torch.arange(len(owner)) - (needed.cumsum(0) - needed)[owner]
         rows = Packing.of((lengths[owner] - before * width).clamp(max=width), width=width)
-        return cls(rows.with_empty(count), F.pad(owner, (0, missing)))
+        groups = F.pad(lengths.cumsum(0), (1, 0)).to(torch.int32)
+        return cls(rows.with_empty(count), F.pad(owner, (0, missing)), groups)
+
+    @property
+    def boundaries(self) -> Tensor:
+        """[G+1] int32: group g is rows boundaries[g] .. boundaries[g+1]-1."""
+        return self.rows.boundaries if self.groups is None else self.groups
 
     def count(self, width: int) -> int:
         """The blocks there are or, of whole groups, how many of at most `width` rows they would make."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor, nn
@@ -88,7 +88,7 @@ class DocumentTransformer(nn.Module):
 
     def encode(self, batch: DocumentBatch, memories: Memories) -> Tensor:
         """Encoded source, [Ns, d]."""
-        return self.encode_with(batch, self.encoder_reader(batch, memories))
+        return self.encode_with(batch, self.encoder_reader(batch.source.queries, memories))
 
     def encode_with(self, batch: DocumentBatch, reader: Reader) -> Tensor:
         """Encoded source, [Ns, d], with what a reader gives at each place."""
@@ -118,10 +118,10 @@ class DocumentTransformer(nn.Module):
         """Scores of every next token of the reference, [Nt, V]: for tests and small batches."""
         return self.embeddings.logits(self.states(batch, self.memories(batch)))
 
-    def encoder_reader(self, batch: DocumentBatch, memories: Memories) -> Reader:
+    def encoder_reader(self, queries: Queries, memories: Memories) -> Reader:
         if self.integration is None:
             return no_context
-        return self.integration.encoder_reader(memories.source, batch.source.queries)
+        return self.integration.encoder_reader(memories.source, queries)
 
     def decoder_reader(self, queries: Queries, memories: Memories) -> Reader:
         if self.integration is None:
@@ -168,14 +168,16 @@ class DocumentTransformer(nn.Module):
     def inspect(self, batch: DocumentBatch, memories: Memories | None = None) -> dict[str, Recorder]:
         """Attention over context and gates at every site of `encoder` and `decoder`, for a batch with references."""
         memories = self.memories(batch) if memories is None else memories
-        assert batch.target is not None
+        side = batch.target
+        assert side is not None
+        # The weights are asked for, too.
+        source, target = (replace(queries, fused=False) for queries in (batch.source.queries, side.queries))
         recorders: dict[str, Recorder] = {}
-        reader = self.encoder_reader(batch, memories)
+        reader = self.encoder_reader(source, memories)
         if isinstance(reader, SiteReader):
             reader = recorders["encoder"] = Recorder(reader)
         encoded = self.encode_with(batch, reader)
-        side = batch.target
-        reader = self.decoder_reader(side.queries, memories)
+        reader = self.decoder_reader(target, memories)
         if isinstance(reader, SiteReader):
             reader = recorders["decoder"] = Recorder(reader)
         embedded = self.embeddings(side.tokens, side.sentences.positions, "target")

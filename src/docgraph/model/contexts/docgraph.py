@@ -12,7 +12,7 @@ from docgraph.model.batch import DocumentBatch, GraphInput
 from docgraph.model.config import ContextConfig, ModelConfig
 from docgraph.model.contexts import ContextEncoder, context_encoder
 from docgraph.model.graph_encoder import GraphEncoder, GraphLayer
-from docgraph.model.memory import SlotMemory
+from docgraph.model.memory import Prefix, SlotMemory
 from docgraph.model.transformer import Base, Embeddings
 
 
@@ -42,7 +42,7 @@ class DocumentGraphContext(ContextEncoder):
         states = self.encode(batch.graph, base.embeddings, "source")
         # One document sees one row: expanded, it takes no memory, however long the document is.
         visible = batch.used[batch.document_of] if len(batch.used) > 1 else batch.used.expand(batch.num_sentences, -1)
-        return self.memory(states, batch, batch.graph, visible, self.nodes)
+        return self.memory(states, batch, batch.graph, visible, batch.prefix(), self.nodes)
 
     def target_memory(self, batch: DocumentBatch, base: Base) -> SlotMemory | None:
         """The translations of the sentences before the current one; words of the current one are not there to see."""
@@ -50,22 +50,23 @@ class DocumentGraphContext(ContextEncoder):
             return None
         states = self.encode(batch.target_graph, base.embeddings, "target")
         before = torch.arange(batch.slots.shape[1], device=states.device)[None, :] < batch.index_of[:, None]
-        return self.memory(states, batch, batch.target_graph, before, "sentence")
+        return self.memory(states, batch, batch.target_graph, before, batch.prefix(batch.index_of), "sentence")
 
     def encode(self, graph: GraphInput, embeddings: Embeddings, side: Literal["source", "target"]) -> Tensor:
         """Node states [N, d]; a word enters as the mean of its sub-word embeddings."""
         return self.encoder(pooled_words(graph, embeddings, side), graph.structure)
 
     def memory(
-        self, states: Tensor, batch: DocumentBatch, graph: GraphInput, visible: Tensor, nodes: str
+        self, states: Tensor, batch: DocumentBatch, graph: GraphInput, visible: Tensor, prefix: Prefix, nodes: str
     ) -> SlotMemory:
+        """`visible` [S, M] and `prefix` say the same of the sentences."""
         words = graph.structure.num_words
         if self.places is not None:
             order = batch.places % batch.slots.shape[1]
             place = self.places(order.clamp(max=self.places.num_embeddings - 1))
             states = torch.cat([states[:words], states[words:] + place.to(states.dtype)])
         if nodes == "sentence":
-            return SlotMemory(states[words:], batch.slots, visible, "document", batch.places)
+            return SlotMemory(states[words:], batch.slots, visible, "document", batch.places, prefix=prefix)
         own, own_mask = (of_all[batch.own] for of_all in own_words(graph))
         if nodes == "word":
             return SlotMemory(states[:words], own, own_mask, "sentence")

@@ -38,7 +38,8 @@ class GlobalDocumentContext(ContextEncoder):
         sentences = sentence_means(self.sentence_encoder(embedded, side.sentences), side.sentences)
         places = base.embeddings.positions[documents.positions.clamp(max=base.embeddings.config.max_positions - 1)]
         states = self.document_encoder(sentences + places.to(sentences.dtype), documents)
-        return SlotMemory(states, batch.slots, batch.used[batch.document_of], "document", batch.places)
+        visible = batch.used[batch.document_of]
+        return SlotMemory(states, batch.slots, visible, "document", batch.places, prefix=batch.prefix())
 
 
 def sentence_means(words: Tensor, sentences: Packing) -> Tensor:

@@ -35,7 +35,7 @@ class TwoLevelMemory(Memory):
     """[R] int64: the place (d * M * T + m * T + t) of each state."""
 
     def layout(self, queries: Queries) -> Layout:
-        return self.sentences.layout(queries)
+        return self.sentences.written_out(queries)
 
     def for_blocks(self, queries: Queries) -> TwoLevelMemory:
         return replace(self, sentences=self.sentences.for_blocks(queries))
