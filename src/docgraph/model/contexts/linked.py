@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor
+from torch import Tensor, nn
 
 from docgraph.model.batch import DocumentBatch, Side
 from docgraph.model.config import ContextConfig
@@ -32,8 +32,17 @@ class CacheMemory(SlotMemory):
     """[R, d]."""
 
 
+LOOK_UP = (2.0, 2.0, 1.0)
+"""Queries, keys and values at the start, as multiples of their inputs: the softmax is of about 32 times a cosine."""
+
+
 class CacheAttention(ContextAttention):
-    """Attention over the slots of a cache."""
+    """Attention over the slots of a cache; it starts as a look-up, which finds the states most like the current one."""
+
+    def prepare(self, dimension: int, heads: int) -> None:
+        for layer, scale in zip((self.attention.query, self.attention.key, self.attention.value), LOOK_UP, strict=True):
+            nn.init.eye_(layer.weight)
+            layer.weight.data *= scale
 
     def project(self, memory: CacheMemory) -> Projected:  # type: ignore[override]  # a kind of its own, see Memory
         key, value = self.attention.key(memory.states), self.attention.value(memory.values)
