@@ -49,7 +49,7 @@ def test_a_dry_run_lists_every_row_its_config_and_what_is_missing(tmp_path: Path
     assert (name, seed) == ("base_early", "seed 1")
     assert Path(config).is_file()
     assert updates.endswith(" updates")
-    assert missing.startswith("train, translate test, score test, translate ted, score ted, probe coreference")
+    assert missing.startswith("train, translate test, score test, translate test_known, score test_known, translate ted, score ted, probe")
 
 
 def test_an_empty_table_is_all_dashes_and_the_figures_of_the_paper(tmp_path: Path) -> None:
@@ -95,6 +95,19 @@ def test_where_context_pays_with_translations_and_pictures(toy: Path, tmp_path: 
     assert [part["name"] for part in values] == ["context-use-nll", "context-use-nll-differences"]
 
 
+def test_what_earlier_translations_could_tell_with_pictures(toy: Path, tmp_path: Path) -> None:
+    model, output = toy / "runs" / "toy" / "base" / "seed1", toy / "results" / "toy" / "base" / "seed1" / "test.txt.xz"
+    options = ("--data", str(toy / "store"), "--beams", "1", "--points", "1,2", "--plot", str(tmp_path / "a.png"))
+    given = ("--translations", f"base={output}", "--format", "markdown")
+    kinds, choices = run("analyse", "evidence", f"base={model}", *options, *given).split("\n\n| ")
+    assert kinds.startswith("| part of the references | base | base + references | base + own translations |")
+    assert choices.startswith("earlier references in the cache, in sentences | base, graph | base, nearest |")
+    assert [line.split()[1] for line in choices.splitlines()[2:5]] == ["1", "2", "all"]
+    parts = ("evidence-nll", "evidence-nll-differences", "evidence-choice")
+    names = {path.name for path in tmp_path.iterdir()}
+    assert names == {f"a-{part}.{end}" for part in parts for end in ("csv", "json", "png")}
+
+
 def test_the_mechanism_of_runs_is_read_from_runs_and_results(toy: Path) -> None:
     folders = [str(toy / place / "toy" / "base" / "seed1") for place in ("runs", "results")]
     first, second = (json.loads(run("analyse", "mechanism", folder, "--format", "json"))["seed1"] for folder in folders)
@@ -135,11 +148,13 @@ def test_an_analysis_of_text_files(toy: Path) -> None:
             ("analyse", "context-use", "{base}", "--data", "{store}", "--translations", "a={store}/manifest.json"),
             "so they are not translations of each other line by line",
         ),
+        (("analyse", "evidence", "{base}", "--data", "{store}", "--split", "dev"), "fitted on the dev split"),
+        (("analyse", "evidence", "{base}", "--data", "{store}", "--points", "0"), "numbers of sentences"),
         (("analyse", "mechanism", "{store}"), "there is no metrics.jsonl here"),
     ],
     ids=[
         *("table", "row", "documents", "points", "size", "attention", "trees", "twice", "model"),
-        *("translations", "lines", "metrics"),
+        *("translations", "lines", "dev", "cache", "metrics"),
     ],
 )
 def test_mistakes_are_one_sentence(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import sys
 from pathlib import Path
@@ -171,6 +172,58 @@ def test_an_interrupted_document_goes_on_at_its_window(
     assert (tmp_path / "b.txt").read_text(encoding="utf-8") == whole
 
 
+KNOWN = "\nThat is known.\n\n\n  So is this. \n\n\n"
+
+
+def test_known_translations_stay_in_their_lines(model: Path, tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text(LINES, encoding="utf-8")
+    (tmp_path / "known.txt").write_text("\ufeff" + KNOWN.replace("\n", "\r\n"), encoding="utf-8")
+    command = (tmp_path / "a.txt", "--known", tmp_path / "known.txt", "--format", "lines")
+    plain, known = run(model, tmp_path / "a.txt").stdout.splitlines(), run(model, *command).stdout.splitlines()
+    assert (known[1], known[4]) == ("That is known.", "So is this.")
+    assert known[0] == plain[0]
+    assert known[5:] != plain[5:]
+    assert shape("\n".join(known)) == shape(LINES)
+    entries = [json.loads(line) for line in run(model, *command, "--jsonl").stdout.splitlines()]
+    assert [entry.get("given", False) for entry in entries] == [False, True, True, False, False]
+    assert entries[1]["score"] is None
+    output = tmp_path / "out.txt"
+    for batch in (8, 16_384):
+        run(model, *command, "-o", output, "--batch", batch)
+        assert output.read_text(encoding="utf-8").splitlines() == known
+    (tmp_path / "known.txt").write_text(KNOWN.replace("That", "This"), encoding="utf-8")
+    os.utime(tmp_path / "known.txt", (output.stat().st_mtime + 9,) * 2)
+    run(model, *command, "-o", output, "--resume")
+    assert output.read_text(encoding="utf-8").splitlines()[1] == "This is known."
+
+
+def test_an_interrupted_document_keeps_what_is_known(
+    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = ["one", "two", "three", "four", "five", "six", "seven"]
+    (tmp_path / "a.txt").write_text("".join(f"The fox told him {word}.\n" for word in words), encoding="utf-8")
+    (tmp_path / "known.txt").write_text("Hello dog.\nHello fox.\n\n\nHello.\n\n\n", encoding="utf-8")
+    known = ("--known", tmp_path / "known.txt")
+    command = (tmp_path / "a.txt", *known, "--format", "lines", "-o", tmp_path / "b.txt", "--batch", 12)
+    run(model, *command)
+    whole = (tmp_path / "b.txt").read_text(encoding="utf-8")
+    (tmp_path / "b.txt").unlink()
+    begin, windows = documents._GroupDecoder.__init__, list[range]()
+
+    def counting(self: object, model: object, tokenizer: object, config: object, drafts: list[object]) -> None:
+        windows.append(drafts[0].window)  # type: ignore[attr-defined]
+        if len(windows) == 2:
+            raise KeyboardInterrupt
+        begin(self, model, tokenizer, config, drafts)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(documents._GroupDecoder, "__init__", counting)
+    run(model, *command, code=130)
+    run(model, *command, "--resume")
+    assert (tmp_path / "b.txt").read_text(encoding="utf-8") == whole
+    assert windows[0].start == 2, "the first ones are known"
+    assert windows[2] == windows[1]
+
+
 def test_scores_candidates_and_json(model: Path) -> None:
     rows = [line.split("\t") for line in run(model, "--scores", text=LINES).stdout.splitlines()]
     assert [len(row) for row in rows] == [2, 2, 1, 2, 2, 2]
@@ -225,6 +278,15 @@ def test_bad_input_is_told_in_one_sentence(
     assert "a page is for one file" in failure(
         "--model", model, a, a, "-o", tmp_path / "o", "--explain", tmp_path / "p"
     )
+    known = tmp_path / "known.txt"
+    for text, told in (
+        ("Un.\n", "known.txt: there are 1 lines here and 7 in the text; keep one for each"),
+        ("\n\nUn.\n\n\n\n\n", "known.txt:3: beside this translation, the text has a blank line"),
+    ):
+        known.write_text(text, encoding="utf-8")
+        assert told in failure("--model", model, a, "--known", known, "--format", "lines")
+    assert "say --format lines" in failure("--model", model, a, "--known", known, "--format", "markdown")
+    assert "those of one file" in failure("--model", model, a, a, "--known", known, "-o", tmp_path / "o")
     assert "there is no format 'pdf'" in failure("--model", model, a, "--format", "pdf")
 
 

@@ -234,3 +234,29 @@ def test_an_analysis_finds_the_losses_that_training_logged(done: Experiment) -> 
     assert own.mean() == pytest.approx(logged["nll"], rel=1e-5)
     assert wrong is not None
     assert wrong.mean() == pytest.approx(logged["wrong_context_nll"], rel=1e-5)
+
+
+def test_a_set_may_be_translated_with_the_references_before_each_sentence(
+    done: Experiment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    translate, asked = Documents.translate, []
+    monkeypatch.setattr(Documents, "translate", lambda *a, **b: asked.append(b["known"]) or translate(*a, **b))
+    now = copied(done, tmp_path, annotator="words:en")
+    now.runs = done.runs
+    values = yaml.safe_load(now.table.path.read_text())
+    known = {**values["sets"][0], "name": "test_known", "label": "test, earlier sentences known", "known": True}
+    values |= {"sets": [*values["sets"], known], "columns": ["bleu:test", "bleu:test_known"], "suites": []}
+    values["configs"] = str(now.table.path.parents[1] / "train")
+    (tmp_path / "toy.yaml").write_text(yaml.safe_dump(values))
+    now.table = find_table(str(tmp_path / "toy.yaml"))
+    now.run()
+    assert asked == [True] * 3
+    base, _, graph = now.table.cells()
+    assert now.folder(base).digest("test_known") == now.folder(base).digest("test"), "it reads no translations"
+    documents = Documents.of_store(done.table.config.data, "test")
+    search = now._config(graph).validation.search
+    expected = documents.translate(load(now.runs / graph.place / "best"), search, known=True)
+    sizes = [len(document) for document in documents.documents]
+    found = now.folder(graph).read_output("test_known", sizes)
+    assert found == [text for document in expected for text in document]
+    assert float(dict(zip(*Rendered(now).grid()[:3:2], strict=True))["BLEU test, earlier sentences known"]) >= 0

@@ -63,7 +63,7 @@ def test_the_files_of_the_sets_and_suites_are_whole(monkeypatch: pytest.MonkeyPa
         for one in table.config.sets
         if (data := read_texts(one, []))
     }
-    assert sizes == {"dev": (2009, 21), "test": (4106, 41), "ted": (1664, 11)}
+    assert sizes == {"dev": (2009, 21), "test": (4106, 41), "test_known": (4106, 41), "ted": (1664, 11)}
     assert {suite.name: len(read_suite(suite.path).contrasts) for suite in table.suites} == {
         "coreference": 200,
         "coherence": 200,

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,7 +17,7 @@ from docgraph.model.config import ConcatenationConfig
 from docgraph.model.system import DocumentTransformer
 from docgraph.model.tokenizer import SPACE
 from docgraph.translation import documents as decoding
-from docgraph.translation.documents import decode_documents
+from docgraph.translation.documents import Known, decode_documents, given
 from docgraph.translation.scoring import Candidates, score_candidates, score_documents
 from docgraph.translation.search import SearchConfig
 from model.examples import EOS, SYSTEMS, batch_of, documents, sites, small_config, small_model
@@ -51,6 +53,31 @@ def test_parallel_and_windowed_decoding_are_sequential(name: str, monkeypatch: p
     assert (passes > 1) == (name in ("docgraph", "han", "selective", "noise"))
     monkeypatch.setattr(decoding, "BATCH_TOKENS", 12)
     assert translations(model)[0] == sequential
+
+
+@pytest.mark.parametrize("name", SYSTEMS)
+def test_known_translations_are_context(name: str) -> None:
+    config = small_config(transformer={"output_bias": True}, **SYSTEMS[name])
+    model = ending(small_model(config, open_gates=True))
+
+    def decoded(known: Sequence[Known], again: bool, mode: str = "parallel", tokens: int | None = None) -> list[Any]:
+        config = SearchConfig(beams=2, min_length=2, max_length_factor=1.0, max_length_constant=2)
+        options = {"tokens": tokens, "known": known, "again": again}
+        found = decode_documents(model, PIECES, DOCUMENTS[: len(known)], config, mode, **options)  # type: ignore[arg-type]
+        return [[best.tokens for best, *_ in document.sentences] for document in found]
+
+    everything = [{m: given(ids[:-1].tolist()) for m, ids in enumerate(d.target)} for d in DOCUMENTS]
+    rng = np.random.default_rng(0)
+    for known in (everything, [{m: h for m, h in d.items() if rng.random() < 0.5} for d in everything]):
+        for again in (False, True):
+            found = decoded(known, again)
+            assert decoded(known, again, "sequential") == found
+            assert decoded(known, again, tokens=12) == found
+        for m in known[0]:
+            [without] = decoded([{k: known[0][k] for k in known[0] if k < m}], False)
+            assert without[m] == found[0][m], "as if it and what follows were not known"
+    reads = name in ("docgraph", "han", "selective")
+    assert (decoded(everything, True) != decoded([{}] * len(DOCUMENTS), True)) == reads
 
 
 def concatenating(source: int, target: int) -> DocumentTransformer:

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 from torch import Tensor
 
 from docgraph.model.batch import DocumentBatch, DocumentExample
@@ -194,3 +196,48 @@ def test_a_greedy_pass_decodes_only_what_it_cannot_confirm(monkeypatch: pytest.M
     [found] = decoded(model, [DocumentExample([np.array([5, EOS])] * 10)], SearchConfig(beams=1))
     assert [h[0].tokens[0] for h in found.sentences] == [3, 4, *[3] * 8]
     assert (found.passes, model.decoded_sentences) == (3, 11)
+
+
+@given(
+    known=st.lists(st.dictionaries(st.integers(0, 6), st.integers(3, VOCABULARY - 1)), min_size=3, max_size=3),
+    again=st.booleans(),
+    mode=st.sampled_from(["parallel", "sequential"]),
+    tokens=st.sampled_from([1, 6, 20, 1 << 14]),
+    beams=st.sampled_from([1, 2]),
+)
+def test_known_translations_are_what_others_see(
+    known: list[dict[int, int]], again: bool, mode: Any, tokens: int, beams: int
+) -> None:
+    sizes = [7, 1, 4]
+    known = [{m: token for m, token in some.items() if m < size} for some, size in zip(known, sizes, strict=True)]
+    chain = [DocumentExample([np.array([5, EOS])] * size) for size in sizes]
+    told: list[tuple[int, int]] = []
+    final: dict[tuple[int, int], tuple[int, ...]] = {}
+    model = Chain()
+    found = decode_documents(
+        model,  # type: ignore[arg-type]
+        Pieces(),  # type: ignore[arg-type]
+        chain,
+        SearchConfig(beams=beams),
+        mode,
+        lambda *numbers: told.append(numbers),
+        tokens=tokens,
+        known=[{m: decoding.given([token]) for m, token in some.items()} for some in known],
+        again=again,
+        on_final=lambda d, first, part: final.update({(d, m): h[0].tokens for m, h in enumerate(part, start=first)}),
+    )
+    for d, (size, some, document) in enumerate(zip(sizes, known, found, strict=True)):
+        before = EOS
+        for m in range(size):
+            says = min(before, VOCABULARY - 2) + 1
+            kept = m in some and not again
+            assert document.sentences[m][0].tokens == (some[m] if kept else says,)
+            assert kept or final[d, m] == document.sentences[m][0].tokens
+            before = some.get(m, says)
+        assert document.passes <= size
+        if mode == "parallel" and len(some) == size:
+            assert document.passes == again, "one pass where all is known, none where it is kept"
+    decoded_ones = sum(sizes) - (0 if again else sum(map(len, known)))
+    assert not decoded_ones or told[-1] == (12, 12)
+    if mode == "sequential":
+        assert model.decoded_sentences == decoded_ones

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from docgraph.document import Document
@@ -16,7 +16,7 @@ from docgraph.formats import read, render, write
 from docgraph.model.checkpoint import save
 from docgraph.translation import models, segments
 from docgraph.translation.models import find_model
-from docgraph.translation.search import SearchConfig
+from docgraph.translation.search import Hypothesis, SearchConfig
 from docgraph.translation.segments import cut, is_translatable
 from docgraph.translation.translator import Found, Translator
 from model.examples import small_config, small_model
@@ -261,6 +261,65 @@ def test_a_very_long_document_comes_in_stretches(
     assert (last is not None) == explain
     assert last is None or min(last.target) == 8, "two sentences before the stretch are shown with it"
     [resumed] = translator.translate_all(
-        [Document.from_sentences(document)], GREEDY, explain=explain, known=lambda number: found[:4]
+        [Document.from_sentences(document)], GREEDY, explain=explain, done=lambda number: dict(enumerate(found[:4]))
     )
     assert resumed.texts == translation.texts
+
+
+WORDS = ["The dog.", "Hello world, it is a test.", "told him", "fox jumps", "12"]
+
+
+@pytest.fixture(scope="module")
+def target(tmp_path_factory: pytest.TempPathFactory) -> Translator:
+    """It reads the translations before each sentence, and no graph: nothing is annotated."""
+    return Translator.load(model_folder(tmp_path_factory.mktemp("target"), sides="target"), device="cpu")
+
+
+@settings(max_examples=6)
+@given(known=st.lists(st.sampled_from([None, "", " ", *WORDS]), min_size=8, max_size=8), long=st.booleans())
+def test_known_translations_stay_and_steer_what_follows(
+    target: Translator, known: list[str | None], long: bool
+) -> None:
+    mixed = [*SENTENCES, "34", "The word " * 20, *SENTENCES[:2]]
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in (("STRETCH", 3), ("BEFORE", 2), ("AFTER", 1)) if long else ():
+            patch.setattr(segments, name, value)
+        found = target.translate(mixed, GREEDY, known=known)
+        sequential = target.translate(mixed, GREEDY, "sequential", known=known)
+        told: dict[int, list[Hypothesis]] = {}
+        [resumed] = target.translate_all(
+            [Document.from_sentences(mixed)],
+            GREEDY,
+            tokens=30,
+            known=lambda number: known,
+            on_final=lambda number, first, found: told.update(enumerate(found, start=first)),
+        )
+        half = {place: told[place] for place in sorted(told)[: len(told) // 2]}
+        [again] = target.translate_all(
+            [Document.from_sentences(mixed)], GREEDY, known=lambda number: known, done=lambda number: half
+        )
+    assert found.texts == sequential.texts == resumed.texts == again.texts
+    for sentence, text in zip(found, known, strict=True):
+        assert sentence.given == bool(text and text.strip())
+        assert not sentence.given or (sentence.text, sentence.score) == (text, None)
+        assert ("given" in sentence.to_json()) == sentence.given
+
+
+def test_a_known_translation_changes_only_what_follows(translator: Translator) -> None:
+    plain = translator.translate(SENTENCES, BEAM)
+    known = translator.translate(SENTENCES, BEAM, explain=True, known=[None, "Hello, the lazy dog jumps.", None, None])
+    assert known.texts[:2] == [plain.texts[0], "Hello, the lazy dog jumps."]
+    assert known.texts[2:] != plain.texts[2:]
+    assert known.sentences[2].context is not None
+    assert 1 in known.sentences[2].context.target
+    own = translator.translate(SENTENCES, GREEDY)
+    kept = translator.translate(SENTENCES, GREEDY, known=own.texts)
+    assert (kept.texts, kept.passes) == (own.texts, 0)
+    with pytest.raises(DocgraphError, match="there are 3 known translations for 4 sentences; give one for each"):
+        translator.translate(SENTENCES, known=SENTENCES[:3])
+
+
+def test_a_known_translation_may_be_longer_than_the_model_reads(translator: Translator) -> None:
+    text = "The quick fox. " * 60
+    found = translator.translate(SENTENCES, GREEDY, explain=True, known=[text, None, None, None])
+    assert found.texts[0] == text

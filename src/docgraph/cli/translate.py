@@ -44,6 +44,10 @@ def translate(
     explain: Annotated[
         Path | None, typer.Option(metavar="PAGE.html", help="Write a page that shows what each sentence looked at.")
     ] = None,
+    known: Annotated[
+        Path | None,
+        typer.Option(help="Known translations, a line for each of the file's, empty where unknown: kept, and context."),
+    ] = None,
     format: Annotated[
         str | None,
         typer.Option(help="lines, text, markdown, html, srt, vtt or docx; by the names of the files otherwise."),
@@ -80,6 +84,8 @@ def translate(
 
     docgraph translate talks/ -o talks.fr/ --model runs/hyb --resume
 
+    docgraph translate talk.txt -o talk.fr.txt --known corrected.txt
+
     echo "She saw the door. It was open." | docgraph translate --explain page.html
     """
     from docgraph.allocator import keep_freed_memory
@@ -98,7 +104,7 @@ def translate(
         from docgraph.translation.search import SearchConfig
         from docgraph.translation.translator import Translator
 
-        jobs = find_jobs(files or [], output, form, format)
+        jobs = find_jobs(files or [], output, form, format, known)
         translator = Translator.load(folder, device, precision, threads, annotator, tag)
     search = SearchConfig(beams=max(beam, n_best), length_penalty=length_penalty, n_best=n_best, passes=passes)
     identity = "|".join(map(str, (fingerprint(folder), annotator, tag, precision, translator.model.device)))

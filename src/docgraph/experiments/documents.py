@@ -17,7 +17,7 @@ from docgraph.model.config import ModelConfig
 from docgraph.model.reading import graph_relations
 from docgraph.model.system import DocumentTransformer
 from docgraph.model.tokenizer import Tokenizer
-from docgraph.translation.documents import decode_documents
+from docgraph.translation.documents import decode_documents, given
 from docgraph.translation.search import SearchConfig
 
 
@@ -114,13 +114,25 @@ class Documents:
         return [[decode(found[d, m]) for m in range(len(one))] for d, one in enumerate(self.documents)]
 
     def translate(
-        self, model: DocumentTransformer, search: SearchConfig, cuts: Iterable[Sequence[range]] | None = None
+        self,
+        model: DocumentTransformer,
+        search: SearchConfig,
+        cuts: Iterable[Sequence[range]] | None = None,
+        *,
+        known: bool = False,
     ) -> list[list[str]]:
-        """Translations of all sentences; with `cuts`, each document in parts that know nothing of each other."""
+        """Translations of all sentences; with `cuts`, each document in parts that know nothing of each other.
+
+        With `known`, each sentence sees the references of those before it in the place of their translations.
+        """
         wholes = [[range(len(document))] for document in self.documents]
         parts = [(number, part) for number, ranges in enumerate(cuts or wholes) for part in ranges]
         examples = [self.documents[number].part(part, model.config) for number, part in parts]
+        references = [{m: given(ids[:-1].tolist()) for m, ids in enumerate(one.target)} for one in examples]
+        found = decode_documents(
+            model, self.tokenizer, examples, search, known=references if known else None, again=known
+        )
         texts: list[list[str]] = [[] for _ in self.documents]
-        for (number, _), decoded in zip(parts, decode_documents(model, self.tokenizer, examples, search), strict=True):
+        for (number, _), decoded in zip(parts, found, strict=True):
             texts[number] += [self.tokenizer.target.decode(best.tokens) for best, *_ in decoded.sentences]
         return texts

@@ -159,7 +159,7 @@ class Experiment:
             self.say(f"{cell.place}: translating {one.name}")
             documents = Documents.of_store(one.store or config.data, one.split)
             begun = time.perf_counter()
-            texts = documents.translate(model, config.validation.search)
+            texts = documents.translate(model, config.validation.search, known=one.known)
             self.folder(cell).write_output(one.name, texts)
             took = {"seconds": time.perf_counter() - begun, "precision": "bf16" if half else "fp32"}
             decoded = self.folder(cell).read(SIGNATURE).get("translated", {})

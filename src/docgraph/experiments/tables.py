@@ -41,6 +41,8 @@ class TranslatedSet:
     source: str = ""
     """In any format of docgraph prepare, like target."""
     target: str = ""
+    known: bool = False
+    """Each sentence is translated with the references of the sentences before it as context."""
 
 
 @dataclass(frozen=True)

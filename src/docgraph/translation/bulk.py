@@ -15,7 +15,8 @@ from docgraph.document import Document
 from docgraph.errors import DocgraphError
 from docgraph.files import replacing
 from docgraph.formats import FORMATS, get_format, read, render, write
-from docgraph.translation.documents import BATCH_TOKENS, Mode
+from docgraph.translation.documents import BATCH_TOKENS, Known, Mode
+from docgraph.translation.known import read_known
 from docgraph.translation.partial import Found, PartialFile
 from docgraph.translation.result import Translation
 from docgraph.translation.search import SearchConfig
@@ -32,6 +33,8 @@ class Job:
 
     source: Path
     output: Path
+    known: Path | None = None
+    """A file of the translations that are known."""
 
     @property
     def size(self) -> int:
@@ -39,8 +42,11 @@ class Job:
 
     @property
     def done(self) -> bool:
-        """Whether the output is there and younger than the source: outputs appear whole."""
-        return self.output.is_file() and self.output.stat().st_mtime >= self.source.stat().st_mtime
+        """Whether the output is there and younger than what it is made of: outputs appear whole."""
+        if STANDARD in (self.source, self.output) or not self.output.is_file():
+            return False
+        inputs = (path for path in (self.source, self.known) if path is not None)
+        return self.output.stat().st_mtime >= max(path.stat().st_mtime for path in inputs)
 
 
 @dataclass(frozen=True)
@@ -80,24 +86,30 @@ class _Open:
     first: int
     """The number of its first document among all."""
     partial: PartialFile | None
+    known: list[list[str]]
+    """By document: the known translations of its sentences."""
     done: list[Translation] = field(default_factory=list)
     reached: dict[int, int] = field(default_factory=dict)
     """By document: how many of its texts are final."""
 
 
-def find_jobs(files: Sequence[Path], output: Path | None, form: Form, format: str | None) -> list[Job]:
+def find_jobs(
+    files: Sequence[Path], output: Path | None, form: Form, format: str | None, known: Path | None = None
+) -> list[Job]:
     """The files to translate, folders gone through, and the place of each translation."""
     found = [pair for path in files or [STANDARD] for pair in _inputs(path, format)]
     suffix = ".jsonl" if form == "jsonl" else ".tsv" if form == "table" else ""
     many = len(found) > 1 or any(path.is_dir() for path in files)
+    if many and known is not None:
+        raise DocgraphError("known translations are those of one file; give one with --known")
     if output is None or output == STANDARD:
         if many:
             raise DocgraphError("several files cannot go to the standard output; name a folder with -o")
-        return [Job(path, STANDARD) for path, _ in found]
+        return [Job(path, STANDARD, known) for path, _ in found]
     if many and output.is_file():
         raise DocgraphError("this is a file, and there are several to write; name a folder with -o", path=output)
     inside = many or output.is_dir()
-    jobs = [Job(path, output / f"{name}{suffix}" if inside else output) for path, name in found]
+    jobs = [Job(path, output / f"{name}{suffix}" if inside else output, known) for path, name in found]
     taken: dict[Path, Path] = {}
     for job in jobs:
         if job.output.exists() and job.output.resolve() == job.source.resolve():
@@ -138,6 +150,7 @@ def translate_files(
         explain=options.explain,
         tokens=options.tokens,
         known=bulk.known,
+        done=bulk.done,
         on_final=bulk.on_final,
     )
     last: list[Translation] = []
@@ -157,11 +170,12 @@ class _Bulk:
     def documents(self, jobs: Iterable[Job]) -> Iterator[Document]:
         count = 0
         for job in jobs:
-            if self.options.resume and job.output != STANDARD and job.done:
+            if self.options.resume and job.done:
                 self.watcher.finish(job)
                 continue
             try:
                 documents = read(job.source, self.options.format, language=self.translator.language)
+                known = [[]] * len(documents) if job.known is None else read_known(job.known, documents)
             except (DocgraphError, OSError) as error:
                 if self.alone:
                     raise
@@ -171,15 +185,15 @@ class _Bulk:
                 continue
             if not any(map(len, documents)):
                 self.watcher.note(f"{job.source}: there is no sentence in it; it stays as it is")
-            self.open.append(_Open(job, documents, count, self._partial(job, documents)))
+            self.open.append(_Open(job, documents, count, self._partial(job, documents, known), known))
             count += len(documents)
             yield from documents
 
-    def _partial(self, job: Job, documents: Sequence[Document]) -> PartialFile | None:
+    def _partial(self, job: Job, documents: Sequence[Document], known: list[list[str]]) -> PartialFile | None:
         if job.output == STANDARD:
             return None
         options = self.options
-        settings = [options.model, asdict(options.search), [document.texts for document in documents]]
+        settings = [options.model, asdict(options.search), [document.texts for document in documents], known]
         partial = PartialFile(job.output, hashlib.sha256(json.dumps(settings).encode()).hexdigest())
         if options.resume and not partial.read():
             self.watcher.note(f"{partial.path}: this is of another text, model or search; beginning anew")
@@ -190,11 +204,15 @@ class _Bulk:
         current = next(each for each in reversed(self.open) if each.first <= document)
         return current, document - current.first
 
-    def known(self, document: int) -> Found:
+    def known(self, document: int) -> list[str]:
+        current, number = self._of(document)
+        return current.known[number]
+
+    def done(self, document: int) -> Known:
         """What an earlier run left of a document."""
         current, number = self._of(document)
-        found = [] if current.partial is None else current.partial.known.get(number, [])
-        self._reach(current, number, len(found), now=False)
+        found = {} if current.partial is None else current.partial.done.get(number, {})
+        self._reach(current, number, max(found, default=-1) + 1, now=False)
         return found
 
     def on_final(self, document: int, first: int, found: Found) -> None:

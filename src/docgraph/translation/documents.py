@@ -1,15 +1,16 @@
 """Documents: sentence after sentence, or all sentences at once with the same result.
 
-A sentence sees the translations of those before it. `sequential` decodes in that order: the definition. `parallel`
-decodes every sentence with the translations of the last pass as context, and again those before which something
-changed. In pass p at least the first p sentences have their final context, so that it ends, at the latest, after as
-many passes as there are sentences, and then every sentence is what it is given the others: the sequential result.
+A sentence sees the translations of those before it: of each the known one where there is one, else the decoded one.
+`sequential` decodes in that order: the definition. `parallel` decodes every sentence with the translations of the last
+pass as context, and again those before which something changed. In pass p at least the first p sentences have their
+final context, so that it ends, at the latest, after as many passes as there are sentences, and then every sentence is
+what it is given the others: the sequential result.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -26,6 +27,8 @@ from docgraph.model.tokenizer import Tokenizer, words_by_space
 from docgraph.translation.search import Hypothesis, SearchConfig, search, still_likeliest
 
 Mode = Literal["parallel", "sequential"]
+Known = Mapping[int, list[Hypothesis]]
+"""Of some sentences of a document, by their place in it: hypotheses, the best of which others see as context."""
 BATCH_TOKENS = 1 << 14
 """Source sub-words encoded together."""
 CONTEXT_CELLS = 1 << 24
@@ -42,6 +45,11 @@ class DecodedDocument:
     """How often the document (or, if it came in windows, the window that took longest) was gone through."""
 
 
+def given(tokens: Iterable[int]) -> list[Hypothesis]:
+    """A translation, its end not counted, that nobody has to look for: one hypothesis, and a certain one."""
+    return [Hypothesis(tuple(tokens), 0.0, 0.0)]
+
+
 @torch.inference_mode()
 def decode_documents(
     model: DocumentTransformer,
@@ -52,27 +60,28 @@ def decode_documents(
     progress: Callable[[int, int], None] | None = None,
     *,
     tokens: int | None = None,
-    known: Sequence[Sequence[list[Hypothesis]]] | None = None,
+    known: Sequence[Known] | None = None,
+    again: bool = False,
     on_final: Callable[[int, int, list[list[Hypothesis]]], None] | None = None,
 ) -> list[DecodedDocument]:
     """Translate documents, many together; `target`, `target_words` and `window` of the examples are not read.
 
     `progress` is told, whenever it grows, how many sentences are final, and of how many. `tokens` are the source
-    sub-words encoded together (BATCH_TOKENS). `on_final` gets what became final: the document, its first sentence and
-    the hypotheses from there on; after an interruption, `known` takes them back, of the first sentences of each.
+    sub-words encoded together (BATCH_TOKENS). `known`, for each document, are translations of any of its sentences,
+    from an earlier run or a person: they stay as they are or, with `again`, are context for the others alone, so that
+    nothing is waited for where all are known. `on_final` gets what became final: the document, a sentence of it and
+    the hypotheses from there on.
     """
-    drafts = [_Draft(as_read(replace(document, target=(), target_words=()), model.config)) for document in documents]
-    for draft, first in zip(drafts, known or (), strict=known is not None):
-        draft.known = len(first)
-        draft.found[: draft.known] = first
+    bare = [as_read(replace(document, target=(), target_words=()), model.config) for document in documents]
+    drafts = [_Draft(*pair, again) for pair in zip(bare, known or [{}] * len(bare), strict=True)]
     number = {id(draft): index for index, draft in enumerate(drafts)}
-    total, final = sum(len(document.source) for document in documents), sum(draft.known for draft in drafts)
-    for group in _groups([draft for draft in drafts if draft.known < len(draft.found)], tokens or BATCH_TOKENS):
+    total, final = sum(len(document.source) for document in documents), sum(len(draft.kept) for draft in drafts)
+    for group in _groups(drafts, tokens or BATCH_TOKENS):
         decoder = _GroupDecoder(model, tokenizer, search, group)
         for done in decoder.decode(mode if reads_translations(model) else "once"):
             if progress is not None:
                 progress(final + done, total)
-        final += len(decoder.places)
+        final += len(decoder.open)
         if on_final is not None:
             for draft in group:
                 window = draft.window
@@ -88,19 +97,28 @@ def reads_translations(model: DocumentTransformer) -> bool:
 class _Draft:
     """A document and its translation so far; `window` are the sentences now worked at, those before it are final."""
 
-    def __init__(self, document: DocumentExample) -> None:
-        self.document = document
+    def __init__(self, document: DocumentExample, known: Known, again: bool) -> None:
+        self.document, self.known = document, known
         self.window = range(len(document.source))
         self.source_memory: Memory | None = None
         """That of the whole document, where it comes in windows."""
-        self.found: list[list[Hypothesis]] = [[] for _ in document.source]
-        self.known = 0
-        """Leading sentences that were final before."""
+        self.kept: Known = {} if again else known
+        """What is not decoded."""
+        self.found: list[list[Hypothesis]] = [self.kept.get(m, []) for m in self.window]
         self.passes = 0
+
+    def is_open(self, window: range) -> bool:
+        """Whether there is something to decode in it."""
+        return any(m not in self.kept for m in window)
+
+    def shown(self, m: int) -> tuple[int, ...] | None:
+        """The translation of a sentence that others see; None while there is none."""
+        best = self.known.get(m, self.found[m])
+        return best[0].tokens if best else None
 
     def example(self, tokenizer: Tokenizer, eos: int) -> DocumentExample:
         """The sentences up to the end of the window, for their translations; what has none yet has an empty one."""
-        targets = [np.array([*(best[0].tokens if best else ()), eos]) for best in self.found[: self.window.stop]]
+        targets = [np.array([*(self.shown(m) or ()), eos]) for m in range(self.window.stop)]
         words = [words_by_space(tokenizer.target.pieces(target)) for target in targets]
         source, selection = self.document.source[: self.window.stop], self.document.selection
         return DocumentExample(source, targets, None, (), words, self.window, selection)
@@ -120,21 +138,24 @@ class _Draft:
 
 
 def _groups(drafts: Sequence[_Draft], most: int) -> Iterator[list[_Draft]]:
-    """Drafts to decode together: whole documents up to `most` sub-words; a longer one by itself, in windows."""
+    """Drafts to decode together: whole documents up to `most` sub-words; a longer one by itself, in windows.
+
+    What has nothing to decode is left out.
+    """
     group: list[_Draft] = []
     size = 0
     for draft in drafts:
         lengths = [len(sentence) for sentence in draft.document.source]
         tokens = sum(lengths)
-        in_windows = tokens > most or draft.known > 0
-        if group and (size + tokens > most or in_windows):
+        if group and size + tokens > most:
             yield group
             group, size = [], 0
-        if in_windows:
-            for window in windows(lengths, most, draft.known):
+        if tokens > most:
+            begin = next((m for m in draft.window if m not in draft.kept), len(lengths))
+            for window in filter(draft.is_open, windows(lengths, most, begin)):
                 draft.window = window
                 yield [draft]
-        elif lengths:
+        elif draft.is_open(draft.window):
             group.append(draft)
             size += tokens
     if group:
@@ -161,6 +182,8 @@ class _GroupDecoder:
         self.model, self.tokenizer, self.config, self.drafts = model, tokenizer, config, drafts
         self.places = [(draft, m) for draft in drafts for m in draft.window]
         """[S]: the document and the place in it of every sentence."""
+        self.open = [s for s, (draft, m) in enumerate(self.places) if m not in draft.kept]
+        """Those to decode."""
         alone = drafts[0] if len(drafts[0].window) < len(drafts[0].document.source) else None
         if alone is None:
             self.batch = self._collated(draft.document for draft in drafts)
@@ -195,16 +218,17 @@ class _GroupDecoder:
 
     def _decode_once(self) -> Iterator[int]:
         """For a system that does not read translations."""
-        self._decode(list(range(len(self.places))))
+        self._decode(self.open)
         for draft in self.drafts:
             draft.passes = 1
-        yield len(self.places)
+        yield len(self.open)
 
     def _decode_in_order(self) -> Iterator[int]:
         """Sentence after sentence, those of different documents together."""
+        by_document = [[s for s in self.open if self.places[s][0] is draft] for draft in self.drafts]
         final = 0
-        for step in range(max(len(draft.window) for draft in self.drafts)):
-            current = [s for s, (draft, m) in enumerate(self.places) if m == draft.window.start + step]
+        for step in range(max(map(len, by_document))):
+            current = [sentences[step] for sentences in by_document if step < len(sentences)]
             self._refresh()
             self._decode(current)
             for s in current:
@@ -214,30 +238,30 @@ class _GroupDecoder:
 
     def _decode_in_parallel(self) -> Iterator[int]:
         """All sentences at once, and again those before which something changed, until nothing does or may."""
-        pending, passes = list(range(len(self.places))), 0
+        pending, passes = self.open, 0
         while pending and passes != self.config.passes:
             passes += 1
-            before = [self._best(s) for s in pending]
+            before = [self._shown(s) for s in pending]
             self._refresh()
             self._decode(self._no_longer_likeliest(pending) if passes > 1 else pending)
             changed: dict[int, int] = {}
             for s, old in zip(pending, before, strict=True):
                 draft, m = self.places[s]
                 draft.passes = max(draft.passes, passes)
-                if self._best(s) != old:
+                if self._shown(s) != old:
                     changed.setdefault(id(draft), m)
             pending = [s for s in pending if self.places[s][1] > changed.get(id(self.places[s][0]), math.inf)]
-            yield len(self.places) - len(pending)
+            yield len(self.open) - len(pending)
         if pending:
-            yield len(self.places)
+            yield len(self.open)
 
-    def _best(self, s: int) -> tuple[int, ...] | None:
+    def _shown(self, s: int) -> tuple[int, ...] | None:
         draft, m = self.places[s]
-        return draft.found[m][0].tokens if draft.found[m] else None
+        return draft.shown(m)
 
     def _refresh(self) -> None:
         """The target memory of the translations there are."""
-        if any(any(draft.found) for draft in self.drafts):
+        if any(draft.known or any(draft.found) for draft in self.drafts):
             eos = self.model.config.transformer.eos
             batch = self._collated(draft.example(self.tokenizer, eos) for draft in self.drafts)
             self.memories = replace(self.memories, target=self.model.target_memory(batch))
@@ -254,7 +278,7 @@ class _GroupDecoder:
         """Those that must be decoded again; greedy translations that one teacher-forced pass confirms need not be."""
         if self.config.beams > 1 or self.config.sampling:
             return sentences
-        lengths = [len(self._best(s) or ()) + 1 for s in sentences]
+        lengths = [len(draft.found[m][0].tokens) + 1 for draft, m in (self.places[s] for s in sentences)]
         longest = max(len(draft.found) for draft in self.drafts)
         failed: list[int] = []
         for part in windows(lengths, CONTEXT_CELLS // longest):

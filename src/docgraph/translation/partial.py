@@ -19,9 +19,9 @@ class PartialFile:
 
     def __init__(self, output: Path, key: str) -> None:
         self.path = output.with_name(f".{output.name}.partial")
-        self.key = key
-        self.known: dict[int, Found] = {}
-        """By document: the hypotheses of its first texts."""
+        self.done: dict[int, dict[int, list[Hypothesis]]] = {}
+        """By document: the hypotheses of texts of it."""
+        self._lines = [json.dumps({"key": key})]
         self._open = False
 
     def read(self) -> bool:
@@ -30,15 +30,15 @@ class PartialFile:
             lines = self.path.read_text(encoding="utf-8").splitlines()
         except FileNotFoundError:
             return True
-        if not lines or _loaded(lines[0]) != {"key": self.key}:
+        if lines[:1] != self._lines:
             return False
         for line in lines[1:]:
             entry = _loaded(line)
             if entry is None:  # the last line of a process that was killed
                 break
-            found = self.known.setdefault(entry["document"], [])
-            del found[entry["first"] :]
-            found += [[Hypothesis(tuple(h[0]), h[1], h[2]) for h in best] for best in entry["texts"]]
+            found = [[Hypothesis(tuple(h[0]), h[1], h[2]) for h in best] for best in entry["texts"]]
+            self.done.setdefault(entry["document"], {}).update(enumerate(found, start=entry["first"]))
+            self._lines.append(line)
         return True
 
     def append(self, document: int, first: int, found: Found) -> None:
@@ -52,9 +52,7 @@ class PartialFile:
 
     def _begin(self) -> None:
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        self.path.write_text(json.dumps({"key": self.key}) + "\n", encoding="utf-8")
-        for document, found in self.known.items():
-            self.append(document, 0, found)
+        self.path.write_text("".join(f"{line}\n" for line in self._lines), encoding="utf-8")
 
     def remove(self) -> None:
         self.path.unlink(missing_ok=True)

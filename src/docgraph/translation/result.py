@@ -32,9 +32,11 @@ class SentenceTranslation:
     source: str
     text: str
     candidates: tuple[Candidate, ...] = ()
-    """The n best, the best first; none for a sentence that stays as it is, having no words."""
+    """The n best, the best first; none for a sentence that stays as it is, having no words, or that was given."""
     context: Reading | None = None
     """The sentences it read and the mean gate, where that was asked for and the model has context."""
+    given: bool = False
+    """Whether the translation was known, and not the model's."""
 
     @property
     def score(self) -> float | None:
@@ -42,6 +44,8 @@ class SentenceTranslation:
 
     def to_json(self) -> dict[str, Any]:
         found: dict[str, Any] = {"source": self.source, "translation": self.text, "score": self.score}
+        if self.given:
+            found["given"] = True
         if len(self.candidates) > 1:
             found["n_best"] = [{"translation": each.text, "score": each.score} for each in self.candidates]
         if self.context is not None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import io
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Lock
@@ -27,7 +27,7 @@ from docgraph.model.batch import DocumentExample
 from docgraph.model.reading import graph_relations
 from docgraph.model.system import DocumentTransformer
 from docgraph.model.tokenizer import UNKNOWN, Tokenizer, words_by_space
-from docgraph.translation.documents import BATCH_TOKENS, DecodedDocument, Mode, decode_documents
+from docgraph.translation.documents import BATCH_TOKENS, DecodedDocument, Known, Mode, decode_documents, given
 from docgraph.translation.explain import Reading, readings
 from docgraph.translation.inputs import example_from_text
 from docgraph.translation.models import find_model
@@ -53,6 +53,10 @@ class _Prepared:
     segments: Segments
     example: DocumentExample | None
     """None for a document so long that it comes in stretches."""
+    given: dict[int, str]
+    """Translations that are known, by sentence."""
+    known: Known
+    """The same, and what an earlier run left, by text."""
 
     @property
     def size(self) -> float:
@@ -76,7 +80,6 @@ class _Options:
     mode: Mode
     explain: bool
     tokens: int
-    known: Callable[[int], Found] | None
     on_final: OnFinal | None
 
 
@@ -147,16 +150,18 @@ class Translator:
         mode: Mode = "parallel",
         *,
         explain: bool = False,
+        known: Sequence[str | None] = (),
     ) -> Translation:
         """Translate a document, a list of sentences, or a text, which is first split into sentences.
 
-        `explain` tells, for each sentence, what it read of the others; it costs one more pass.
+        `explain` tells, for each sentence, what it read of the others; it costs one more pass. `known`, a translation
+        or None for each sentence, are kept as they are, and are context for the sentences after them.
         """
         if isinstance(document, str):
             [document] = read(io.StringIO(document), "text", language=self.language)
         elif not isinstance(document, Document):
             document = Document.from_sentences(document)
-        [translation] = self.translate_all([document], search, mode, explain=explain)
+        [translation] = self.translate_all([document], search, mode, explain=explain, known=lambda _: known)
         return translation
 
     def translate_all(
@@ -167,20 +172,21 @@ class Translator:
         *,
         explain: bool = False,
         tokens: int = BATCH_TOKENS,
-        known: Callable[[int], Found] | None = None,
+        known: Callable[[int], Sequence[str | None]] = lambda number: (),
+        done: Callable[[int], Known] = lambda number: {},
         on_final: OnFinal | None = None,
     ) -> Iterator[Translation]:
         """Translate many documents, in order, those that fit `tokens` source sub-words together; they are read, and
         translations handed out, a batch at a time.
 
-        `on_final` gets what became final: which document, from which of its texts on, and their hypotheses; `known`
-        gives them back after an interruption, for the first texts of a document.
+        `known` gives, for a document by its number, what `translate` takes. `on_final` gets what became final: which
+        document, from which of its texts on, and their hypotheses; `done` gives them back after an interruption.
         """
-        options = _Options(search, mode, explain, tokens, known, on_final)
+        options = _Options(search, mode, explain, tokens, on_final)
         batch: list[_Prepared] = []
         first, size = 0, 0.0
-        for document in documents:
-            prepared = self._prepared(document)
+        for number, document in enumerate(documents):
+            prepared = self._prepared(document, known(number), done(number))
             if batch and size + prepared.size > tokens:
                 yield from self._translated(batch, first, options)
                 first, size, batch = first + len(batch), 0.0, []
@@ -191,19 +197,19 @@ class Translator:
     def _translated(self, batch: list[_Prepared], first: int, options: _Options) -> list[Translation]:
         """The translations of a batch; `first` is the number of its first document."""
         if batch and batch[0].example is None:
-            decoded = [self._decode_long(batch[0].segments, first, options)]
+            decoded = [self._decode_long(batch[0], first, options)]
         else:
             decoded = self._decode(batch, first, options)
         return [self._result(*pair) for pair in zip(batch, decoded, strict=True)]
 
     def _decode(self, batch: list[_Prepared], first: int, options: _Options) -> list[_Decoded]:
         examples = [prepared.example for prepared in batch if prepared.example is not None]
-        known, on_final = options.known, options.on_final
+        on_final = options.on_final
         with self._lock:
             decoded = self._search(
                 examples,
                 options,
-                None if known is None else [known(first + index) for index in range(len(batch))],
+                [prepared.known for prepared in batch],
                 None if on_final is None else lambda index, *rest: on_final(first + index, *rest),
             )
             made = []
@@ -212,32 +218,34 @@ class Translator:
                 made.append(_Decoded(found.sentences, read, found.passes))
         return made
 
-    def _decode_long(self, segments: Segments, number: int, options: _Options) -> _Decoded:
+    def _decode_long(self, prepared: _Prepared, number: int, options: _Options) -> _Decoded:
         """A document stretch by stretch."""
-        found: Found = [] if options.known is None else list(options.known(number))
+        segments, found = prepared.segments, {**prepared.known}
         read: list[Reading] = []
         passes = 0
         for shown, own in stretches(len(segments.texts)):
-            if own.stop <= len(found) and not options.explain:
+            if found.keys() >= {*own} and not options.explain:
                 continue
             example = self._example(segments, shown)
 
             def tell(_: int, place: int, texts: Found, shown: range = shown, own: range = own) -> None:
-                if options.on_final is not None and (texts := texts[: own.stop - shown.start - place]):
-                    options.on_final(number, shown.start + place, texts)
+                begin = max(own.start - shown.start, place)
+                if options.on_final is not None and (texts := texts[begin - place : own.stop - shown.start - place]):
+                    options.on_final(number, shown.start + begin, texts)
 
             with self._lock:
-                [decoded] = self._search([example], options, [found[shown.start : shown.stop]], tell)
+                known = {place: found[m] for place, m in enumerate(shown) if m in found}
+                [decoded] = self._search([example], options, [known], tell)
                 mine = slice(own.start - shown.start, own.stop - shown.start)
-                found[own.start : own.stop] = decoded.sentences[mine]
+                found.update(zip(own, decoded.sentences[mine], strict=True))
                 if options.explain:
                     owners = segments.owners[shown.start : shown.stop]
                     read += self._readings(example, decoded.sentences, owners)[mine]
             passes = max(passes, decoded.passes)
-        return _Decoded(found, read, passes)
+        return _Decoded([found[m] for m in range(len(segments.texts))], read, passes)
 
     def _search(
-        self, examples: list[DocumentExample], options: _Options, known: list[Found] | None, on_final: OnFinal | None
+        self, examples: list[DocumentExample], options: _Options, known: list[Known], on_final: OnFinal | None
     ) -> list[DecodedDocument]:
         return decode_documents(
             self.model,
@@ -250,12 +258,27 @@ class Translator:
             on_final=on_final,
         )
 
-    def _prepared(self, document: Document) -> _Prepared:
+    def _prepared(self, document: Document, known: Sequence[str | None], done: Known) -> _Prepared:
         """Cut into what the model can read."""
+        if known and len(known) != len(document):
+            raise DocgraphError(
+                f"there are {len(known)} known translations for {len(document)} sentences; give one for each, None for"
+                " what is not known"
+            )
+        texts = {m: text for m, text in enumerate(known) if text is not None and text.strip()}
         coder = self.tokenizer.source
         segments = Segments.of(document, lambda text: len(coder.encode(text)[0]) < self._longest)
         (shown, _), *more = stretches(len(segments.texts))
-        return _Prepared(document, segments, None if more else self._example(segments, shown))
+        example = None if more else self._example(segments, shown)
+        return _Prepared(document, segments, example, texts, {**dict(self._given(texts, segments)), **done})
+
+    def _given(self, texts: Mapping[int, str], segments: Segments) -> Iterator[tuple[int, list[Hypothesis]]]:
+        """Known translations of sentences as those of their texts; one of several texts is divided among them."""
+        room = self.model.config.transformer.max_positions - 1
+        for sentence, ids in zip(texts, self.tokenizer.target.ids(texts.values()), strict=True):
+            places = segments.of_sentence[sentence]
+            for place, part in zip(places, np.array_split(ids[:-1], len(places) or 1), strict=False):
+                yield place, given(part[:room].tolist())
 
     def _example(self, segments: Segments, texts: range) -> DocumentExample:
         """Texts of a document as numbers and, where the model reads a graph, annotated."""
@@ -269,11 +292,12 @@ class Translator:
         sentences = []
         for index, text in enumerate(prepared.document.texts):
             places = prepared.segments.of_sentence[index]
-            candidates = self._candidates(prepared.segments, index, decoded.found)
-            best = candidates[0].text if candidates else ""
+            known = prepared.given.get(index)
+            candidates = self._candidates(prepared.segments, index, decoded.found) if known is None else ()
+            best = candidates[0].text if candidates else known
             context = Reading.mean(decoded.readings[places.start : places.stop])
             # What the model leaves empty stays as it is: a line that vanished would shift all others.
-            sentences.append(SentenceTranslation(text, best or text, candidates, context))
+            sentences.append(SentenceTranslation(text, best or text, candidates, context, known is not None))
         return Translation(prepared.document, tuple(sentences), decoded.passes)
 
     def _candidates(self, segments: Segments, sentence: int, found: Found) -> tuple[Candidate, ...]:
