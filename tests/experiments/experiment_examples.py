@@ -21,6 +21,7 @@ Words = SimpleNamespace(
     target=SimpleNamespace(
         pieces=lambda ids: ["" if i <= EOS else f"{SPACE}{i}" for i in ids],
         decode=lambda ids: " ".join(str(i) for i in ids if i > EOS),
+        ids=lambda texts: [np.array([*map(int, text.split()), EOS]) for text in texts],
         eos=EOS,
     )
 )

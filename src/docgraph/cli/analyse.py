@@ -17,8 +17,9 @@ if TYPE_CHECKING:
     from docgraph.experiments.documents import Documents
 
 Analysis = Literal[
-    "context-size", "document-size", "dependency-noise", "attention-distance", "context-use", "mechanism"
+    "context-size", "document-size", "dependency-noise", "attention-distance", "context-use", "evidence", "mechanism"
 ]
+DEV = "dev"
 AnalysisFormat = Literal["text", "json", "markdown"]
 
 
@@ -35,11 +36,11 @@ def analyse(
     reference: Annotated[Path | None, typer.Option("--reference", "-r", help="Their translations.")] = None,
     translations: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME=FILE", help="A system's translations, for BLEU of context-use; repeatable."),
+        typer.Option(metavar="NAME=FILE", help="A system's translations, for context-use and evidence; repeatable."),
     ] = None,
     points: Annotated[
         str | None,
-        typer.Option(metavar="A,B,...", help="Sentences of context, sentences of a document, or rates of noise."),
+        typer.Option(metavar="A,B,...", help="Sentences of context, of a document, of a cache, or rates of noise."),
     ] = None,
     draws: Annotated[int, typer.Option(min=1, help="Trees drawn at each rate of noise.")] = 3,
     documents: Annotated[int | None, typer.Option(min=1, help="Look at the first so many only.")] = None,
@@ -60,6 +61,8 @@ def analyse(
     [bold]attention-distance[/bold]: how much attention goes to context by its distance.
     [bold]context-use[/bold]: loss (and BLEU) of sentences with and without links to earlier ones, of repeated rare
     words and of others, with the document's own and with another document's context; differences to the first model.
+    [bold]evidence[/bold]: what earlier translations could tell the Base of a system: its loss with a cache of
+    references, of its own translations, of another document's, and of few sentences that the graph chooses.
     [bold]mechanism[/bold]: what runs (folders of runs/ or results/) logged of gates, gradients and wrong context.
 
     [bold]Examples[/bold]
@@ -69,6 +72,8 @@ def analyse(
     docgraph analyse dependency-noise runs/hyb -s test.en -r test.fr --points 0.1,0.5 --draws 5
 
     docgraph analyse context-use base=runs/base hyb=runs/hyb --data prepared/europarl_en-fr
+
+    docgraph analyse evidence base=runs/base --data prepared/europarl_en-fr --plot plots/europarl.png
 
     docgraph analyse mechanism results/main/*/seed1
     """
@@ -95,6 +100,8 @@ def analyse(
         found = text_documents(source, reference, folders, annotator, trees, jobs or available_cores())
     else:
         raise DocgraphError("name the documents: a prepared corpus with --data, or --source and --reference")
+    if analysis == "evidence" and (data is None or split == DEV):
+        raise DocgraphError("evidence is fitted on the dev split of a prepared corpus; name with --data another split")
     numbers = None if points is None else _numbers(points)
     texts = read_translations(translations or [], found, documents)
     systems, found = load_systems(folders, device), found.first(documents)
@@ -102,12 +109,21 @@ def analyse(
         from docgraph.experiments.context_use import context_use
 
         tables = context_use(systems, found, texts, _say)
+    elif analysis == "evidence":
+        from docgraph.experiments.evidence import COUNTS, evidence
+        from docgraph.translation.search import SearchConfig
+
+        assert data is not None
+        dev, counts = stored_documents(data, DEV, folders).first(documents), _counts(numbers, 1) or COUNTS
+        tables = evidence(systems, found, dev, texts, SearchConfig(beams=beams), counts, _say)
     else:
         tables = [(_run(analysis, systems, found, numbers, draws, beams),)]
     _print(tables, output)
     if plot is not None:
+        from docgraph.experiments.context_use import AXIS
+
         for part in [part for table in tables for part in table]:
-            written = write_plot(part, plot, lines=analysis != "context-use")
+            written = write_plot(part, plot, lines=part.axis != AXIS)
             typer.echo(f"wrote {', '.join(map(str, written))}", err=True)
 
 
@@ -119,6 +135,13 @@ def _numbers(text: str) -> list[float]:
     if min(numbers) < 0:
         raise DocgraphError("'--points' must not be negative")
     return numbers
+
+
+def _counts(points: list[float] | None, least: int) -> list[int] | None:
+    counts = None if points is None else [int(point) for point in points]
+    if counts != points or min(counts or [least]) < least:
+        raise DocgraphError("'--points' of this analysis are numbers of sentences")
+    return counts
 
 
 def _say(line: str) -> None:
@@ -136,9 +159,7 @@ def _run(
         return analyses.attention_distance(systems, documents, _say)
     if analysis == "dependency-noise":
         return analyses.dependency_noise(systems, documents, search, points or analyses.RATES, draws, _say)
-    counts = None if points is None else [int(point) for point in points]
-    if counts != points or (analysis == "document-size" and 0 in (counts or ())):
-        raise DocgraphError("'--points' of this analysis are numbers of sentences")
+    counts = _counts(points, 1 if analysis == "document-size" else 0)
     if analysis == "context-size":
         return analyses.context_size(systems, documents, search, counts or analyses.REACHES, _say)
     return analyses.document_size(systems, documents, search, counts or analyses.SIZES, _say)

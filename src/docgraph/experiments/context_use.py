@@ -65,8 +65,8 @@ def context_use(
             losses[other := f"{name}, wrong context"] = np.stack([wrong, np.ones_like(own)], axis=1)
             compared.append((f"{name}, wrong − own", other, name))
     nll: Scorer = partial(ratio_scores, scale=1)
-    how = Shown("nll", "NLL", nll, "tokens", (4, 4), f"set:{documents.name}")
-    found = [_breakdowns(how, losses, compared, tokens, layout.document_of[layout.sentence_of])]
+    how = Shown("context-use-nll", "NLL", nll, "tokens", (4, 4), f"set:{documents.name}")
+    found = [breakdowns(how, losses, compared, tokens, layout.document_of[layout.sentence_of])]
     if translations:
         reference = [text for document in documents.documents for text in document.reference]
         lines = {name: list(texts) for name, texts in translations.items()}
@@ -74,8 +74,10 @@ def context_use(
         first = next(iter(lines))
         compared = [(f"{name} − {first}", name, first) for name in lines if name != first]
         signature = "|".join(f"{key}:{value}" for key, value in measured.signature.items())
-        how = Shown("bleu", "BLEU", measured.scorer, "sentences", (2, 2), f"{signature}|set:{documents.name}")
-        found.append(_breakdowns(how, measured.statistics, compared, layout.sentence_parts, layout.document_of))
+        how = Shown(
+            "context-use-bleu", "BLEU", measured.scorer, "sentences", (2, 2), f"{signature}|set:{documents.name}"
+        )
+        found.append(breakdowns(how, measured.statistics, compared, layout.sentence_parts, layout.document_of))
     return found
 
 
@@ -218,21 +220,21 @@ class Shown:
     """How it begins."""
 
 
-def _breakdowns(
+def breakdowns(
     how: Shown, rows: Rows, compared: Sequence[tuple[str, str, str]], parts: Masks, document_of: LongArray
 ) -> tuple[Breakdown, ...]:
     """The score of each part and, of each pair to compare (label, one, other), the difference with its interval.
 
     `document_of` [N] is beside the rows and the masks of the parts.
     """
-    sums = {name: [_by_document(one[mask], document_of[mask]) for mask in parts.values()] for name, one in rows.items()}
+    sums = {name: [by_document(one[mask], document_of[mask]) for mask in parts.values()] for name, one in rows.items()}
     scores = {name: [float(how.scorer(part.sum(axis=0))) for part in sums[name]] for name in rows}
     counts = [int(mask.sum()) for mask in parts.values()]
     values: dict[str, list[float | None]] = {name: [*some] for name, some in scores.items()}
     intervals: dict[str, list[tuple[float, float] | None]] = dict.fromkeys(rows, [None] * len(parts))
     told = f"{how.signature}|documents:{document_of.max(initial=-1) + 1}|rare:{RARE:g}|docgraph:{__version__}"
     shown = tuple(parts), values, intervals, dict.fromkeys(rows, counts)
-    plain = Breakdown(f"context-use-{how.name}", how.metric, AXIS, *shown, how.counted, told, how.digits)
+    plain = Breakdown(how.name, how.metric, AXIS, *shown, how.counted, told, how.digits)
     if not compared:
         return (plain,)
     gains: dict[str, list[float | None]] = {}
@@ -253,7 +255,7 @@ def _breakdowns(
     return plain, difference
 
 
-def _by_document(rows: Statistics, document_of: LongArray) -> Statistics:
+def by_document(rows: Statistics, document_of: LongArray) -> Statistics:
     """[documents that hold some, K]: sums of rows [N, K]; document_of [N] ascends."""
     begins = np.flatnonzero(np.diff(document_of, prepend=-1))
     return np.add.reduceat(rows, begins, axis=0) if len(rows) else rows
