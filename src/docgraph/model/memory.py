@@ -88,7 +88,12 @@ class SlotMemory(Memory):
         if self.places is not None:
             return copied(lay_out(projected, self.slots, self.places), self.owner).transpose(1, 2)
         # One copy, not one a group and another a block: slots of sentences are the larger part of a step's memory.
-        return projected[self.slots if self.owner is None else self.slots[self.owner]].transpose(1, 2)
+        return projected[self.slots_of_blocks].transpose(1, 2)
+
+    @property
+    def slots_of_blocks(self) -> Tensor:
+        """[B, M] int64: the state in each slot that each block reads."""
+        return self.slots if self.owner is None else self.slots[self.owner]
 
     def layout(self, queries: Queries) -> Layout | PrefixLayout:
         if self.prefix is not None and self._through_kernel(queries):

@@ -45,8 +45,12 @@ class CacheAttention(ContextAttention):
             layer.weight.data *= scale
 
     def project(self, memory: CacheMemory) -> Projected:  # type: ignore[override]  # a kind of its own, see Memory
-        key, value = self.attention.key(memory.states), self.attention.value(memory.values)
-        return Projected(*(memory.in_slots(self.attention.split(projected)) for projected in (key, value)))
+        pairs = ((self.attention.key, memory.states), (self.attention.value, memory.values))
+        if torch.is_grad_enabled():
+            # What is in the slots are constants: projected there, no gradient is summed over the slots of a state.
+            laid_out = [self.attention.split(layer(states[memory.slots_of_blocks])) for layer, states in pairs]
+            return Projected(*(each.transpose(1, 2) for each in laid_out))
+        return Projected(*(memory.in_slots(self.attention.split(layer(states))) for layer, states in pairs))
 
 
 @context_encoder("linked")
@@ -72,7 +76,7 @@ class LinkedWords(BaseStatesContext):
         if side is None or linked is None or not self.reads_target or not len(side.tokens):
             return None
         slots, seen = self.slots(side, linked.sentences)
-        words = base.embeddings.words(side.tokens, "target")
+        words = base.embeddings.words(side.tokens, "target").detach()
         return CacheMemory(decoded(side, batch, base, encoded), slots, seen, "sentence", values=words)
 
     def slots(self, side: Side, sentences: Tensor) -> tuple[Tensor, Tensor]:
