@@ -1,13 +1,8 @@
-"""The kernels for attention over the first slots of a document against the same written out in double precision.
-
-They need a GPU, or TRITON_INTERPRET=1 and Triton, which then runs them on a CPU.
-"""
+"""The kernels for attention over the first slots of a document against the same written out in double precision."""
 
 from __future__ import annotations
 
 import dataclasses
-import importlib.util
-import os
 from collections.abc import Callable
 
 import pytest
@@ -19,13 +14,9 @@ from docgraph.model.memory import SlotMemory
 from docgraph.model.packing import Packing
 
 from .examples import batch_of, documents, small_config, small_model
+from .kernel_examples import DEVICE, HALF, INTERPRETED, needs_kernels
 
-INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1" and importlib.util.find_spec("triton") is not None
-pytestmark = pytest.mark.skipif(
-    not torch.cuda.is_available() and not INTERPRETED, reason="needs a GPU, or Triton's interpreter"
-)
-DEVICE = "cpu" if INTERPRETED else "cuda"
-HALF = torch.float16 if INTERPRETED else torch.bfloat16  # the interpreter multiplies no matrices of bfloat16
+pytestmark = needs_kernels
 LEFT_OVER = 3
 """States in no slot, after all others."""
 Shape = list[tuple[int, int]]

@@ -1,12 +1,6 @@
-"""The kernels for short packed sequences against padded attention in full precision.
-
-They need a GPU, or TRITON_INTERPRET=1 and Triton, which then runs them on a CPU.
-"""
+"""The kernels for short packed sequences against padded attention in full precision."""
 
 from __future__ import annotations
-
-import importlib.util
-import os
 
 import pytest
 import torch
@@ -16,12 +10,9 @@ from docgraph.model import attention
 from docgraph.model.attention import packed_attention
 from docgraph.model.packing import Packing
 
-INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1" and importlib.util.find_spec("triton") is not None
-pytestmark = pytest.mark.skipif(
-    not torch.cuda.is_available() and not INTERPRETED, reason="needs a GPU, or Triton's interpreter"
-)
-DEVICE = "cpu" if INTERPRETED else "cuda"
-HALF = torch.float16 if INTERPRETED else torch.bfloat16  # the interpreter multiplies no matrices of bfloat16
+from .kernel_examples import DEVICE, HALF, INTERPRETED, needs_kernels
+
+pytestmark = needs_kernels
 LENGTHS = [0, 1, 31, 32, 33, 0, 64, 65, 200, 0]
 OTHERS = [5, 70, 0, 1, 32, 33, 100, 64, 31, 0]
 """Lengths around those of a tile; sequences empty on either side, and on both."""
