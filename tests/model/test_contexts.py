@@ -15,7 +15,7 @@ from docgraph.model.contexts.han import HierarchicalAttention
 from docgraph.model.contexts.selective import SelectiveAttention
 from docgraph.model.integration import SiteReader
 from docgraph.model.memory import SlotMemory
-from docgraph.model.reading import graph_relations
+from docgraph.model.reading import graph_relations, translations_read
 from docgraph.model.system import DocumentTransformer
 
 from .examples import (
@@ -107,6 +107,25 @@ def test_a_memory_serves_some_of_its_sentences(name: str) -> None:
         target=None if memories.target is None else memories.target.of_sentences(range(2, 5)),
     )
     torch.testing.assert_close(model.states(part, cut), model.states(part, model.memories(part)))
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if "sides" not in SYSTEMS.get(name, {})])
+@torch.no_grad()
+def test_translations_that_are_not_read_change_nothing(name: str) -> None:
+    """What decoding in parallel relies on."""
+    model, example = system(name), DOCUMENTS[0]
+    before = logits_by_sentence(model, [example])
+    unread = read = 0
+    for changed in range(len(example.source)):
+        after = logits_by_sentence(model, [rewritten(example, "target", changed)])
+        for m in set(range(len(example.source))) - {changed}:
+            same = torch.equal(before[m], after[m])
+            if changed in translations_read(model.config, example, m):
+                read += not same
+            else:
+                assert same
+                unread += m > changed
+    assert (read > 0, unread > 0) == (name != "noise", name == "han")
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name not in ("unified", "noise")])

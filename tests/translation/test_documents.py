@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from docgraph.model.batch import DocumentBatch, DocumentExample
-from docgraph.model.config import TransformerConfig
-from docgraph.model.memory import Memories
+from docgraph.model.config import LinkedConfig, TransformerConfig
+from docgraph.model.memory import Memories, Memory
 from docgraph.model.system import DocumentTransformer
 from docgraph.model.tokenizer import SPACE
 from docgraph.translation import documents as decoding
@@ -118,6 +118,13 @@ def test_the_source_is_encoded_once_and_progress_ends_with_all(monkeypatch: pyte
     assert nothing == DecodedDocument([], 0)
 
 
+class Said(Memory):
+    """[S]: the first token before each sentence."""
+
+    def of_sentences(self, sentences: Any) -> Said:
+        return Said(self.states[sentences])
+
+
 class Chain:
     """A toy system: the first sentence says 3, any other one more than the one before it; without that, 3."""
 
@@ -130,16 +137,15 @@ class Chain:
     def source_memory(self, batch: DocumentBatch) -> None:
         return None
 
-    def target_memory(self, batch: DocumentBatch) -> Tensor:
-        """[S]: the first token before each sentence."""
+    def target_memory(self, batch: DocumentBatch) -> Said:
         said = batch.context_target.tokens[batch.context_target.sentences.boundaries[:-1].long()]
-        return torch.where(batch.index_of > 0, said[(batch.own - 1).clamp(min=0)], EOS)
+        return Said(torch.where(batch.index_of > 0, said[(batch.own - 1).clamp(min=0)], EOS))
 
     def encode(self, batch: DocumentBatch, memories: Memories) -> Tensor:
         return torch.zeros(batch.source.sentences.num_tokens, 1)
 
     def says(self, sentences: Tensor, time: Tensor, memories: Memories) -> Tensor:
-        before = torch.full_like(sentences, EOS) if memories.target is None else memories.target[sentences]
+        before = torch.full_like(sentences, EOS) if memories.target is None else memories.target.states[sentences]
         wanted = torch.where(time == 0, before.clamp(max=VOCABULARY - 2) + 1, EOS)
         return torch.nn.functional.one_hot(wanted, VOCABULARY).float() * 20
 
@@ -173,6 +179,53 @@ def test_where_each_sentence_hangs_on_the_one_before_as_many_passes_as_sentences
     assert translations(decoded(Chain(), chain, SearchConfig(beams=beams), "sequential")) == translations(found)
 
 
+@pytest.mark.parametrize("config", SEARCHES)
+@pytest.mark.parametrize("fields", [{}, {"encoder": "linked", "integration": "post", "linked": LinkedConfig(6, 2, 4)}])
+def test_a_few_at_once_is_sequential(
+    config: SearchConfig, fields: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = reading_model(**fields)
+    sequential = translations(decoded(model, DOCUMENTS, config, "sequential"))
+    for rows in (1, 3, 12):
+        monkeypatch.setitem(decoding.AT_ONCE, "cpu", rows)
+        assert translations(decoded(model, DOCUMENTS, config, "parallel")) == sequential
+    chain = [DocumentExample([np.array([5, EOS])] * size) for size in (9, 1, 5)]
+    toy = Chain()
+    monkeypatch.setitem(decoding.AT_ONCE, "cpu", 2)
+    found = decoded(toy, chain, SearchConfig(beams=2), "parallel")
+    assert translations(found) == translations(decoded(Chain(), chain, SearchConfig(beams=2), "sequential"))
+    assert ([document.passes for document in found], toy.decoded_sentences) == ([1, 1, 1], 15), (
+        "nothing is decoded twice"
+    )
+
+
+def test_only_readers_of_what_changed_are_decoded_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Even(Chain):
+        """Sentence 2k + 1 looks at 2k."""
+
+        def target_memory(self, batch: DocumentBatch) -> Said:
+            return Said(torch.where(batch.index_of % 2 == 1, super().target_memory(batch).states, EOS))
+
+    reads = {m: (m - 1,) if m % 2 else () for m in range(10)}
+    monkeypatch.setattr(decoding, "translations_read", lambda config, document, m: reads[m])
+    model = Even()
+    [found] = decoded(model, [DocumentExample([np.array([5, EOS])] * 10)], SearchConfig(beams=2))
+    assert [h[0].tokens[0] for h in found.sentences] == [3, 4] * 5
+    assert (found.passes, model.decoded_sentences) == (2, 15)
+
+
+def test_base_reads_a_sentence_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = reading_model(encoder="linked", integration="post", linked=LinkedConfig(6, 3, 4))
+    encoded: list[int] = []
+    layered = model.encoder.layers[0].forward
+    monkeypatch.setattr(
+        model.encoder.layers[0], "forward", lambda x, *rest: encoded.append(len(x)) or layered(x, *rest)
+    )
+    found = decoded(model, DOCUMENTS, SearchConfig(beams=1, min_length=4))
+    assert max(document.passes for document in found) > 2
+    assert sum(encoded) == sum(map(len, {tuple(ids) for example in DOCUMENTS for ids in example.source}))
+
+
 def test_passes_may_be_limited() -> None:
     chain = [DocumentExample([np.array([5, EOS])] * size) for size in (9, 1, 5)]
     told: list[tuple[int, int]] = []
@@ -189,8 +242,8 @@ def test_a_greedy_pass_decodes_only_what_it_cannot_confirm(monkeypatch: pytest.M
     class Settled(Chain):
         """Only the second sentence looks at the one before it."""
 
-        def target_memory(self, batch: DocumentBatch) -> Tensor:
-            return torch.where(batch.index_of == 1, super().target_memory(batch), EOS)
+        def target_memory(self, batch: DocumentBatch) -> Said:
+            return Said(torch.where(batch.index_of == 1, super().target_memory(batch).states, EOS))
 
     model = Settled()
     [found] = decoded(model, [DocumentExample([np.array([5, EOS])] * 10)], SearchConfig(beams=1))

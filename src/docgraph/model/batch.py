@@ -6,8 +6,10 @@ whose other sentences are context alone. A document's graph is in the batch once
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -57,6 +59,12 @@ class Side:
     documents: Blocks
     blocks: Blocks | None = None
     """Of sentences, where a sentence is not one."""
+
+    @property
+    def ids(self) -> list[tuple[int, ...]]:
+        """The sub-words of each sentence."""
+        tokens = self.tokens.tolist()
+        return [tuple(tokens[a:b]) for a, b in itertools.pairwise(self.sentences.boundaries.tolist())]
 
     @property
     def queries(self) -> Queries:
@@ -114,6 +122,8 @@ class DocumentBatch:
     graph: GraphInput | None = None
     target_graph: GraphInput | None = None
     linked: Linked | None = None
+    kept: dict[tuple[Any, ...], Tensor] | None = None
+    """Where a decoder of documents keeps what Base makes of sentences, [n, d], by their ids and translations' ids."""
 
     @property
     def num_sentences(self) -> int:

@@ -37,18 +37,19 @@ class SiteReader:
 
     place: Place
     memory: Memory
+    projected: list[tuple[GatedSite, Any]]
     sites: list[MemorySite]
 
     @classmethod
     def of(cls, place: Place, attentions: nn.ModuleList, memory: Memory, queries: Queries) -> SiteReader:
-        layout, in_blocks = memory.layout(queries), memory.for_blocks(queries)
-        found = [attention for attention in attentions if isinstance(attention, GatedSite)]
-        return cls(place, memory, [MemorySite(a, a.project(in_blocks), layout) for a in found])
+        in_blocks = memory.for_blocks(queries)
+        projected = [(a, a.project(in_blocks)) for a in attentions if isinstance(a, GatedSite)]
+        return cls(place, memory, projected, []).for_queries(queries)
 
     def for_queries(self, queries: Queries) -> SiteReader:
         """The same memory, read by other rows, of whole groups as the first; nothing is projected again."""
-        layout = self.memory.layout(queries)
-        return replace(self, sites=[replace(site, layout=layout) for site in self.sites])
+        layout, laid_out = self.memory.layout(queries), self.memory.laid_out
+        return replace(self, sites=[MemorySite(a, laid_out(made, queries), layout) for a, made in self.projected])
 
     def __call__(self, place: Place, layer: int) -> Site | None:
         return self.sites[layer] if place == self.place else None

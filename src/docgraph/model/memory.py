@@ -15,7 +15,7 @@ from torch import Tensor
 
 from docgraph.model.attention import memory_attention, never_blind
 from docgraph.model.packing import Blocks, Packing, lay_out
-from docgraph.model.runs import Runs
+from docgraph.model.runs import Runs, places
 from docgraph.model.sparse import HAS_TRITON
 
 if TYPE_CHECKING:  # it needs Triton
@@ -37,8 +37,12 @@ class Memory:
         """The same memory, whose keys and values come in the blocks that these rows are read in."""
         return self
 
-    def of_sentences(self, sentences: range) -> Memory:
-        """The same memory as these consecutive sentences see it, now counted from 0."""
+    def laid_out(self, projected: Any, queries: Queries) -> Any:
+        """Keys and values, as `for_blocks` has them made, for these rows or others."""
+        return projected
+
+    def of_sentences(self, sentences: range | Tensor) -> Memory:
+        """The same memory as these sentences, ascending, see it, now counted from 0."""
         raise NotImplementedError
 
 
@@ -109,17 +113,29 @@ class SlotMemory(Memory):
         return Layout(rows, never_blind(rows.pad(seen)[:, None]), seen.any(-1, keepdim=True))
 
     def for_blocks(self, queries: Queries) -> SlotMemory:
-        return replace(self, owner=self._blocks(queries).owner, packed=self._through_kernel(queries))
+        packed = self._gathers_later or self._through_kernel(queries)
+        return replace(self, owner=self._blocks(queries).owner, packed=packed)
+
+    def laid_out(self, projected: Any, queries: Queries) -> Any:
+        if not self._gathers_later:
+            return projected
+        read = replace(self, owner=self._blocks(queries).owner)
+        key, value = (read.in_slots(part).contiguous() for part in (projected.key, projected.value))
+        return replace(projected, key=key, value=value)
+
+    @property
+    def _gathers_later(self) -> bool:
+        """Whether states are projected once, and gathered anew for the sentences still being decoded."""
+        return self.per == "sentence" and not torch.is_grad_enabled()
 
     def _through_kernel(self, queries: Queries) -> bool:
-        half = self.states.dtype in (torch.float16, torch.bfloat16)
-        return self.prefix is not None and queries.fused and HAS_TRITON and self.states.is_cuda and half
+        return self.prefix is not None and queries.through_kernels(self.states)
 
     def _blocks(self, queries: Queries) -> Blocks:
         return queries.documents if self.per == "document" else queries.blocks or Blocks(queries.sentences)
 
-    def of_sentences(self, sentences: range) -> SlotMemory:
-        part = slice(sentences.start, sentences.stop)
+    def of_sentences(self, sentences: range | Tensor) -> SlotMemory:
+        part = places(sentences)
         slots = self.slots if self.per == "document" else self.slots[part]
         prefix = None if self.prefix is None else replace(self.prefix, seen=self.prefix.seen[part])
         return replace(self, slots=slots, visible=self.visible[part], prefix=prefix)
@@ -151,13 +167,19 @@ class Queries:
     fused: bool = False
     """Whether all rows of the documents come at once and nothing but the result is asked for: kernels do that."""
 
+    def through_kernels(self, states: Tensor) -> bool:
+        """Whether there are kernels that read these states for them."""
+        half = states.dtype in (torch.float16, torch.bfloat16)
+        return self.fused and HAS_TRITON and states.is_cuda and half
+
     @classmethod
     def of_beams(cls, sentences: Tensor, beams: int, document_of: Tensor, num_documents: int) -> Queries:
         """K rows, side by side, for each of some sentences [S'] (ascending) of a batch with `document_of` [S]."""
         by_document = document_of[sentences].bincount(minlength=num_documents) * beams
         by_sentence = sentences.bincount(minlength=len(document_of)) * beams
         documents, rows = (Packing.of(sizes, sentences.device) for sizes in (by_document, by_sentence))
-        return cls(sentences.repeat_interleave(beams), Blocks(documents), rows)
+        blocks = Blocks(Packing.of([beams] * len(sentences), sentences.device), sentences)
+        return cls(sentences.repeat_interleave(beams), Blocks(documents), rows, blocks)
 
 
 @dataclass(frozen=True, eq=False)
@@ -188,7 +210,7 @@ class WordMemory(Memory):
         rows = queries.sentences.with_empty(self.runs[0].packing.num_sequences)
         return WordLayout(rows, visible, visible.any(-1, keepdim=True))
 
-    def of_sentences(self, sentences: range) -> WordMemory:
+    def of_sentences(self, sentences: range | Tensor) -> WordMemory:
         return replace(self, runs=tuple(run.of_sequences(sentences) for run in self.runs))
 
 

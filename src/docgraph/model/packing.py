@@ -92,6 +92,10 @@ class Packing:
         """[N]: the sequence of each token."""
         return self.place // self.max_length
 
+    def tokens_of(self, sequences: Tensor) -> Tensor:
+        """The tokens of these sequences [B'], one sequence after the other: [N']."""
+        return self.index[sequences][self.mask[sequences]]
+
     def pad(self, packed: Tensor) -> Tensor:
         """[N, ...] -> [B, T, ...]; what stands at padding is arbitrary, must be masked, and gets no gradient."""
         return lay_out(packed, self.index, self.place)

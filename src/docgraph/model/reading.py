@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 from docgraph.graph.selection import select
@@ -26,6 +27,14 @@ def reads_target_words(config: ModelConfig) -> bool:
 def reads_memories(config: ModelConfig) -> bool:
     """Whether a model reads its context from memories, which can be another document's, and not with the sentence."""
     return config.context is not None and context_class(config.context).site is not None
+
+
+def translations_read(config: ModelConfig, document: DocumentExample, sentence: int) -> Iterable[int]:
+    """The earlier sentences of a document, as the model takes it, whose translations a sentence reads."""
+    context = config.context
+    if context is None or context.sides == "source":
+        return ()
+    return context_class(context).translations_read(context, document, sentence)
 
 
 def as_read(example: DocumentExample, config: ModelConfig) -> DocumentExample:

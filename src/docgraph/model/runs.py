@@ -15,6 +15,11 @@ from torch import Tensor
 from docgraph.model.packing import Packing
 
 
+def places(sentences: range | Tensor) -> slice | Tensor:
+    """What picks these sentences of a tensor: of consecutive ones a view, not a copy."""
+    return slice(sentences.start, sentences.stop) if isinstance(sentences, range) else sentences
+
+
 @dataclass(frozen=True, eq=False)
 class Runs:
     """For each of S sentences some consecutive ones of R packed tokens, in a copy of P tokens."""
@@ -60,9 +65,9 @@ class Runs:
         lengths = times * words.max_length, times * words.kernel_length
         return cls.of(bounds[first], bounds[end], words.num_tokens, times, lengths)
 
-    def of_sequences(self, sequences: range) -> Runs:
-        """The runs of some consecutive sentences."""
-        part = slice(sequences.start, sequences.stop)
+    def of_sequences(self, sequences: range | Tensor) -> Runs:
+        """The runs of some sentences, ascending."""
+        part = places(sequences)
         begins, (tokens, times) = self.begins[part], self.copies.shape
         lengths = self.packing.max_length, self.packing.kernel_length
         return Runs.of(begins, begins + self.lengths[part], tokens, times, lengths)

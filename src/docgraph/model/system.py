@@ -148,7 +148,7 @@ class DocumentTransformer(nn.Module):
         if sentences is None:
             sentences = torch.arange(batch.num_sentences, device=encoded.device)
         else:
-            encoded = encoded[packing.index[sentences][packing.mask[sentences]]]
+            encoded = encoded[packing.tokens_of(sentences)]
             packing = Packing.of(packing.boundaries.diff()[sentences], encoded.device)
         cache = DecoderCache(attentions, encoded, packing, beams, max_length)
         state = DecodingState(cache, no_context, sentences, beams, batch.document_of, batch.num_documents)

@@ -176,10 +176,14 @@ class Encoder(nn.Module):
 
     def forward(self, x: Tensor, source: Packing, context: Reader = no_context, first: int = 0) -> Tensor:
         """Embedded source x [Ns, d] -> [Ns, d]; `first` layers have done their work on it already."""
+        return apply(context("post", 0), self.norm(self.layered(x, source, context, first)))
+
+    def layered(self, x: Tensor, source: Packing, context: Reader = no_context, first: int = 0) -> Tensor:
+        """The same before the last norm and what is applied after the stack."""
         x = apply(context("pre", 0), x)
         for index in range(first, len(self.layers)):
             x = self.layers[index](x, source, context("hyb", index))
-        return apply(context("post", 0), self.norm(x))
+        return x
 
 
 class Decoder(nn.Module):

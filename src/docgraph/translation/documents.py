@@ -1,10 +1,10 @@
 """Documents: sentence after sentence, or all sentences at once with the same result.
 
 A sentence sees the translations of those before it: of each the known one where there is one, else the decoded one.
-`sequential` decodes in that order: the definition. `parallel` decodes every sentence with the translations of the last
-pass as context, and again those before which something changed. In pass p at least the first p sentences have their
-final context, so that it ends, at the latest, after as many passes as there are sentences, and then every sentence is
-what it is given the others: the sequential result.
+`sequential` decodes in that order: the definition. `parallel` decodes many at once with the translations there are as
+context, and again those that read one that changed. Of what is still to be looked at, the first sentence has its final
+context, so that none is looked at more often than there are sentences up to it, and in the end every sentence is what
+it is given the others: the sequential result.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from functools import cached_property
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -21,7 +22,7 @@ from torch import Tensor
 from docgraph.model.batch import DocumentBatch, DocumentExample, collate
 from docgraph.model.concatenation import last_sentence
 from docgraph.model.memory import Memories, Memory
-from docgraph.model.reading import as_read
+from docgraph.model.reading import as_read, translations_read
 from docgraph.model.system import DocumentTransformer
 from docgraph.model.tokenizer import Tokenizer, words_by_space
 from docgraph.translation.search import Hypothesis, SearchConfig, search, still_likeliest
@@ -31,6 +32,9 @@ Known = Mapping[int, list[Hypothesis]]
 """Of some sentences of a document, by their place in it: hypotheses, the best of which others see as context."""
 BATCH_TOKENS = 1 << 14
 """Source sub-words encoded together."""
+AT_ONCE = {"cpu": 64, "cuda": 1 << 12}
+"""Sentences x beams decoded at once, where a second look is a second search: enough to keep a device busy; the fewer,
+the more of them see final translations. Greedy translations are verified, so that all at once is quickest."""
 CONTEXT_CELLS = 1 << 24
 """Sub-words that go through the model together x sentences of their document: context attention masks each for each."""
 
@@ -42,7 +46,7 @@ class DecodedDocument:
     sentences: list[list[Hypothesis]]
     """[M] lists of hypotheses, the best first."""
     passes: int
-    """How often the document (or, if it came in windows, the window that took longest) was gone through."""
+    """How often the sentence that took longest was looked at."""
 
 
 def given(tokens: Iterable[int]) -> list[Hypothesis]:
@@ -130,11 +134,10 @@ class _Draft:
         """The source memory as these sentences see it."""
         return None if self.source_memory is None else self.source_memory.of_sentences(window)
 
-    def forced(self, sentences: set[int], eos: int) -> DocumentExample:
-        """The document with the translations of these sentences alone, as decoder input; the others have no token."""
-        empty = np.empty(0, np.int64)
-        targets = [np.array([*best[0].tokens, eos]) if m in sentences else empty for m, best in enumerate(self.found)]
-        return replace(self.without_graph(self.window), target=targets)
+    def forced(self, sentences: list[int], eos: int) -> DocumentExample:
+        """These sentences alone, with their translations as decoder input."""
+        targets = [np.array([*self.found[m][0].tokens, eos]) for m in sentences]
+        return DocumentExample([self.document.source[m] for m in sentences], targets)
 
 
 def _groups(drafts: Sequence[_Draft], most: int) -> Iterator[list[_Draft]]:
@@ -184,6 +187,8 @@ class _GroupDecoder:
         """[S]: the document and the place in it of every sentence."""
         self.open = [s for s, (draft, m) in enumerate(self.places) if m not in draft.kept]
         """Those to decode."""
+        self.kept: dict[tuple[Any, ...], Tensor] = {}
+        """See DocumentBatch."""
         alone = drafts[0] if len(drafts[0].window) < len(drafts[0].document.source) else None
         if alone is None:
             self.batch = self._collated(draft.document for draft in drafts)
@@ -208,7 +213,8 @@ class _GroupDecoder:
             yield range(first + part.start, first + part.stop)
 
     def _collated(self, documents: Iterable[DocumentExample]) -> DocumentBatch:
-        return collate(list(documents), self.model.config.transformer.bos).to(self.model.device)
+        batch = collate(list(documents), self.model.config.transformer.bos).to(self.model.device)
+        return replace(batch, kept=self.kept)
 
     def decode(self, mode: Literal["once"] | Mode) -> Iterator[int]:
         """Do it; says after every pass how many sentences are final."""
@@ -237,23 +243,36 @@ class _GroupDecoder:
             yield final
 
     def _decode_in_parallel(self) -> Iterator[int]:
-        """All sentences at once, and again those before which something changed, until nothing does or may."""
-        pending, passes = self.open, 0
-        while pending and passes != self.config.passes:
-            passes += 1
-            before = [self._shown(s) for s in pending]
+        """The first sentences that have to be looked at, many at once, and again whoever reads what changed."""
+        rows = AT_ONCE.get(self.encoded.device.type, AT_ONCE["cuda"])
+        at_once = len(self.open) if self._verifies else max(1, rows // self.config.beams)
+        looks, pending = dict.fromkeys(self.open, 0), set(self.open)
+        while pending:
+            current = sorted(sorted(pending, key=lambda s: (self.places[s][1], s))[:at_once])
+            before = [self._shown(s) for s in current]
             self._refresh()
-            self._decode(self._no_longer_likeliest(pending) if passes > 1 else pending)
-            changed: dict[int, int] = {}
-            for s, old in zip(pending, before, strict=True):
-                draft, m = self.places[s]
-                draft.passes = max(draft.passes, passes)
-                if self._shown(s) != old:
-                    changed.setdefault(id(draft), m)
-            pending = [s for s in pending if self.places[s][1] > changed.get(id(self.places[s][0]), math.inf)]
-            yield len(self.open) - len(pending)
-        if pending:
-            yield len(self.open)
+            again = self._no_longer_likeliest([s for s in current if looks[s]])
+            self._decode(sorted([*again, *(s for s in current if not looks[s])]))
+            for s in current:
+                looks[s] += 1
+                self.places[s][0].passes = max(self.places[s][0].passes, looks[s])
+            changed = [s for s, old in zip(current, before, strict=True) if self._shown(s) != old]
+            pending.difference_update(current)
+            pending.update(s for c in changed for s in self._readers[c] if 0 < looks[s] != self.config.passes)
+            first = {id(self.places[s][0]): s for s in sorted(pending, reverse=True)}
+            yield sum(s < first.get(id(self.places[s][0]), math.inf) for s in self.open)
+
+    @cached_property
+    def _readers(self) -> dict[int, list[int]]:
+        """By sentence to decode, those of them that read its translation."""
+        readers: dict[int, list[int]] = {s: [] for s in self.open}
+        number = {(id(draft), m): s for s, (draft, m) in enumerate(self.places) if s in readers}
+        for (_, m), s in number.items():
+            draft = self.places[s][0]
+            for read in translations_read(self.model.config, draft.document, m):
+                if (id(draft), read) in number:
+                    readers[number[id(draft), read]].append(s)
+        return readers
 
     def _shown(self, s: int) -> tuple[int, ...] | None:
         draft, m = self.places[s]
@@ -274,9 +293,14 @@ class _GroupDecoder:
             draft, m = self.places[s]
             draft.found[m] = [replace(each, tokens=last_sentence(each.tokens, joined)) for each in hypotheses]
 
+    @property
+    def _verifies(self) -> bool:
+        """Whether a teacher-forced pass tells what the search would find."""
+        return self.config.beams == 1 and not self.config.sampling
+
     def _no_longer_likeliest(self, sentences: list[int]) -> list[int]:
         """Those that must be decoded again; greedy translations that one teacher-forced pass confirms need not be."""
-        if self.config.beams > 1 or self.config.sampling:
+        if not self._verifies or not sentences:
             return sentences
         lengths = [len(draft.found[m][0].tokens) + 1 for draft, m in (self.places[s] for s in sentences)]
         longest = max(len(draft.found) for draft in self.drafts)
@@ -287,15 +311,16 @@ class _GroupDecoder:
 
     def _failed(self, sentences: list[int]) -> list[int]:
         """Those of these sentences whose translation is not what greedy search would find now."""
-        eos = self.model.config.transformer.eos
-        chosen: dict[int, set[int]] = {id(draft): set() for draft in self.drafts}
+        eos, places = self.model.config.transformer.eos, torch.tensor(sentences, device=self.encoded.device)
+        chosen: dict[int, list[int]] = {id(draft): [] for draft in self.drafts}
         for s in sentences:
-            chosen[id(self.places[s][0])].add(self.places[s][1])
-        forced = self._collated(draft.forced(chosen[id(draft)], eos) for draft in self.drafts)
-        batch = replace(self.batch, target=forced.target, gold=forced.gold)
-        confirmed = still_likeliest(self.model, batch, self.encoded, self.memories, self.config)
-        for s in sentences:
+            chosen[id(self.places[s][0])].append(self.places[s][1])
+        batch = self._collated(draft.forced(chosen[id(draft)], eos) for draft in self.drafts)
+        encoded, target = self.encoded[self.batch.source.sentences.tokens_of(places)], self.memories.target
+        memories = Memories(target=None if target is None else target.of_sentences(places))
+        confirmed = still_likeliest(self.model, batch, encoded, memories, self.config)
+        for s, hypothesis in zip(sentences, confirmed, strict=True):
             draft, m = self.places[s]
-            if (hypothesis := confirmed[s]) is not None:
+            if hypothesis is not None:
                 draft.found[m] = [hypothesis]
-        return [s for s in sentences if confirmed[s] is None]
+        return [s for s, hypothesis in zip(sentences, confirmed, strict=True) if hypothesis is None]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cache
 from typing import ClassVar, TypeVar
 
@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from docgraph.errors import DocgraphError
-from docgraph.model.batch import DocumentBatch
+from docgraph.model.batch import DocumentBatch, DocumentExample
 from docgraph.model.config import ContextConfig, ModelConfig
 from docgraph.model.context_attention import ContextAttention, GatedSite
 from docgraph.model.memory import Memories, Memory
@@ -49,6 +49,11 @@ class ContextEncoder(nn.Module):
     def reads_graph(cls, context: ContextConfig) -> bool:
         """Whether it needs the source graphs of the documents, and so their annotation."""
         return False
+
+    @classmethod
+    def translations_read(cls, context: ContextConfig, document: DocumentExample, sentence: int) -> Iterable[int]:
+        """The earlier sentences whose translations, where it reads any, a sentence of the document reads."""
+        return range(sentence)
 
     def memories(self, batch: DocumentBatch, base: Base) -> Memories:
         """Those of the sides that the config asks for."""

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
 import torch
 from torch import Tensor
 
-from docgraph.model.batch import DocumentBatch, Side, shifted
+from docgraph.model.batch import DocumentBatch, DocumentExample, Side, collate, shifted
 from docgraph.model.contexts import ContextEncoder
 from docgraph.model.memory import Memories, Memory
 from docgraph.model.packing import Packing
@@ -27,12 +32,19 @@ class BaseStatesContext(ContextEncoder):
         return self._source(batch, _encoded(batch, base))
 
     def target_memory(self, batch: DocumentBatch, base: Base) -> Memory | None:
-        return self._target(batch, base, _encoded(batch, base))
+        return self._target(batch, base, None)
+
+    def begin(self, batch: DocumentBatch, base: Base) -> tuple[Tensor, int]:
+        """Where context comes in after the stack, and it was kept, all that is before is done already."""
+        if batch.kept is None or self.config.integration != "post":
+            return super().begin(batch, base)
+        return _layered(batch.source, batch, base), len(base.encoder.layers)
 
     def _source(self, batch: DocumentBatch, encoded: Tensor) -> Memory | None:
         return self.memory(encoded, batch.context_source.sentences, batch, past=False) if self.reads_source else None
 
-    def _target(self, batch: DocumentBatch, base: Base, encoded: Tensor) -> Memory | None:
+    def _target(self, batch: DocumentBatch, base: Base, encoded: Tensor | None) -> Memory | None:
+        """`encoded` are all C sentences; where it is not given, they are encoded as far as they have to be."""
         side = batch.context_target
         if side is None or not self.reads_target:
             return None
@@ -42,13 +54,50 @@ class BaseStatesContext(ContextEncoder):
 @torch.no_grad()
 def _encoded(batch: DocumentBatch, base: Base) -> Tensor:
     """All C sentences as the encoder of Base sees them: [N, d]."""
-    side = batch.context_source
-    return base.encoder(base.embeddings(side.tokens, side.sentences.positions, "source"), side.sentences)
+    return base.encoder.norm(_layered(batch.context_source, batch, base))
+
+
+def _layered(side: Side, batch: DocumentBatch, base: Base) -> Tensor:
+    """The same of any sentences before the last norm; what is in `batch.kept` is not computed again."""
+
+    def made(side: Side) -> Tensor:
+        return base.encoder.layered(base.embeddings(side.tokens, side.sentences.positions, "source"), side.sentences)
+
+    if batch.kept is None:
+        return made(side)
+    return _from_kept([(ids,) for ids in side.ids], batch.kept, base, lambda part: made(part.source))
 
 
 @torch.no_grad()
-def decoded(side: Side, batch: DocumentBatch, base: Base, encoded: Tensor) -> Tensor:
-    """The state in which the decoder of Base chooses each token of all C translations: [N, d]."""
+def decoded(side: Side, batch: DocumentBatch, base: Base, encoded: Tensor | None) -> Tensor:
+    """The state in which the decoder of Base chooses each token of all C translations: [N, d].
+
+    Without `encoded` (see `_target`), what is in `batch.kept` is not computed again.
+    """
+    if encoded is None and batch.kept is not None:
+
+        def anew(part: DocumentBatch) -> Tensor:
+            assert part.context_target is not None
+            return decoded(part.context_target, part, base, _encoded(replace(part, kept=batch.kept), base))
+
+        pairs = list(zip(batch.context_source.ids, side.ids, strict=True))
+        return _from_kept(pairs, batch.kept, base, anew)
+    encoded = _encoded(batch, base) if encoded is None else encoded
     tokens = shifted(side, base.embeddings.config.bos)
     embedded = base.embeddings(tokens, side.sentences.positions, "target")
     return base.decoder(embedded, encoded, side.sentences, batch.context_source.sentences)
+
+
+def _from_kept(
+    wanted: list[tuple[Any, ...]],
+    kept: dict[tuple[Any, ...], Tensor],
+    base: Base,
+    make: Callable[[DocumentBatch], Tensor],
+) -> Tensor:
+    """What is kept of sentences, or of sentences and translations, end to end; what is not is made first."""
+    if new := [ids for ids in dict.fromkeys(wanted) if ids not in kept]:
+        source, *target = ([np.array(ids, np.int64) for ids in sentences] for sentences in zip(*new, strict=True))
+        document = DocumentExample(source, target[0] if target else ())
+        part = collate([document], base.embeddings.config.bos).to(base.embeddings.positions.device)
+        kept.update(zip(new, torch.split(make(part), [len(ids[-1]) for ids in new]), strict=True))
+    return torch.cat([kept[ids] for ids in wanted])

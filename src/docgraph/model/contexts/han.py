@@ -6,10 +6,13 @@ the states of Base, which read no context: the same for all later sentences, so 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from torch import Tensor
 
 from docgraph.model.attention import MultiHeadAttention, never_blind
-from docgraph.model.batch import DocumentBatch
+from docgraph.model.batch import DocumentBatch, DocumentExample
+from docgraph.model.config import ContextConfig
 from docgraph.model.context_attention import FeedForwardSite, ProjectedRun, WordAttention
 from docgraph.model.contexts import context_encoder
 from docgraph.model.contexts.base_states import BaseStatesContext
@@ -50,6 +53,10 @@ class HierarchicalAttention(FeedForwardSite, WordAttention):
 @context_encoder("han")
 class HierarchicalContext(BaseStatesContext):
     site = HierarchicalAttention
+
+    @classmethod
+    def translations_read(cls, context: ContextConfig, document: DocumentExample, sentence: int) -> Iterable[int]:
+        return range(max(0, sentence - context.previous), sentence)
 
     def memory(self, states: Tensor, words: Packing, batch: DocumentBatch, past: bool) -> WordMemory:
         distances = range(1, self.config.previous + 1)

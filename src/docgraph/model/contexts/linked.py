@@ -9,13 +9,14 @@ its key, the word it chose its value; so a term can be translated again as it wa
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from docgraph.model.batch import DocumentBatch, Side
+from docgraph.model.batch import DocumentBatch, DocumentExample, Side
 from docgraph.model.config import ContextConfig
 from docgraph.model.context_attention import ContextAttention, Projected
 from docgraph.model.contexts import context_encoder
@@ -64,6 +65,11 @@ class LinkedWords(BaseStatesContext):
     def reads_graph(cls, context: ContextConfig) -> bool:
         return True
 
+    @classmethod
+    def translations_read(cls, context: ContextConfig, document: DocumentExample, sentence: int) -> Iterable[int]:
+        linked = [] if document.selection is None else document.selection.sentences[sentence].tolist()
+        return [earlier for earlier in linked if earlier >= 0]
+
     def _source(self, batch: DocumentBatch, encoded: Tensor) -> CacheMemory | None:
         graph, linked = batch.graph, batch.linked
         if graph is None or graph.places is None or linked is None or not self.reads_source:
@@ -71,7 +77,16 @@ class LinkedWords(BaseStatesContext):
         words = F.embedding_bag(graph.places, encoded, graph.offsets, mode="mean", include_last_offset=True)
         return CacheMemory(words, linked.words.clamp(min=0), linked.words >= 0, "sentence", values=words)
 
-    def _target(self, batch: DocumentBatch, base: Base, encoded: Tensor) -> CacheMemory | None:
+    def target_memory(self, batch: DocumentBatch, base: Base) -> CacheMemory | None:
+        """That of `memories`, in no more slots than are used: where translations are decoded, every step reads them."""
+        memory = self._target(batch, base, None)
+        if memory is None:
+            return None
+        used = memory.visible.sum(1).max().clamp(min=1)
+        order = memory.visible.sort(dim=1, descending=True, stable=True).indices[:, :used]
+        return replace(memory, slots=memory.slots.gather(1, order), visible=memory.visible.gather(1, order))
+
+    def _target(self, batch: DocumentBatch, base: Base, encoded: Tensor | None) -> CacheMemory | None:
         side, linked = batch.context_target, batch.linked
         if side is None or linked is None or not self.reads_target or not len(side.tokens):
             return None

@@ -40,7 +40,7 @@ class TwoLevelMemory(Memory):
     def for_blocks(self, queries: Queries) -> TwoLevelMemory:
         return replace(self, sentences=self.sentences.for_blocks(queries))
 
-    def of_sentences(self, sentences: range) -> TwoLevelMemory:
+    def of_sentences(self, sentences: range | Tensor) -> TwoLevelMemory:
         return replace(self, sentences=self.sentences.of_sentences(sentences))
 
     def in_slots(self, projected: Tensor) -> Tensor:
