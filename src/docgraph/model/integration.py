@@ -77,14 +77,16 @@ class Recorder:
 class Integration(nn.Module):
     """The context attentions of the encoder and of the decoder."""
 
-    def __init__(self, config: ModelConfig, kind: type[GatedSite] | None) -> None:
+    def __init__(
+        self, config: ModelConfig, kind: type[GatedSite] | None, target_kind: type[GatedSite] | None = None
+    ) -> None:
         super().__init__()
         assert config.context is not None
         transformer, context = config.transformer, config.context
         self.place: Place = context.integration
         self.sides = context.sides
 
-        def sites(layers: int) -> nn.ModuleList:
+        def sites(layers: int, kind: type[GatedSite] | None) -> nn.ModuleList:
             if kind is None:
                 return nn.ModuleList()
             count = layers if context.integration == "hyb" else 1
@@ -94,8 +96,9 @@ class Integration(nn.Module):
                 kind(transformer.dimension, context.heads, context.dropout, context.gate, inside) for _ in range(count)
             )
 
-        self.encoder = sites(transformer.encoder_layers) if context.sides != "target" else nn.ModuleList()
-        self.decoder = sites(transformer.decoder_layers)
+        self.encoder = sites(transformer.encoder_layers, kind) if context.sides != "target" else nn.ModuleList()
+        reads_translations = context.sides != "source"
+        self.decoder = sites(transformer.decoder_layers, (reads_translations and target_kind) or kind)
 
     def encoder_reader(self, source: Memory | None, queries: Queries) -> Reader:
         return self._reader(self.encoder, source, queries)

@@ -68,7 +68,7 @@ class DocumentTransformer(nn.Module):
         self.loss_terms = chunk_terms
         if config.context is not None:
             self.context = build_context(config)
-            self.integration = Integration(config, self.context.site)
+            self.integration = Integration(config, self.context.site, self.context.target_site)
 
     @property
     def device(self) -> torch.device:

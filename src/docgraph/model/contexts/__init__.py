@@ -33,6 +33,8 @@ class ContextEncoder(nn.Module):
 
     site: ClassVar[type[GatedSite] | None] = ContextAttention
     """The attention that reads the memories; None for a system without any."""
+    target_site: ClassVar[type[GatedSite] | None] = None
+    """The one that reads the memory of translations, where it is another."""
     sides: ClassVar[tuple[str, ...]] = ("source", "target", "both")
     """Whose memories it can make."""
     reads_target_words: ClassVar[bool] = False

@@ -37,13 +37,8 @@ LOOK_UP = (2.0, 2.0, 1.0)
 """Queries, keys and values at the start, as multiples of their inputs: the softmax is of about 32 times a cosine."""
 
 
-class CacheAttention(ContextAttention):
-    """Attention over the slots of a cache; it starts as a look-up, which finds the states most like the current one."""
-
-    def prepare(self, dimension: int, heads: int) -> None:
-        for layer, scale in zip((self.attention.query, self.attention.key, self.attention.value), LOOK_UP, strict=True):
-            nn.init.eye_(layer.weight)
-            layer.weight.data *= scale
+class LinkedAttention(ContextAttention):
+    """Attention over slots whose states are constants."""
 
     def project(self, memory: CacheMemory) -> Projected:  # type: ignore[override]  # a kind of its own, see Memory
         pairs = ((self.attention.key, memory.states), (self.attention.value, memory.values))
@@ -54,11 +49,20 @@ class CacheAttention(ContextAttention):
         return Projected(*(memory.in_slots(self.attention.split(layer(states))) for layer, states in pairs))
 
 
+class CacheAttention(LinkedAttention):
+    """The same over decisions; it starts as a look-up, which finds those made in states most like the current one."""
+
+    def prepare(self, dimension: int, heads: int) -> None:
+        for layer, scale in zip((self.attention.query, self.attention.key, self.attention.value), LOOK_UP, strict=True):
+            nn.init.eye_(layer.weight)
+            layer.weight.data *= scale
+
+
 @context_encoder("linked")
 class LinkedWords(BaseStatesContext):
     """Adds no parameters but those of its sites."""
 
-    site = CacheAttention
+    site, target_site = LinkedAttention, CacheAttention
     reads_selection = True
 
     @classmethod
