@@ -245,7 +245,9 @@ class _GroupDecoder:
     def _decode_in_parallel(self) -> Iterator[int]:
         """The first sentences that have to be looked at, many at once, and again whoever reads what changed."""
         rows = AT_ONCE.get(self.encoded.device.type, AT_ONCE["cuda"])
-        at_once = len(self.open) if self._verifies else max(1, rows // self.config.beams)
+        # With few looks allowed, what is read must not depend on the size of waves.
+        all_at_once = self._verifies or self.config.passes is not None
+        at_once = len(self.open) if all_at_once else max(1, rows // self.config.beams)
         looks, pending = dict.fromkeys(self.open, 0), set(self.open)
         while pending:
             current = sorted(sorted(pending, key=lambda s: (self.places[s][1], s))[:at_once])
