@@ -280,7 +280,7 @@ def test_bad_input_is_told_in_one_sentence(
     )
     known = tmp_path / "known.txt"
     for text, told in (
-        ("Un.\n", "known.txt: there are 1 lines here and 7 in the text; keep one for each"),
+        ("Un.\n", "known.txt: the lines here number 1, those of the text 7; keep one for each"),
         ("\n\nUn.\n\n\n\n\n", "known.txt:3: beside this translation, the text has a blank line"),
     ):
         known.write_text(text, encoding="utf-8")

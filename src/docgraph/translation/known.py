@@ -23,7 +23,7 @@ def read_known(path: Path, documents: Sequence[Document]) -> list[list[str]]:
     count = len(_lines("".join(document.source for document in documents)))
     if len(lines) != count:
         raise DocgraphError(
-            f"there are {len(lines):,} lines here and {count:,} in the text; keep one for each, empty where its"
+            f"the lines here number {len(lines):,}, those of the text {count:,}; keep one for each, empty where its"
             " translation is not known",
             path=path,
         )
