@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import importlib.util
 import os
+from collections.abc import Callable
 
 import pytest
 import torch
+from torch import Tensor
 
 INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1" and importlib.util.find_spec("triton") is not None
 needs_kernels = pytest.mark.skipif(
@@ -14,3 +16,20 @@ needs_kernels = pytest.mark.skipif(
 )
 DEVICE = "cpu" if INTERPRETED else "cuda"
 HALF = torch.float16 if INTERPRETED else torch.bfloat16  # the interpreter multiplies no matrices of bfloat16
+
+
+def assert_replayed(compute: Callable[[], list[Tensor]], changed: Tensor) -> None:
+    """A captured graph gives what computing gives, also after one of its inputs has changed."""
+    side = torch.cuda.Stream()
+    side.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(side):
+        compute()
+    torch.cuda.current_stream().wait_stream(side)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        captured = compute()
+    with torch.no_grad():
+        changed.mul_(0.5)
+    graph.replay()
+    for ours, direct in zip(captured, compute(), strict=True):
+        assert torch.equal(ours, direct)

@@ -14,7 +14,7 @@ from docgraph.model.memory import SlotMemory
 from docgraph.model.packing import Packing
 
 from .examples import batch_of, documents, small_config, small_model
-from .kernel_examples import DEVICE, HALF, INTERPRETED, needs_kernels
+from .kernel_examples import DEVICE, HALF, INTERPRETED, assert_replayed, needs_kernels
 
 pytestmark = needs_kernels
 LEFT_OVER = 3
@@ -140,19 +140,7 @@ def test_a_captured_graph_replays_the_kernels() -> None:
         found = attend(*tensors)
         return [found, *torch.autograd.grad(found, tensors, weights)]
 
-    side = torch.cuda.Stream()
-    side.wait_stream(torch.cuda.current_stream())
-    with torch.cuda.stream(side):
-        compute()
-    torch.cuda.current_stream().wait_stream(side)
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        captured = compute()
-    with torch.no_grad():
-        tensors[0].mul_(0.5)
-    graph.replay()
-    for ours, direct in zip(captured, compute(), strict=True):
-        assert torch.equal(ours, direct)
+    assert_replayed(compute, tensors[0])
 
 
 @pytest.mark.parametrize("filled", [False, True], ids=["as-is", "filled-up"])

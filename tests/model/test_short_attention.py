@@ -10,7 +10,7 @@ from docgraph.model import attention
 from docgraph.model.attention import packed_attention
 from docgraph.model.packing import Packing
 
-from .kernel_examples import DEVICE, HALF, INTERPRETED, needs_kernels
+from .kernel_examples import DEVICE, HALF, INTERPRETED, assert_replayed, needs_kernels
 
 pytestmark = needs_kernels
 LENGTHS = [0, 1, 31, 32, 33, 0, 64, 65, 200, 0]
@@ -123,16 +123,4 @@ def test_a_captured_graph_replays_the_kernels() -> None:
         found = through_kernels(*tensors, packing, packing, True)
         return [found, *torch.autograd.grad(found, tensors, weights)]
 
-    side = torch.cuda.Stream()
-    side.wait_stream(torch.cuda.current_stream())
-    with torch.cuda.stream(side):
-        compute()
-    torch.cuda.current_stream().wait_stream(side)
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        captured = compute()
-    with torch.no_grad():
-        tensors[0].mul_(0.5)
-    graph.replay()
-    for ours, direct in zip(captured, compute(), strict=True):
-        assert torch.equal(ours, direct)
+    assert_replayed(compute, tensors[0])
