@@ -57,7 +57,7 @@ def translate(
     ] = "parallel",
     passes: Annotated[
         int | None,
-        typer.Option(min=1, help="Go through a document at most so often, for speed; until nothing changes otherwise."),
+        typer.Option(min=1, help="Look at no sentence more often, for speed; until nothing changes otherwise."),
     ] = None,
     annotator: Annotated[
         str | None, typer.Option(help="Annotator by spec, for a model that reads document graphs.")

@@ -128,10 +128,10 @@ class Documents:
         wholes = [[range(len(document))] for document in self.documents]
         parts = [(number, part) for number, ranges in enumerate(cuts or wholes) for part in ranges]
         examples = [self.documents[number].part(part, model.config) for number, part in parts]
-        references = [{m: given(ids[:-1].tolist()) for m, ids in enumerate(one.target)} for one in examples]
-        found = decode_documents(
-            model, self.tokenizer, examples, search, known=references if known else None, again=known
-        )
+        references = None
+        if known:
+            references = [{m: given(ids[:-1].tolist()) for m, ids in enumerate(one.target)} for one in examples]
+        found = decode_documents(model, self.tokenizer, examples, search, known=references, again=known)
         texts: list[list[str]] = [[] for _ in self.documents]
         for (number, _), decoded in zip(parts, found, strict=True):
             texts[number] += [self.tokenizer.target.decode(best.tokens) for best, *_ in decoded.sentences]

@@ -17,10 +17,9 @@ import torch
 from docgraph.experiments.documents import Documents
 from docgraph.model.batch import DocumentExample, collate
 from docgraph.model.concatenation import last_sentence
-from docgraph.model.reading import as_read
+from docgraph.model.reading import as_read, reads_translations
 from docgraph.model.system import DocumentTransformer
 from docgraph.model.tokenizer import words_by_space
-from docgraph.translation.documents import reads_translations
 from docgraph.translation.search import SearchConfig, search
 
 Place = tuple[int, int]
@@ -65,7 +64,7 @@ def decode_within(
         changed = {place for place, tokens in decoded.items() if found.get(place) != tokens}
         found |= decoded
         pending = []
-        if reads_translations(model):
+        if reads_translations(model.config):
             pending = [v for v in views if any((v.place[0], m) in changed for m in range(v.first, v.place[1]))]
     return found
 

@@ -149,7 +149,7 @@ class Experiment:
 
         from docgraph.experiments.documents import Documents
         from docgraph.model import checkpoint
-        from docgraph.translation.documents import reads_translations
+        from docgraph.model.reading import reads_translations
 
         config = self._config(cell)
         gpu = torch.cuda.is_available()
@@ -159,7 +159,7 @@ class Experiment:
         found: dict[tuple[str, str, bool], tuple[list[list[str]], float]] = {}
         for one in sets:
             # To a system that reads no translations, those that are known say nothing.
-            what = one.store or config.data, one.split, one.known and reads_translations(model)
+            what = one.store or config.data, one.split, one.known and reads_translations(model.config)
             if what not in found:
                 self.say(f"{cell.place}: translating {one.name}")
                 documents = Documents.of_store(what[0], one.split)

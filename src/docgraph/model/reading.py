@@ -18,10 +18,15 @@ def graph_relations(config: ModelConfig) -> tuple[str, ...] | None:
     return context.graph.relations if context is not None and context_class(context).reads_graph(context) else None
 
 
+def reads_translations(config: ModelConfig) -> bool:
+    """Whether translations of other sentences are context to a model."""
+    return config.context is not None and config.context.sides != "source"
+
+
 def reads_target_words(config: ModelConfig) -> bool:
     """Whether a model makes graphs of the words of translations."""
     context = config.context
-    return context is not None and context.sides != "source" and context_class(context).reads_target_words
+    return context is not None and reads_translations(config) and context_class(context).reads_target_words
 
 
 def reads_memories(config: ModelConfig) -> bool:
@@ -32,7 +37,7 @@ def reads_memories(config: ModelConfig) -> bool:
 def translations_read(config: ModelConfig, document: DocumentExample, sentence: int) -> Iterable[int]:
     """The earlier sentences of a document, as the model takes it, whose translations a sentence reads."""
     context = config.context
-    if context is None or context.sides == "source":
+    if context is None or not reads_translations(config):
         return ()
     return context_class(context).translations_read(context, document, sentence)
 

@@ -22,7 +22,7 @@ from torch import Tensor
 from docgraph.model.batch import DocumentBatch, DocumentExample, collate
 from docgraph.model.concatenation import last_sentence
 from docgraph.model.memory import Memories, Memory
-from docgraph.model.reading import as_read, translations_read
+from docgraph.model.reading import as_read, reads_translations, translations_read
 from docgraph.model.system import DocumentTransformer
 from docgraph.model.tokenizer import Tokenizer, words_by_space
 from docgraph.translation.search import Hypothesis, SearchConfig, search, still_likeliest
@@ -82,7 +82,7 @@ def decode_documents(
     total, final = sum(len(document.source) for document in documents), sum(len(draft.kept) for draft in drafts)
     for group in _groups(drafts, tokens or BATCH_TOKENS):
         decoder = _GroupDecoder(model, tokenizer, search, group)
-        for done in decoder.decode(mode if reads_translations(model) else "once"):
+        for done in decoder.decode(mode if reads_translations(model.config) else "once"):
             if progress is not None:
                 progress(final + done, total)
         final += len(decoder.open)
@@ -91,11 +91,6 @@ def decode_documents(
                 window = draft.window
                 on_final(number[id(draft)], window.start, draft.found[window.start : window.stop])
     return [DecodedDocument(draft.found, draft.passes) for draft in drafts]
-
-
-def reads_translations(model: DocumentTransformer) -> bool:
-    context = model.config.context
-    return context is not None and context.sides != "source"
 
 
 class _Draft:

@@ -58,8 +58,8 @@ class SearchConfig:
     top_p: float = 1.0
     """Draw among the fewest likeliest tokens that have this probability together."""
     passes: int | None = None
-    """Of a document decoded in parallel, at most so many passes: what is there then is the translation. None is until
-    nothing changes, which is the translation sentence after sentence."""
+    """Of a document decoded in parallel, how often a sentence is looked at, at most: what is there then is the
+    translation. None is until nothing changes, which is the translation sentence after sentence."""
     seed: int = 0
     """A draw depends on this, the sentence and its place in the document alone."""
 
