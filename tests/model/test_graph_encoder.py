@@ -64,21 +64,42 @@ def test_complete_target_sentences() -> None:
     torch.testing.assert_close(found.detach(), torch.from_numpy(expected), atol=1e-6, rtol=1e-6)
 
 
-@settings(max_examples=25, deadline=None)
-@given(sizes=sentence_sizes, seed=seeds, fields=st.sampled_from(SETTINGS))
-def test_linear_and_plain_paths_agree_through_the_encoder(sizes: list[int], seed: int, fields: dict[str, Any]) -> None:
-    """States and the gradients of words and parameters, to 1e-5."""
+@settings(max_examples=40, deadline=None)
+@given(sizes=sentence_sizes, seed=seeds, fields=st.sampled_from(SETTINGS), target=st.booleans(), alone=st.booleans())
+def test_linear_and_plain_paths_agree_through_the_encoder(
+    sizes: list[int], seed: int, fields: dict[str, Any], target: bool, alone: bool
+) -> None:
+    """States, of sentences alone or of all nodes, and the gradients of words and parameters, to 1e-5."""
     encoder = encoder_of(fields)
     graph = build_graph(random_annotation(np.random.default_rng(seed), sizes), "all")
     results = []
     words = torch.randn(graph.num_words, 8, requires_grad=True)
-    upstream = torch.randn(graph.num_nodes, 8)
+    upstream = torch.randn(graph.num_sentences if alone else graph.num_nodes, 8)
     for plain in (False, True):
-        states = encoder(words, source_structure(graph, plain))
+        structure = (
+            target_structure(np.array(sizes, dtype=np.int64), plain) if target else source_structure(graph, plain)
+        )
+        states = encoder(words, structure, alone)
         gradients = torch.autograd.grad(states, [words, *encoder.parameters()], upstream / len(upstream))
         results.append([states, *gradients])
     for linear, reference in zip(*results, strict=True):
         torch.testing.assert_close(linear, reference, atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize("fields", SETTINGS, ids=str)
+def test_sentences_alone_are_as_among_all_nodes(fields: dict[str, Any]) -> None:
+    structure = source_structure(build_graph(random_annotation(np.random.default_rng(0), [4, 0, 6, 1]), "all"))
+    encoder, words = encoder_of(fields), torch.randn(11, 8)
+    torch.testing.assert_close(encoder(words, structure, True), encoder(words, structure)[11:])
+
+
+def test_nothing_goes_back_through_the_sums_over_frozen_words() -> None:
+    """The first layer's sums, which are most of what a graph costs, are no part of the gradient."""
+    structure = source_structure(build_graph(random_annotation(np.random.default_rng(0), [4, 3, 6]), "all"))
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as profile:
+        encoder_of({})(torch.randn(13, 8), structure, True).sum().backward()
+    counts = {entry.key: entry.count for entry in profile.key_averages()}
+    assert counts["docgraph::neighbour_sums"] == 2
 
 
 def test_shared_layers_share_their_parameters() -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 import numpy as np
 import pytest
 import torch
@@ -13,20 +11,20 @@ from torch import Tensor
 
 from docgraph.annotation import Annotation, Strings, int_array
 from docgraph.graph import RelationOptions, batch_graphs, build_graph
-from docgraph.model.graph_structure import Direction, GraphStructure, source_structure, target_structure
+from docgraph.model.graph_structure import GraphStructure, source_structure, target_structure
 
 from .dense_reference import adjacency, complete_adjacency, normalised
 from .examples import random_annotation, seeds, sentence_sizes, zipfian_annotation
 
-DIRECTIONS: tuple[Literal["in", "out"], ...] = ("in", "out")
+DIRECTIONS = IN, OUT = 0, 1
 distances = st.sampled_from([None, 0, 1, 2])
 CLOSE = {"atol": 1e-5, "rtol": 1e-5}
 
 
-def aggregated(structure: GraphStructure, direction: Direction, x: Tensor, upstream: Tensor) -> tuple[Tensor, Tensor]:
+def aggregated(structure: GraphStructure, direction: int, x: Tensor, upstream: Tensor) -> tuple[Tensor, Tensor]:
     """The aggregate and the gradient that `upstream` sends through it."""
     leaf = x.clone().requires_grad_()
-    result = structure.aggregate(leaf, direction)
+    result = structure.aggregate(leaf)[direction]
     (gradient,) = torch.autograd.grad(result, leaf, upstream)
     return result.detach(), gradient
 
@@ -46,8 +44,11 @@ def assert_dense(structure: GraphStructure, matrix: np.ndarray) -> None:
     """`structure` multiplies as equation 6 says, with A = `matrix`."""
     x = torch.randn(structure.num_nodes, 4)
     for direction in DIRECTIONS:
-        expected = torch.from_numpy(normalised(matrix, direction)) @ x.double()
-        torch.testing.assert_close(structure.aggregate(x, direction), expected.float(), **CLOSE)
+        expected = torch.from_numpy(normalised(matrix, ("in", "out")[direction])) @ x.double()
+        torch.testing.assert_close(structure.aggregate(x)[direction], expected.float(), **CLOSE)
+    ones = structure.aggregate(torch.ones(structure.num_nodes, 1))
+    for found, wanted in zip((structure.mass_in, structure.mass_out), ones, strict=True):
+        torch.testing.assert_close(found, wanted, **CLOSE)
 
 
 @settings(max_examples=80, deadline=None)
@@ -83,8 +84,8 @@ def test_documents_in_a_batch_aggregate_as_each_alone(sizes: list[list[int]], se
         rows = torch.from_numpy(np.concatenate([word + np.arange(graph.num_words), sentences]))
         alone = source_structure(graph)
         for direction in DIRECTIONS:
-            found = together.aggregate(x, direction)[rows]
-            torch.testing.assert_close(found, alone.aggregate(x[rows], direction), **CLOSE)
+            found = together.aggregate(x)[direction][rows]
+            torch.testing.assert_close(found, alone.aggregate(x[rows])[direction], **CLOSE)
         word, sentence = word + graph.num_words, sentence + graph.num_sentences
 
 
@@ -131,7 +132,7 @@ def test_an_edge_that_all_relations_agree_on_counts_once(plain: bool) -> None:
         assert (0, 1) in set(zip(edges.source.tolist(), edges.target.tolist(), strict=True)), name
     structure = source_structure(graph, plain)
     assert graph.num_edges == 4  # 0 -> 1, 1 -> 0, and two memberships
-    incoming = structure.aggregate(torch.eye(3), "in")
+    incoming = structure.aggregate(torch.eye(3))[IN]
     # Word 1 receives from word 0 alone, once: in-degree 1, weight 1.
     torch.testing.assert_close(incoming[1], torch.tensor([1.0, 0.0, 0.0]))
     torch.testing.assert_close(structure.scale_in[:, 0], torch.tensor([1.0, 1.0, 2**-0.5]))
@@ -144,8 +145,8 @@ def test_a_node_without_edges_receives_nothing() -> None:
     graph = build_graph(random_annotation(np.random.default_rng(0), [1, 0]), "all")
     structure = source_structure(graph)
     x = torch.ones(3, 2)
-    assert not structure.aggregate(x, "in")[[0, 2]].any()  # the word, the empty sentence
-    assert not structure.aggregate(x, "out")[[1, 2]].any()  # the two sentences
+    assert not structure.aggregate(x)[IN][[0, 2]].any()  # the word, the empty sentence
+    assert not structure.aggregate(x)[OUT][[1, 2]].any()  # the two sentences
     assert structure.scale_in.isfinite().all()
 
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from docgraph.model import sparse
-from docgraph.model.sparse import Rows, segmented_prefix, sparse_product
+from docgraph.model.sparse import Rows, group_sums, neighbour_sums, segmented_prefix, spread
 
 
 def naive_prefix(x: torch.Tensor, starts: list[int]) -> torch.Tensor:
@@ -51,16 +51,31 @@ def test_segmented_prefix_subtracts_no_large_totals() -> None:
 
 
 @settings(max_examples=50, deadline=None)
-@given(data=st.data(), rows=st.integers(1, 6), columns=st.integers(1, 6))
-def test_sparse_product_is_the_dense_one(data: st.DataObject, rows: int, columns: int) -> None:
-    cells = st.tuples(st.integers(0, rows - 1), st.integers(0, columns - 1))
+@given(data=st.data(), nodes=st.integers(1, 6), after=st.booleans())
+def test_neighbour_sums_are_the_dense_product(data: st.DataObject, nodes: int, after: bool) -> None:
+    """Listed edges alone; cliques are tested with the structures that have them."""
+    cells = st.tuples(st.integers(0, nodes - 1), st.integers(0, nodes - 1))
     edges = np.array(data.draw(st.lists(cells, unique=True)), dtype=np.int64).reshape(-1, 2)
-    dense = torch.zeros(rows, columns, dtype=torch.float64)
+    dense = torch.zeros(nodes, nodes, dtype=torch.float64)
     dense[edges[:, 0], edges[:, 1]] = 1.0
-    matrix, transposed = Rows.of(edges[:, 0], edges[:, 1], rows), Rows.of(edges[:, 1], edges[:, 0], columns)
-    x = torch.randn(columns, 2, dtype=torch.float64, requires_grad=True)
-    torch.testing.assert_close(sparse_product(matrix, transposed, x), dense @ x)
-    assert torch.autograd.gradcheck(lambda values: sparse_product(matrix, transposed, values), (x,))
+    both = Rows.of(edges[:, 0], edges[:, 1], nodes), Rows.of(edges[:, 1], edges[:, 0], nodes)
+    scale = torch.rand(nodes, 1, dtype=torch.float64)
+    x = torch.randn(nodes, 2, dtype=torch.float64, requires_grad=True)
+    torch.testing.assert_close(neighbour_sums(x, scale, both, None, after), scale * (dense @ (scale * x)))
+    assert torch.autograd.gradcheck(lambda values: neighbour_sums(values, scale, both, None, after), (x,))
+
+
+@settings(max_examples=30, deadline=None)
+@given(group_of=st.lists(st.integers(0, 4), max_size=8))
+def test_sums_over_groups_and_what_groups_give(group_of: list[int]) -> None:
+    owner = np.array(group_of, dtype=np.int64)
+    groups, index = Rows.of(owner, np.arange(len(owner)), 5), torch.from_numpy(owner)
+    dense = torch.nn.functional.one_hot(index, 5).double()
+    rows, sums = (torch.randn(size, 2, dtype=torch.float64, requires_grad=True) for size in (len(owner), 5))
+    torch.testing.assert_close(group_sums(rows, index, groups), dense.T @ rows)
+    torch.testing.assert_close(spread(sums, index, groups), dense @ sums)
+    assert torch.autograd.gradcheck(lambda values: group_sums(values, index, groups), (rows,))
+    assert torch.autograd.gradcheck(lambda values: spread(values, index, groups), (sums,))
 
 
 def test_segmented_prefix_compiles_once_for_all_lengths_of_a_depth() -> None:

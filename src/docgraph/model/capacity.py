@@ -17,9 +17,9 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from docgraph.model.batch import DocumentBatch, GraphInput, Linked, Side
-from docgraph.model.graph_structure import GraphStructure, OrderedCliques
+from docgraph.model.graph_structure import GraphStructure
 from docgraph.model.packing import Blocks, Packing
-from docgraph.model.sparse import Rows
+from docgraph.model.sparse import OrderedCliques, Rows
 
 Sizes = Mapping[str, int]
 """How much there is of everything a batch holds; equal sizes are equal shapes."""
@@ -217,5 +217,7 @@ def _fill_structure(
         outgoing=edge_rows(structure.outgoing),
         scale_in=scales(structure.scale_in),
         scale_out=scales(structure.scale_out),
+        mass_in=scales(structure.mass_in),
+        mass_out=scales(structure.mass_out),
         cliques=cliques,
     )

@@ -7,8 +7,9 @@ same A as one sparse matrix: the reference the parts are tested against.
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -17,47 +18,9 @@ from torch import Tensor
 
 from docgraph.graph import DocumentGraph, Edges
 from docgraph.graph.links import Cliques
-from docgraph.model.sparse import Rows, segmented_prefix, sparse_product
+from docgraph.model.sparse import OrderedCliques, Rows, group_sums, neighbour_sums, spread
 
-Direction = Literal["in", "out"]
-
-
-@dataclass(frozen=True, eq=False)
-class OrderedCliques:
-    """K memberships of nodes in ordered cliques: a member receives from those before it and sends to those after."""
-
-    nodes: Tensor
-    """[K] int64, clique after clique."""
-    signs: Tensor
-    """[K, 1]: +1 or -1 (the lexical union is form + lemma - both)."""
-    bag: Rows
-    """The memberships of each node, [N] rows."""
-    starts: Tensor
-    """[K] int64: the first member of the clique."""
-    ends: Tensor
-    """[K] int64: one past its last member."""
-    windows: tuple[Tensor, Tensor] | None
-    """[K] each: first and one past last member in reach, where links have a maximal distance."""
-
-    def reversed(self) -> OrderedCliques:
-        """The same cliques read from the end: a member receives from those after it."""
-        count = len(self.nodes)
-        starts, ends = count - self.ends.flip(0), count - self.starts.flip(0)
-        windows = None
-        if self.windows is not None:
-            windows = count - self.windows[1].flip(0), count - self.windows[0].flip(0)
-        bag = Rows(count - 1 - self.bag.columns, self.bag.offsets)
-        return OrderedCliques(self.nodes.flip(0), self.signs.flip(0), bag, starts, ends, windows)
-
-    def aggregate(self, x: Tensor, direction: Direction) -> Tensor:
-        """Sum over the clique edges that come in to, or go out of, each node: x [N, d] -> [N, d]."""
-        if direction == "out":
-            return self.reversed().aggregate(x, "in")
-        gather = Rows(self.nodes, torch.arange(len(self.nodes) + 1, device=x.device))
-        sums = segmented_prefix(sparse_product(gather, self.bag, x), self.starts)
-        if self.windows is not None:
-            sums = sums - sums[self.windows[0]]
-        return sparse_product(self.bag, gather, sums * self.signs.to(sums.dtype))
+Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,6 +42,9 @@ class GraphStructure:
     scale_in: Tensor
     """[N, 1]: D_in^-1/2 (equation 5.1), degrees clamped at 1."""
     scale_out: Tensor
+    mass_in: Tensor
+    """[N, 1]: the row sums of D^-1/2 A D^-1/2, and so what arrives where every node sends one."""
+    mass_out: Tensor
     cliques: OrderedCliques | None = None
     complete: bool = False
     """Every word is linked with every other word of its sentence, both ways (target sentences), and to its sentence;
@@ -90,46 +56,63 @@ class GraphStructure:
     def num_nodes(self) -> int:
         return self.num_words + self.num_sentences
 
-    def aggregate(self, x: Tensor, direction: Direction) -> Tensor:
-        """D^-1/2 A D^-1/2 x over incoming or outgoing edges (equation 6): [N, d] -> [N, d]."""
-        scale = (self.scale_in if direction == "in" else self.scale_out).to(x.dtype)
-        x = x * scale
-        if self.plain is not None:
-            matrix = self.plain if direction == "in" else self.plain.t()
-            return torch.sparse.mm(matrix, x.float()).to(x.dtype) * scale
+    def aggregate(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """D^-1/2 A D^-1/2 x over incoming and over outgoing edges (equation 6): [N, d] -> [N, d] each."""
         if self.complete:
-            return self.complete_sums(x, direction) * scale
-        edges = (self.incoming, self.outgoing) if direction == "in" else (self.outgoing, self.incoming)
-        total = sparse_product(*edges, x)
-        if self.cliques is not None:
-            total = total + self.cliques.aggregate(x, direction)
-        return total * scale
+            return self._complete_sums(x)
+        if self.plain is not None:
+            return _scaled(self.plain, x, self.scale_in), _scaled(self.plain.t(), x, self.scale_out)
+        edges = self.incoming, self.outgoing
+        towards = neighbour_sums(x, self.scale_in, edges, self.cliques, after=False)
+        return towards, neighbour_sums(x, self.scale_out, edges[::-1], self.cliques, after=True)
 
-    def complete_sums(self, x: Tensor, direction: Direction) -> Tensor:
-        """A x where sentences are complete: a word gets the others of its sentence; a sentence gets its words."""
-        words, sentences = x[: self.num_words], x[self.num_words :]
+    def _complete_sums(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """The aggregates of complete sentences: a word gets the others of its sentence; a sentence, its words."""
+        words, sentences = self.split(x)
         sums = self.sentence_sums(words)
-        if direction == "in":
-            return torch.cat([self.spread(sums) - words, sums])
-        return torch.cat([self.spread(sums + sentences) - words, torch.zeros_like(sentences)])
+        others = self.spread(sums) - words
+        # All words of a sentence have one degree, so that their sum can be scaled as well as they.
+        (scale, of_sentences), between = self.split(self.scale_in.to(x.dtype)), (self.sizes - 1).clamp(min=1).rsqrt()
+        towards = torch.cat([others * scale**2, sums * between.to(x.dtype) * of_sentences])
+        scale, of_sentences = self.split(self.scale_out.to(x.dtype))
+        away = others * scale**2 + self.spread(sentences * of_sentences) * scale
+        return towards, torch.cat([away, torch.zeros_like(sentences)])
+
+    def into_sentences(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """The aggregates at sentences alone, which get their words and send nothing: [N, d] -> [M, d] each."""
+        if self.plain is not None:
+            towards, away = (self.split(both)[1] for both in self.aggregate(x))
+            return towards, away
+        scale, of_sentences = self.split(self.scale_in.to(x.dtype))
+        towards = self.sentence_sums(self.split(x)[0] * scale) * of_sentences
+        return towards, torch.zeros_like(towards)
+
+    def split(self, nodes: Tensor) -> tuple[Tensor, Tensor]:
+        """Words and sentences: [N, ...] -> [W, ...], [M, ...]."""
+        words, sentences = torch.split(nodes, [self.num_words, self.num_sentences])
+        return words, sentences
 
     @property
-    def own_sentence(self) -> Rows:
-        """The sentence of each word, [W] rows of one."""
-        return Rows(self.sentence_of, torch.arange(self.num_words + 1, device=self.sentence_of.device))
+    def sizes(self) -> Tensor:
+        """[M, 1]: the words of each sentence."""
+        return self.words_of.offsets.diff()[:, None]
 
     def sentence_sums(self, words: Tensor) -> Tensor:
         """[W, d] -> [M, d]."""
-        return sparse_product(self.words_of, self.own_sentence, words)
+        return group_sums(words, self.sentence_of, self.words_of)
 
     def spread(self, sentences: Tensor) -> Tensor:
         """Each word gets the vector of its sentence: [M, d] -> [W, d]."""
-        return sparse_product(self.own_sentence, self.words_of, sentences)
+        return spread(sentences, self.sentence_of, self.words_of)
 
     def sentence_means(self, words: Tensor) -> Tensor:
         """[W, d] -> [M, d]; a sentence without words is zero."""
-        sizes = self.words_of.offsets.diff().clamp(min=1)[:, None]
-        return self.sentence_sums(words) / sizes
+        return self.sentence_sums(words) / self.sizes.clamp(min=1)
+
+
+def _scaled(matrix: Tensor, x: Tensor, scale: Tensor) -> Tensor:
+    scale = scale.to(x.dtype)
+    return torch.sparse.mm(matrix, (x * scale).float()).to(x.dtype) * scale
 
 
 def source_structure(graph: DocumentGraph, plain: bool = False) -> GraphStructure:
@@ -167,7 +150,12 @@ def _structure(
 ) -> GraphStructure:
     words = len(sentence_of)
     nodes = words + sentences
-    scale_in, scale_out = (torch.from_numpy(np.maximum(d, 1).astype(np.float32))[:, None].rsqrt() for d in degrees)
+    scales = tuple(1 / np.sqrt(np.maximum(d, 1)) for d in degrees)
+    between = (
+        degrees[0][:words] if complete else np.zeros(words, np.int64)
+    )  # words that each word is linked with, unlisted
+    columns = [*scales, *_masses(scales, edges, between, cliques)]
+    scale_in, scale_out, mass_in, mass_out = (torch.from_numpy(x.astype(np.float32))[:, None] for x in columns)
     matrix = None
     if plain:
         places = torch.from_numpy(np.stack([edges.target, edges.source]).astype(np.int64))
@@ -184,28 +172,73 @@ def _structure(
         Rows.of(edges.source, edges.target, nodes),
         scale_in,
         scale_out,
+        mass_in,
+        mass_out,
         cliques,
         complete,
         matrix,
     )
 
 
+def _masses(
+    scales: tuple[Floats, ...], edges: Edges, between: npt.NDArray[np.int64], cliques: OrderedCliques | None
+) -> Iterator[Floats]:
+    """Row sums of D^-1/2 A D^-1/2 over incoming, then outgoing edges: [N] each."""
+    for scale, (source, target) in zip(scales, itertools.permutations((edges.source, edges.target)), strict=True):
+        mass = np.bincount(target, scale[source], len(scale)).astype(np.float64)
+        mass[: len(between)] += scale[: len(between)] * between
+        if cliques is not None:
+            nodes, sums = cliques.nodes.numpy(), np.append(0, np.cumsum(scale[cliques.nodes.numpy()]))
+            first, last = (end.numpy() for end in cliques.windows or (cliques.starts, cliques.ends))
+            linked = sums[:-1] - sums[first] if scale is scales[0] else sums[last] - sums[1:]
+            mass += np.bincount(nodes, cliques.signs[:, 0].numpy() * linked, len(scale))
+        yield mass * scale
+
+
 def _ordered_cliques(signed: tuple[tuple[int, Cliques], ...], num_nodes: int) -> OrderedCliques | None:
-    """One list of memberships from the signed sets of cliques."""
-    parts = [(sign, cliques) for sign, cliques in signed if len(cliques.nodes)]
-    if not parts:
-        return None
-    bases = np.cumsum([0, *(len(cliques.nodes) for _, cliques in parts)])
-    nodes = np.concatenate([cliques.nodes for _, cliques in parts])
-    first = np.concatenate([c.first + base for (_, c), base in zip(parts, bases, strict=False)]).astype(np.int64)
-    last = np.concatenate([c.last + base for (_, c), base in zip(parts, bases, strict=False)]).astype(np.int64)
-    signs = np.concatenate([np.full(len(cliques.nodes), sign, np.float32) for sign, cliques in parts])
+    """One list of memberships from the signed sets of cliques, of which the last is in the others and negative."""
+    sets = [cliques for _, cliques in signed]
+    bases = np.cumsum([0, *(len(cliques.nodes) for cliques in sets)])
+    nodes = np.concatenate([cliques.nodes for cliques in sets])
+    first, last = (
+        np.concatenate([getattr(cliques, end) + base for cliques, base in zip(sets, bases, strict=False)])
+        for end in ("first", "last")
+    )
     ranks = np.arange(len(nodes))
     # A run begins where no earlier member is in reach; without a distance limit, runs are the cliques.
     starts = np.maximum.accumulate(np.where(first == ranks, ranks, 0))
     bounds = np.append(np.flatnonzero(starts == ranks), len(nodes))
     ends = np.repeat(bounds[1:], np.diff(bounds))
+    kept = _without_twins(nodes, bounds, bases, num_nodes)
+    if not kept.any():
+        return None
+    places = np.append(0, np.cumsum(kept))
+    starts, ends, first, last = (places[ends_of[kept]] for ends_of in (starts, ends, first, last))
     limited = bool((first != starts).any() or (last != ends).any())
-    tensors = [torch.from_numpy(array) for array in (nodes.astype(np.int64), signs[:, None], starts, ends)]
-    windows = (torch.from_numpy(first), torch.from_numpy(last)) if limited else None
-    return OrderedCliques(tensors[0], tensors[1], Rows.of(nodes, ranks, num_nodes), tensors[2], tensors[3], windows)
+    signs = np.repeat(np.array([sign for sign, _ in signed], np.float32), np.diff(bases))[kept, None]
+    nodes = nodes[kept].astype(np.int64)
+    bag = Rows.of(nodes, np.arange(len(nodes)), num_nodes)
+    begins, past, near, far = (torch.from_numpy(end) for end in (starts, ends, first, last))
+    windows = (near, far) if limited else None
+    return OrderedCliques(torch.from_numpy(nodes), torch.from_numpy(signs), bag, begins, past, windows)
+
+
+def _without_twins(
+    nodes: npt.NDArray[np.int32], bounds: npt.NDArray[np.int64], bases: npt.NDArray[np.int64], num_nodes: int
+) -> npt.NDArray[np.bool_]:
+    """[K]: which memberships are left when equal runs of the last set and of another cancel out.
+
+    Most words of one form have one lemma, so that most runs do. What the last set links, every other set does: two runs
+    are equal where they begin with the same node and have the same size.
+    """
+    sizes, heads = np.diff(bounds), nodes[bounds[:-1]]
+    of_sets = np.searchsorted(bounds, bases)
+    left, minus = np.ones(len(sizes), dtype=np.bool_), np.arange(of_sets[-2], of_sets[-1])
+    for begin, end in itertools.pairwise(of_sets[:-1]):
+        run_at = np.full(num_nodes, -1)
+        run_at[heads[begin:end]] = np.arange(begin, end)
+        twins = run_at[heads[minus]]
+        equal = (twins >= 0) & (sizes[twins] == sizes[minus])
+        left[minus[equal]] = left[twins[equal]] = False
+        minus = minus[~equal]
+    return np.repeat(left, sizes)

@@ -47,23 +47,131 @@ class Rows:
         return F.embedding_bag(self.columns, x, self.offsets, mode="sum", include_last_offset=True)
 
 
-class _SparseProduct(torch.autograd.Function):
+class _Grouped(torch.autograd.Function):
+    """Sums over the rows of groups, or what each row gets from its group: each is the gradient of the other."""
+
     @staticmethod
-    def forward(
-        ctx: Any, x: Tensor, columns: Tensor, offsets: Tensor, back_columns: Tensor, back_offsets: Tensor
-    ) -> Tensor:
-        ctx.save_for_backward(back_columns, back_offsets)
-        return Rows(columns, offsets).sum(x)
+    def forward(ctx: Any, x: Tensor, group_of: Tensor, columns: Tensor, offsets: Tensor, spread: bool) -> Tensor:
+        ctx.save_for_backward(group_of, columns, offsets)
+        ctx.spread = spread
+        return x.index_select(0, group_of) if spread else Rows(columns, offsets).sum(x.contiguous())
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
-        return Rows(*ctx.saved_tensors).sum(grads[0].contiguous()), None, None, None, None
+        group_of, columns, offsets = ctx.saved_tensors
+        if ctx.spread:
+            return Rows(columns, offsets).sum(grads[0].contiguous()), None, None, None, None
+        return grads[0].index_select(0, group_of), None, None, None, None
 
 
-def sparse_product(matrix: Rows, transposed: Rows, x: Tensor) -> Tensor:
-    """matrix @ x; `transposed` is the same matrix the other way round, for the gradient."""
-    arguments = (matrix.columns, matrix.offsets, transposed.columns, transposed.offsets)
-    return _SparseProduct.apply(x.contiguous(), *arguments)  # type: ignore[no-untyped-call]
+def group_sums(x: Tensor, group_of: Tensor, groups: Rows) -> Tensor:
+    """Row i belongs to group group_of[i], and so `groups` has it: x [R, d] -> [G, d]."""
+    return _Grouped.apply(x, group_of, groups.columns, groups.offsets, False)  # type: ignore[no-untyped-call]
+
+
+def spread(x: Tensor, group_of: Tensor, groups: Rows) -> Tensor:
+    """What each row gets from its group: x [G, d] -> [R, d]."""
+    return _Grouped.apply(x, group_of, groups.columns, groups.offsets, True)  # type: ignore[no-untyped-call]
+
+
+@dataclass(frozen=True, eq=False)
+class OrderedCliques:
+    """K memberships of nodes in ordered cliques: a member receives from those before it and sends to those after."""
+
+    nodes: Tensor
+    """[K] int64, clique after clique."""
+    signs: Tensor
+    """[K, 1]: +1 or -1 (the lexical union is form + lemma - both)."""
+    bag: Rows
+    """The memberships of each node, [N] rows."""
+    starts: Tensor
+    """[K] int64: the first member of the clique."""
+    ends: Tensor
+    """[K] int64: one past its last member."""
+    windows: tuple[Tensor, Tensor] | None
+    """[K] each: first and one past last member in reach, where links have a maximal distance."""
+
+    @property
+    def tensors(self) -> list[Tensor]:
+        windows = self.windows or ()
+        return [self.nodes, self.signs, self.bag.columns, self.bag.offsets, self.starts, self.ends, *windows]
+
+    @classmethod
+    def of_tensors(cls, nodes: Tensor, signs: Tensor, members: Tensor, bounds: Tensor, *ends: Tensor) -> OrderedCliques:
+        windows = (ends[2], ends[3]) if len(ends) > 2 else None
+        return cls(nodes, signs, Rows(members, bounds), ends[0], ends[1], windows)
+
+    def reversed(self) -> OrderedCliques:
+        """The same cliques read from the end: a member receives from those after it."""
+        count = len(self.nodes)
+        starts, ends = count - self.ends.flip(0), count - self.starts.flip(0)
+        windows = None
+        if self.windows is not None:
+            windows = count - self.windows[1].flip(0), count - self.windows[0].flip(0)
+        bag = Rows(count - 1 - self.bag.columns, self.bag.offsets)
+        return OrderedCliques(self.nodes.flip(0), self.signs.flip(0), bag, starts, ends, windows)
+
+    def sums(self, x: Tensor) -> Tensor:
+        """Sum over the clique edges that come in to each node, without gradient: x [N, d] -> [N, d]."""
+        sums = segmented_prefix(x.index_select(0, self.nodes), self.starts)
+        if self.windows is not None:
+            sums = sums - sums[self.windows[0]]
+        return self.bag.sum(sums.mul_(self.signs.to(sums.dtype)))
+
+
+# One operator, for the depth of a prefix sum follows the size of a document, and no compiler should know. Declared so,
+# and not by `custom_op`, it does not import the compiler when a CPU calls it.
+NEIGHBOUR_SUMS = "docgraph::neighbour_sums"
+torch.library.define(NEIGHBOUR_SUMS, "(Tensor x, Tensor scale, Tensor[] edges, Tensor[] cliques, bool after) -> Tensor")
+
+
+@torch.library.impl(NEIGHBOUR_SUMS, "default")
+def _neighbour_sums(x: Tensor, scale: Tensor, edges: list[Tensor], cliques: list[Tensor], after: bool) -> Tensor:
+    if x.is_cuda and HAS_TRITON:
+        from docgraph.model import kernels
+
+        return kernels.neighbour_sums(x, scale, edges, cliques, after)
+    scale = scale.to(x.dtype)
+    x = x * scale
+    total = Rows(*edges[:2]).sum(x)
+    if cliques:
+        ordered = OrderedCliques.of_tensors(*cliques)
+        total += (ordered.reversed() if after else ordered).sums(x)
+    return total.mul_(scale)
+
+
+@torch.library.register_fake(NEIGHBOUR_SUMS)
+def _like(x: Tensor, *_: object) -> Tensor:
+    return x.new_empty(x.shape)
+
+
+def _keep(ctx, inputs, output):  # type: ignore[no-untyped-def]
+    _, scale, edges, cliques, ctx.after = inputs
+    ctx.save_for_backward(scale, *edges, *cliques)
+
+
+def _differentiate(ctx, grad):  # type: ignore[no-untyped-def]
+    scale, *tensors = ctx.saved_tensors
+    edges, cliques = [*tensors[2:4], *tensors[:2]], tensors[4:]
+    summed = torch.ops.docgraph.neighbour_sums(grad.contiguous(), scale, edges, cliques, not ctx.after)
+    return summed, None, [None] * len(edges), [None] * len(cliques), None
+
+
+torch.library.register_autograd(NEIGHBOUR_SUMS, _differentiate, setup_context=_keep)
+
+
+def neighbour_sums(
+    x: Tensor, scale: Tensor, edges: tuple[Rows, Rows], cliques: OrderedCliques | None, after: bool
+) -> Tensor:
+    """Symmetrically scaled sums over the edges into each node: x [N, d], scale [N, 1] -> [N, d].
+
+    `edges` are those listed one by one and the same the other way round; `after` says that members of cliques receive
+    from those after them.
+    """
+    listed = [tensor for rows in edges for tensor in (rows.columns, rows.offsets)]
+    members = [] if cliques is None else cliques.tensors
+    summed: Tensor = torch.ops.docgraph.neighbour_sums(x.contiguous(), scale, listed, members, after)
+    return summed
 
 
 def segmented_prefix(x: Tensor, starts: Tensor) -> Tensor:

@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from docgraph.model.attention import MultiHeadAttention
-from docgraph.model.batch import DocumentBatch, GraphInput
+from docgraph.model.batch import DocumentBatch
 from docgraph.model.context_attention import GatedSite
 from docgraph.model.graph_encoder import GraphEncoder
 from docgraph.model.packing import Packing
@@ -31,11 +31,11 @@ class FlopCounter:
     """FLOPs of a training step: 2 for each weight and row that meet, and the attention in between.
 
     Forward: 2 x weights x rows of every linear layer (encoder: source tokens; decoder and output matrix: target tokens,
-    but source tokens for the keys and values of cross-attention; graph encoder: nodes, in every layer), and 4 d x
-    (query, key) pairs of every attention. Backward: as much again for the gradients of the activations where anything
-    below them trains, and as much again for those of the weights that train. What context attention does with its few
-    slots, sums over edges, norms, softmax, dropout and context encoders without a graph count for nothing, nor does
-    what is computed twice.
+    but source tokens for the keys and values of cross-attention; graph encoder: nodes, in its last layer those that are
+    read), and 4 d x (query, key) pairs of every attention. Backward: as much again for the gradients of the activations
+    where anything below them trains, and as much again for those of the weights that train. What context attention does
+    with its few slots, sums over edges, norms, softmax, dropout and context encoders without a graph count for nothing,
+    nor does what is computed twice.
     """
 
     def __init__(self, model: DocumentTransformer) -> None:
@@ -56,9 +56,10 @@ class FlopCounter:
             self.per_source -= _cost([lowest.self_attention], encoder - 2)
             self.per_target -= _cost([layers[0].self_attention], decoder - 2)
         graphs = [module for module in model.modules() if isinstance(module, GraphEncoder)]
-        self.per_node = sum(_cost([graph], 4) * graph.depth / len(graph.layers) for graph in graphs)
-        if not base:  # nor below the first graph layer
-            self.per_node -= sum(_cost([graph.layers[0]], 4) - _cost([graph.layers[0]], 2) for graph in graphs)
+        steps = [graph.layers[index % len(graph.layers)] for graph in graphs for index in range(graph.depth)]
+        costs = [_cost([step], 4 if base or index else 2) for index, step in enumerate(steps)]  # nor below the first
+        self.per_node, self.per_read_node = sum(costs[:-1]), sum(costs[-1:])
+        self.words_are_read = model.config.context is not None and model.config.context.graph.nodes != "sentence"
         self.pad = transformer.pad
         self.dimension, self.layers = transformer.dimension, (transformer.encoder_layers, transformer.decoder_layers)
 
@@ -67,7 +68,10 @@ class FlopCounter:
         assert batch.target is not None
         source, target = batch.source.sentences, batch.target.sentences
         rows = self.per_source * source.num_tokens + self.per_target * target.num_tokens
-        rows += self.per_node * sum(map(_nodes, (batch.graph, batch.target_graph)))
+        for graph, words in ((batch.graph, self.words_are_read), (batch.target_graph, False)):
+            if graph is not None:
+                nodes, sentences = graph.structure.num_nodes, graph.structure.num_sentences
+                rows += self.per_node * nodes + self.per_read_node * (nodes if words else sentences)
         inner, cross, causal = _pairs(source, source), _pairs(target, source), _pairs(target, target) / 2
         # The gradient of attention is two products where the forward pass has one, and none of them are of weights.
         encoder = (2 * self.encoder_factor - 2) * self.layers[0] * inner
@@ -92,10 +96,6 @@ def _reading(sites: Iterable[nn.Module]) -> float:
 def _memory_parts(attention: MultiHeadAttention) -> tuple[nn.Module, nn.Module]:
     """What is applied to what is attended to."""
     return attention.key, attention.value
-
-
-def _nodes(graph: GraphInput | None) -> int:
-    return 0 if graph is None else graph.structure.num_nodes
 
 
 def _pairs(queries: Packing, keys: Packing) -> float:

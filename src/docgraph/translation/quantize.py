@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from docgraph.model.attention import MultiHeadAttention
 from docgraph.model.checkpoint import quantize_rows
+from docgraph.model.graph_encoder import GraphLayer
 from docgraph.model.system import DocumentTransformer
 
 CpuPrecision = Literal["float32", "int8"]
@@ -71,7 +72,8 @@ def ready_for_cpu(model: DocumentTransformer, precision: CpuPrecision = "float32
             attention.query = attention.key = attention.value = nn.Identity()  # type: ignore[assignment]
     embeddings = model.embeddings
     embeddings.projection = layer(embeddings.output_weight, embeddings.output_bias)
-    for module in list(model.modules()):
+    # A graph layer, applied once a document, multiplies by parts of its weights.
+    for module in [module for module in model.modules() if not isinstance(module, GraphLayer)]:
         for name, child in list(module.named_children()):
             if isinstance(child, nn.Linear):
                 setattr(module, name, layer(child.weight, child.bias))

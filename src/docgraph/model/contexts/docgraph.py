@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from docgraph.model.batch import DocumentBatch, GraphInput
 from docgraph.model.config import ContextConfig, ModelConfig
 from docgraph.model.contexts import ContextEncoder, context_encoder
-from docgraph.model.graph_encoder import GraphEncoder, GraphLayer
+from docgraph.model.graph_encoder import GraphEncoder
 from docgraph.model.memory import Prefix, SlotMemory
 from docgraph.model.transformer import Base, Embeddings
 
@@ -39,7 +39,7 @@ class DocumentGraphContext(ContextEncoder):
         """All sentences of the document, before and after; words of the current sentence."""
         if batch.graph is None or not self.reads_source:
             return None
-        states = self.encode(batch.graph, base.embeddings, "source")
+        states = self.encode(batch.graph, base.embeddings, "source", self.nodes)
         # One document sees one row: expanded, it takes no memory, however long the document is.
         visible = batch.used[batch.document_of] if len(batch.used) > 1 else batch.used.expand(batch.num_sentences, -1)
         return self.memory(states, batch, batch.graph, visible, batch.prefix(), self.nodes)
@@ -48,39 +48,32 @@ class DocumentGraphContext(ContextEncoder):
         """The translations of the sentences before the current one; words of the current one are not there to see."""
         if batch.target_graph is None or not self.reads_target:
             return None
-        states = self.encode(batch.target_graph, base.embeddings, "target")
+        states = self.encode(batch.target_graph, base.embeddings, "target", "sentence")
         before = torch.arange(batch.slots.shape[1], device=states.device)[None, :] < batch.index_of[:, None]
         return self.memory(states, batch, batch.target_graph, before, batch.prefix(batch.index_of), "sentence")
 
-    def encode(self, graph: GraphInput, embeddings: Embeddings, side: Literal["source", "target"]) -> Tensor:
-        """Node states [N, d]; a word enters as the mean of its sub-word embeddings."""
-        return self.encoder(pooled_words(graph, embeddings, side), graph.structure)
+    def encode(
+        self, graph: GraphInput, embeddings: Embeddings, side: Literal["source", "target"], nodes: str
+    ) -> Tensor:
+        """States of all nodes [N, d], or of sentences alone [M, d]; a word enters as the mean of its embeddings."""
+        return self.encoder(pooled_words(graph, embeddings, side), graph.structure, nodes == "sentence")
 
     def memory(
         self, states: Tensor, batch: DocumentBatch, graph: GraphInput, visible: Tensor, prefix: Prefix, nodes: str
     ) -> SlotMemory:
         """`visible` [S, M] and `prefix` say the same of the sentences."""
-        words = graph.structure.num_words
+        words = 0 if nodes == "sentence" else graph.structure.num_words
         if self.places is not None:
             order = batch.places % batch.slots.shape[1]
             place = self.places(order.clamp(max=self.places.num_embeddings - 1))
             states = torch.cat([states[:words], states[words:] + place.to(states.dtype)])
         if nodes == "sentence":
-            return SlotMemory(states[words:], batch.slots, visible, "document", batch.places, prefix=prefix)
+            return SlotMemory(states, batch.slots, visible, "document", batch.places, prefix=prefix)
         own, own_mask = (of_all[batch.own] for of_all in own_words(graph))
         if nodes == "word":
             return SlotMemory(states[:words], own, own_mask, "sentence")
         slots = torch.cat([words + batch.slots[batch.document_of], own], dim=1)
         return SlotMemory(states, slots, torch.cat([visible, own_mask], dim=1), "sentence")
-
-    def compile_parts(self, dynamic: bool) -> None:
-        """The sums of the graph encoder stay as they are.
-
-        They are single kernels already, and the depth of the prefix sum follows the size of the document.
-        """
-        for layer in self.encoder.layers:
-            assert isinstance(layer, GraphLayer)
-            layer.merge = torch.compile(layer.merge, dynamic=dynamic)  # type: ignore[method-assign]
 
 
 def pooled_words(graph: GraphInput, embeddings: Embeddings, side: Literal["source", "target"]) -> Tensor:

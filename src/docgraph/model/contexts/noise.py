@@ -70,5 +70,8 @@ def complete_structure(sentences: int, device: torch.device) -> GraphStructure:
     members = Rows(words, torch.arange(sentences + 1, device=device) * WORDS)
     scale_in = torch.cat([of_words * (WORDS - 1) ** -0.5, of_sentences * WORDS**-0.5])
     scale_out = torch.cat([of_words * WORDS**-0.5, of_sentences])
+    mass_in = torch.cat([of_words, of_sentences * (WORDS / (WORDS - 1)) ** 0.5])
+    mass_out = torch.cat([of_words * ((WORDS - 1) / WORDS + WORDS**-0.5), torch.zeros_like(of_sentences)])
     edges = (members, members)  # complete sentences are summed without their edges
-    return GraphStructure(count, sentences, WORDS, words // WORDS, members, *edges, scale_in, scale_out, complete=True)
+    sizes, columns = (count, sentences, WORDS), (scale_in, scale_out, mass_in, mass_out)
+    return GraphStructure(*sizes, words // WORDS, members, *edges, *columns, complete=True)
