@@ -7,6 +7,7 @@ word is that of its sentence times its own in the sentence: most sentences and m
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, nn
@@ -21,6 +22,9 @@ from docgraph.model.memory import Layout, Memory, Queries, SlotMemory, copied
 from docgraph.model.packing import Packing, lay_out
 from docgraph.model.sparsemax import sparsemax
 
+if TYPE_CHECKING:  # it needs Triton
+    from docgraph.model.two_level_attention import TwoLevelLayout
+
 
 @dataclass(frozen=True, eq=False)
 class TwoLevelMemory(Memory):
@@ -33,24 +37,34 @@ class TwoLevelMemory(Memory):
     """[D, M, T] bool: whether there is a word."""
     places: Tensor
     """[R] int64: the place (d * M * T + m * T + t) of each state."""
+    packed: bool = False
+    """Whether keys and values of words are read where they are, [R, h, e], by kernels."""
 
-    def layout(self, queries: Queries) -> Layout:
-        return self.sentences.written_out(queries)
+    def layout(self, queries: Queries) -> Layout | TwoLevelLayout:
+        layout = self.sentences.written_out(queries)
+        if not queries.through_kernels(self.states):
+            return layout
+        from docgraph.model.two_level_attention import TwoLevelLayout
+
+        begins, lengths = self.slots.view(self.words.shape)[:, :, 0], self.words.sum(-1)
+        return TwoLevelLayout.of(layout, queries.documents.boundaries, begins, lengths, self.words.shape[-1])
 
     def for_blocks(self, queries: Queries) -> TwoLevelMemory:
-        return replace(self, sentences=self.sentences.for_blocks(queries))
+        return replace(self, sentences=self.sentences.for_blocks(queries), packed=queries.through_kernels(self.states))
 
     def of_sentences(self, sentences: range | Tensor) -> TwoLevelMemory:
         return replace(self, sentences=self.sentences.of_sentences(sentences))
 
     def in_slots(self, projected: Tensor) -> Tensor:
-        """[R, h, e] -> [B, h, M * T, e]."""
+        """[R, h, e] -> [B, h, M * T, e], unless they are read where they are."""
+        if self.packed:
+            return projected
         return copied(lay_out(projected, self.slots, self.places), self.sentences.owner).transpose(1, 2)
 
 
 @dataclass(eq=False)
 class TwoLevelProjected:
-    """Keys of sentences [B, h, M, e]; keys and values of their words [B, h, M * T, e]."""
+    """Keys of sentences [B, h, M, e]; keys and values of their words [B, h, M * T, e], or [R, h, e] for kernels."""
 
     sentence_key: Tensor
     key: Tensor
@@ -75,26 +89,33 @@ class SelectiveAttention(FeedForwardSite):
         words = never_blind(memory.words if owner is None else memory.words[owner])[:, None, None]
         return TwoLevelProjected(memory.sentences.in_slots(sentence_key), key, value, words)
 
-    def attend(self, x: Tensor, projected: TwoLevelProjected, layout: Layout) -> Tensor:
-        sentences, words = self.levels(x, projected, layout)
-        weights = (sentences[..., None] * words).flatten(-2).to(projected.value.dtype)
-        attended = layout.rows.pack((weights @ projected.value).transpose(1, 2))
+    def attend(self, x: Tensor, projected: TwoLevelProjected, layout: Layout | TwoLevelLayout) -> Tensor:
+        if isinstance(layout, Layout):
+            sentences, words = self.levels(x, projected, layout)
+            weights = (sentences[..., None] * words).flatten(-2).to(projected.value.dtype)
+            attended = layout.rows.pack((weights @ projected.value).transpose(1, 2))
+        else:
+            sentences, query = self.sentence_level(x, projected, layout.sentences), self.attention.query(x)
+            attended = layout.attend(self.attention.split(query), projected.key, projected.value, sentences)
         return self.feed_forward(self.attention.join(attended))
 
     def levels(self, x: Tensor, projected: TwoLevelProjected, layout: Layout) -> tuple[Tensor, Tensor]:
         """The weights of the sentences, [B, h, L, M], and of the words in each, [B, h, L, M, T]."""
-        queries = (self.sentence_query(x), self.attention.query(x))
-        of_sentences, of_words = (layout.rows.pad(self.attention.split(query)).transpose(1, 2) for query in queries)
-        scale = of_words.shape[-1] ** -0.5
-        scores = (of_sentences @ projected.sentence_key.transpose(-2, -1)) * scale
-        sentences = sparsemax(scores.masked_fill(~layout.visible, float("-inf")))
-        scores = (of_words @ projected.key.transpose(-2, -1)) * scale
+        query = layout.rows.pad(self.attention.split(self.attention.query(x))).transpose(1, 2)
+        scores = (query @ projected.key.transpose(-2, -1)) * query.shape[-1] ** -0.5
         scores = scores.unflatten(-1, projected.words.shape[-2:])
-        return sentences, sparsemax(scores.masked_fill(~projected.words, float("-inf")))
+        words = sparsemax(scores.masked_fill(~projected.words, float("-inf")))
+        return self.sentence_level(x, projected, layout), words
+
+    def sentence_level(self, x: Tensor, projected: TwoLevelProjected, layout: Layout) -> Tensor:
+        """The weights of the sentences: [B, h, L, M]."""
+        query = layout.rows.pad(self.attention.split(self.sentence_query(x))).transpose(1, 2)
+        scores = (query @ projected.sentence_key.transpose(-2, -1)) * query.shape[-1] ** -0.5
+        return sparsemax(scores.masked_fill(~layout.visible, float("-inf")))
 
     def attention_weights(self, x: Tensor, projected: TwoLevelProjected, layout: Layout) -> Tensor:
         """Over the sentences of the document."""
-        return layout.rows.pack(self.levels(x, projected, layout)[0].mean(1))
+        return layout.rows.pack(self.sentence_level(x, projected, layout).mean(1))
 
 
 @context_encoder("selective")
