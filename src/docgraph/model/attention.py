@@ -52,13 +52,16 @@ def never_blind(visible: Tensor) -> Tensor:
 
 
 def masked_attention(query: Tensor, key: Tensor, value: Tensor, visible: Tensor | None) -> Tensor:
-    """[B, h, Tq, e] x [B, h, Tk, e] -> [B, h, Tq, e]; every query must see something (`never_blind`)."""
+    """[B, h, Tq, e] x [B, h, Tk, e] -> [B, h, Tq, e]; every query must see something (`never_blind`).
+
+    `visible` is bool, or what is added to the scores: 0 where a query sees a key, else minus infinity.
+    """
     if not query.is_cuda:
         if torch.is_grad_enabled() or query.shape[-2] > FEW_QUERIES:
             return F.scaled_dot_product_attention(query, key, value, attn_mask=visible)
         scores = (query * query.shape[-1] ** -0.5) @ key.transpose(-2, -1)
         if visible is not None:
-            scores.masked_fill_(~visible, -torch.inf)
+            scores = scores.masked_fill_(~visible, -torch.inf) if visible.dtype == torch.bool else scores.add_(visible)
         return scores.softmax(-1) @ value
     with sdpa_kernel(BACKENDS):
         return F.scaled_dot_product_attention(query, key, value, attn_mask=visible)

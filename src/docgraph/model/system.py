@@ -160,8 +160,7 @@ class DocumentTransformer(nn.Module):
 
     def step(self, tokens: Tensor, state: DecodingState) -> Tensor:
         """The scores of what follows each row's newest token [R] -> [R, V]."""
-        positions = torch.full_like(tokens, state.cache.length)
-        embedded = self.embeddings(tokens, positions, "target")
+        embedded = self.embeddings(tokens, state.cache.positions(tokens), "target")
         return self.embeddings.logits(self.decoder.step(embedded, state.cache, state.reader))
 
     @torch.no_grad()

@@ -26,6 +26,8 @@ from docgraph.model.transformer import Reader
 
 BLOCK = 64
 """Tokens whose maximum stands for them while the best candidates are looked for."""
+CAPTURED: tuple[str, ...] = ("cuda",)
+"""Devices where greedy and beam search go through captured steps."""
 CACHE_POSITIONS = {"cpu": 1 << 15, "cuda": 1 << 18}
 """Sentences x beams x longest length decoded at once: the memory of a search, whatever the number of sentences."""
 
@@ -83,7 +85,10 @@ class SearchConfig:
 
     def score(self, log_probability: float, tokens: int) -> float:
         """The score of a hypothesis of so many tokens, its end not counted."""
-        return log_probability / math.pow((5 + tokens + 1) / 6, self.length_penalty)
+        return log_probability / self.penalty(tokens)
+
+    def penalty(self, tokens: int) -> float:
+        return math.pow((5 + tokens + 1) / 6, self.length_penalty)
 
 
 @dataclass(frozen=True)
@@ -111,21 +116,29 @@ def search(
     Sentences of like length are decoded together, as many as fit the cache, so that short ones do not wait for long
     ones and memory stays flat; what each becomes does not depend on the others.
     """
+    from docgraph.translation.captured_search import captured_search  # which builds on this module
+
     chosen = range(batch.num_sentences) if sentences is None else sentences
     lengths = batch.source.sentences.boundaries.diff().tolist()
     limits = {s: config.max_length(lengths[s], model.config.transformer.max_positions) for s in chosen}
     decode = _sampling_search if config.sampling else _beam_search if config.beams > 1 else _greedy_search
     beams = config.n_best if config.sampling else config.beams
+    device = encoded.device.type
+    captured = device in CAPTURED and not config.sampling and not torch.is_autocast_enabled(device)
     found: dict[int, list[Hypothesis]] = {}
     reader: Reader | None = None
-    for group in _groups(limits, beams, CACHE_POSITIONS.get(encoded.device.type, CACHE_POSITIONS["cuda"])):
+    for group in _groups(limits, beams, CACHE_POSITIONS.get(device, CACHE_POSITIONS["cuda"])):
         places = torch.tensor(group, device=encoded.device)
         own = [limits[s] for s in group]
-        state = model.start(batch, encoded, memories, beams, max(own) + 1, places, reader)
+        state = model.start(batch, encoded, memories, beams, 0 if captured else max(own) + 1, places, reader)
         reader = state.reader
-        rows = _Rows(model, state, own, config)
-        decode(rows, batch)
-        found.update(zip(group, rows.finished, strict=True))
+        if captured:
+            finished = captured_search(model, state, own, config)
+        else:
+            rows = _Rows(model, state, own, config)
+            decode(rows, batch)
+            finished = rows.finished
+        found.update(zip(group, finished, strict=True))
     return [found[s] for s in chosen]
 
 
@@ -243,24 +256,33 @@ class _Rows:
         return bool(keep)
 
 
-def top_candidates(log_probabilities: Tensor, scores: Tensor, count: int) -> tuple[Tensor, Tensor, Tensor]:
+def top_candidates(
+    log_probabilities: Tensor, scores: Tensor, count: int, ending: tuple[Tensor, int] | None = None
+) -> tuple[Tensor, Tensor, Tensor]:
     """The `count` best one-token extensions of the K beams of each sentence, ties in the order of beam and token.
 
     log_probabilities [S, K, V], scores [S, K] -> score, beam and token, [S, count] each, the best first. The best lie
-    in the `count` blocks with the largest maxima, so one pass over the vocabulary is all that reads it.
+    in the `count` blocks with the largest maxima, so one pass over the vocabulary is all that reads it. With `ending`,
+    sentences [S] bool and a token (count >= K), nothing but that token extends those sentences.
     """
     sentences, beams, vocabulary = log_probabilities.shape
     whole = vocabulary - vocabulary % BLOCK
     maxima = [log_probabilities[..., :whole].view(sentences, beams, -1, BLOCK).amax(-1)] if whole else []
     if whole < vocabulary:
         maxima.append(log_probabilities[..., whole:].amax(-1, keepdim=True))
-    block_scores = (torch.cat(maxima, -1) + scores[..., None]).flatten(1)
-    blocks = block_scores.shape[1] // beams
+    block_scores = torch.cat(maxima, -1) + scores[..., None]
+    blocks = block_scores.shape[-1]
+    if ending is not None:
+        others = torch.arange(blocks, device=scores.device) != ending[1] // BLOCK
+        block_scores.masked_fill_(ending[0][:, None, None] & others, -torch.inf)
+    block_scores = block_scores.flatten(1)
     best = block_scores.topk(min(count, block_scores.shape[1])).indices.sort(-1).values
     beam, first = best // blocks, best % blocks * BLOCK
     token = first[..., None] + torch.arange(BLOCK, device=best.device)
     place = (torch.arange(sentences, device=best.device)[:, None] * beams + beam)[..., None] * vocabulary
     beyond, token = token >= vocabulary, token.clamp(max=vocabulary - 1)
+    if ending is not None:
+        beyond |= ending[0][:, None, None] & (token != ending[1])
     values = log_probabilities.flatten()[place + token] + scores.gather(1, beam)[..., None]
     values = values.masked_fill_(beyond, -torch.inf).flatten(1)
     order = values.sort(dim=-1, descending=True, stable=True).indices[:, :count]
