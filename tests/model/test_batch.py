@@ -133,7 +133,7 @@ def test_a_window_of_a_document_is_translated_as_in_the_whole(place: str, nodes:
     assert whole.gold is not None
     assert part.context_target is not None
     assert torch.equal(part.context_target.tokens, whole.gold)
-    states, all_states = (model.states(batch, model.memories(batch)) for batch in (part, whole))
+    states, all_states = (model.states(batch, model.memories(batch)).hidden for batch in (part, whole))
     assert whole.target is not None
     rows = torch.isin(whole.target.sentences.sequence_of, torch.tensor(kept))
     torch.testing.assert_close(states, all_states[rows])

@@ -81,7 +81,7 @@ class Decoding:
                 start += len(target)
             batch = batch_of(forced)
             assert batch.target is not None
-            scored = self.model.embeddings.logits(self.model.decode(batch, self.encoded, self.memories))
+            scored = self.model.scores(self.model.decode(batch, self.encoded, self.memories))
             last = scored[batch.target.sentences.boundaries[1:].long() - 1]
             scores[beam::BEAMS] = last[self.sentences]
         return scores

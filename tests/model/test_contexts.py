@@ -106,7 +106,7 @@ def test_a_memory_serves_some_of_its_sentences(name: str) -> None:
         source=None if memories.source is None else memories.source.of_sentences(range(2, 5)),
         target=None if memories.target is None else memories.target.of_sentences(range(2, 5)),
     )
-    torch.testing.assert_close(model.states(part, cut), model.states(part, model.memories(part)))
+    torch.testing.assert_close(model.states(part, cut).hidden, model.states(part, model.memories(part)).hidden)
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if "sides" not in SYSTEMS.get(name, {})])
@@ -139,7 +139,7 @@ def test_the_memory_of_another_document_can_be_read(name: str) -> None:
             for e, n in zip(documents(9, [2] * 40, [7] * 9), (6, 2), strict=True)
         ]
     )
-    own, other = (model.states(mine, model.memories(batch)) for batch in (mine, theirs))
+    own, other = (model.states(mine, model.memories(batch)).hidden for batch in (mine, theirs))
     assert other.isfinite().all()
     assert not torch.allclose(own, other)
 

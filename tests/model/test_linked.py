@@ -37,7 +37,7 @@ def model_of(place: str, sides: str = "both") -> DocumentTransformer:
 
 
 def states(model: DocumentTransformer, batch: DocumentBatch) -> torch.Tensor:
-    return model.states(batch, model.memories(batch))
+    return model.states(batch, model.memories(batch)).hidden
 
 
 DOCUMENTS = [selected(example) for example in documents(5, [3, 4, 5, 2, 6], [4, 2, 3])]
@@ -84,7 +84,7 @@ def test_a_key_is_the_state_that_chose_the_value() -> None:
     assert memory is not None
     assert batch.gold is not None
     plain = model.decode(batch, model.encode_with(batch, lambda *_: None), type(model.memories(batch))())
-    torch.testing.assert_close(memory.states, plain)
+    torch.testing.assert_close(memory.states, plain.hidden)
     torch.testing.assert_close(memory.values, model.embeddings.words(batch.gold, "target"))
 
 
@@ -117,7 +117,7 @@ def test_without_links_it_is_base() -> None:
     alone = [selected(example) for example in documents(6, [3], [1])]
     model, batch = model_of("hyb"), batch_of(alone)
     base = model.decode(batch, model.encode_with(batch, lambda *_: None), type(model.memories(batch))())
-    assert torch.equal(states(model, batch), base)
+    assert torch.equal(states(model, batch), base.hidden)
 
 
 @pytest.mark.parametrize("beams", [1, 2])

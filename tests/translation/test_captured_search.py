@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -15,15 +16,20 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from docgraph.graph.selection import select
 from docgraph.model.cache import rounded
 from docgraph.model.config import LinkedConfig
+from docgraph.model.contexts.pointer import Pointer
 from docgraph.model.system import DocumentTransformer
 from docgraph.translation import captured_search as captured
 from docgraph.translation import search as searching
 from docgraph.translation.search import Hypothesis, SearchConfig, search, top_candidates
 from model.examples import EOS, SYSTEMS, VOCABULARY, batch_of, documents, small_config, small_model
 
-LINKED = LinkedConfig(words=5, sentences=2, length=3)
+LINKED = LinkedConfig(words=5, sentences=2, length=3, own_weight=0.5)
 DOCUMENTS = [
-    replace(example, selection=select(example.graph, LINKED.words, LINKED.sentences))
+    replace(
+        example,
+        selection=select(example.graph, LINKED.words, LINKED.sentences),
+        given=np.arange(len(example.source)) % 2 == 0,
+    )
     for example in documents(0, [3, 0, 5, 2], [4, 7, 2], [1, 6, 3])
     if example.graph is not None
 ]
@@ -40,8 +46,10 @@ MODELS: dict[str, dict[str, Any]] = {
     **SYSTEMS,
     "docgraph, words": {"encoder": "docgraph", "integration": "hyb", "graph": {"nodes": "both"}},
     "linked": {"encoder": "linked", "integration": "hyb", "linked": LINKED},
+    "pointer": {"encoder": "pointer", "integration": "post", "linked": LINKED},
 }
 CASES = [("base", name) for name in SEARCHES] + [(name, "n best") for name in MODELS if name != "base"]
+CASES.append(("pointer", "greedy"))
 READS_HOST = ("_local_scalar_dense", "nonzero", "masked_select", "bincount", "_unique2", "lift_fresh")
 """Operations that wait for a GPU, or send it something: a captured step must have none."""
 needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
@@ -54,6 +62,9 @@ def model_of(**fields: Any) -> DocumentTransformer:
     assert model.embeddings.output_table is not None
     with torch.no_grad():
         model.embeddings.output_table.weight.mul_(4.0)[EOS].mul_(1.5)
+        for pointer in [module for module in model.modules() if isinstance(module, Pointer)]:
+            pointer.gate_outer.bias += 1.5  # states of a random model are not near each other
+            pointer.slope.fill_(2.0)
     return model
 
 
@@ -123,7 +134,9 @@ class Recorded:
         captured._Search.step(self.search)
 
 
-@pytest.mark.parametrize(("name", "kind"), [*CASES[: len(SEARCHES)], ("docgraph", "n best"), ("linked", "n best")])
+@pytest.mark.parametrize(
+    ("name", "kind"), [*CASES[: len(SEARCHES)], *((name, "n best") for name in ("docgraph", "linked", "pointer"))]
+)
 def test_a_step_recorded_once_serves_later_searches(
     name: str, kind: str, steps: Callable[[bool], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:

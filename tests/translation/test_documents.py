@@ -16,6 +16,7 @@ from torch import Tensor
 from docgraph.model.batch import DocumentBatch, DocumentExample
 from docgraph.model.config import LinkedConfig, TransformerConfig
 from docgraph.model.memory import Memories, Memory
+from docgraph.model.recall import Decoded
 from docgraph.model.system import DocumentTransformer
 from docgraph.model.tokenizer import SPACE
 from docgraph.translation import documents as decoding
@@ -131,7 +132,6 @@ class Chain:
     def __init__(self) -> None:
         self.config = replace(small_config(), transformer=TransformerConfig(VOCABULARY, VOCABULARY, max_positions=64))
         self.device = torch.device("cpu")
-        self.embeddings = SimpleNamespace(logits=lambda hidden: hidden)
         self.decoded_sentences = 0
 
     def source_memory(self, batch: DocumentBatch) -> None:
@@ -149,9 +149,12 @@ class Chain:
         wanted = torch.where(time == 0, before.clamp(max=VOCABULARY - 2) + 1, EOS)
         return torch.nn.functional.one_hot(wanted, VOCABULARY).float() * 20
 
-    def decode(self, batch: DocumentBatch, encoded: Tensor, memories: Memories) -> Tensor:
+    def decode(self, batch: DocumentBatch, encoded: Tensor, memories: Memories) -> Decoded:
         packing = batch.target.sentences
-        return self.says(packing.sequence_of, packing.positions, memories)
+        return Decoded(self.says(packing.sequence_of, packing.positions, memories))
+
+    def scores(self, decoded: Decoded) -> Tensor:
+        return decoded.hidden
 
     def start(self, batch: Any, encoded: Any, memories: Any, beams: int, room: int, sentences: Tensor, _: Any) -> Any:
         self.decoded_sentences += len(sentences)

@@ -291,7 +291,7 @@ def decisions(model: DocumentTransformer, source: Sequence[Ids], target: Sequenc
         batch = collate([DocumentExample(source[inside], target[inside])], model.config.transformer.bos)
         batch = batch.to(model.device)
         assert batch.gold is not None
-        states.append(model.states(batch, Memories()).float())
+        states.append(model.states(batch, Memories()).hidden.float())
         tokens.append(batch.gold)
     return Decisions(torch.cat(states), torch.cat(tokens), np.array([len(ids) for ids in target]))
 

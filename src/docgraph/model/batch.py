@@ -43,6 +43,8 @@ class DocumentExample:
     """The sentences to translate, consecutive, where not all are; the others are context alone."""
     selection: Selection | None = None
     """What each sentence is linked with, where the model reads that."""
+    given: npt.NDArray[np.bool_] | None = None
+    """[M]: whether each translation was given, not made by the model; None where all were."""
 
     @property
     def translated(self) -> range:
@@ -122,6 +124,8 @@ class DocumentBatch:
     graph: GraphInput | None = None
     target_graph: GraphInput | None = None
     linked: Linked | None = None
+    given: Tensor | None = None
+    """[C] bool: whether each translation was given; None where all were."""
     kept: dict[tuple[Any, ...], Tensor] | None = None
     """Where a decoder of documents keeps what Base makes of sentences, [n, d], by their ids and translations' ids."""
 
@@ -191,6 +195,7 @@ def collate(documents: Sequence[DocumentExample], bos: int, plain_graph: bool = 
         graph=_source_graph(documents, plain_graph),
         target_graph=_target_graph(documents, plain_graph) if known else None,
         linked=_linked(documents, bounds),
+        given=_given(documents),
     )
 
 
@@ -249,6 +254,11 @@ def _pooled(tokens: Sequence[Ids], words: Sequence[Ids], structure: GraphStructu
     return GraphInput(
         torch.from_numpy(flat), torch.from_numpy(offsets.astype(np.int64)), structure, torch.from_numpy(places)
     )
+
+
+def _given(documents: Sequence[DocumentExample]) -> Tensor | None:
+    given = [document.given for document in documents if document.given is not None]
+    return torch.from_numpy(np.concatenate(given)) if given and len(given) == len(documents) else None
 
 
 def _linked(documents: Sequence[DocumentExample], bounds: npt.NDArray[np.int64]) -> Linked | None:

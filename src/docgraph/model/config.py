@@ -93,7 +93,7 @@ class GraphConfig:
 
 @dataclass(frozen=True)
 class LinkedConfig:
-    """What the context encoder `linked` reads, the most strongly linked first."""
+    """What the context encoders `linked` and `pointer` read, the most strongly linked first."""
 
     words: int = 48
     """Source words of other sentences."""
@@ -101,9 +101,13 @@ class LinkedConfig:
     """Earlier sentences whose translations are read."""
     length: int = 64
     """Sub-words read of each of them, from its beginning."""
+    own_weight: float = 1.0
+    """What `pointer` multiplies the weight of words by that stand in translations of its own, not in given ones."""
 
     def __post_init__(self) -> None:
         _check_numbers(self)
+        if not 0.0 <= self.own_weight <= 1.0:
+            raise DocgraphError(f"'own_weight' is {self.own_weight}; it must be at least 0 and at most 1")
 
 
 @dataclass(frozen=True)

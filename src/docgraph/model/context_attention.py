@@ -24,14 +24,34 @@ if TYPE_CHECKING:  # it needs Triton
 class Projected:
     """Keys and values for one attention: of the slots that each block of rows reads, [B, h, M, e] each, or [R, h, e].
 
-    The latter are those of the states themselves, for a kernel.
+    The latter are those of the states themselves, for a kernel, or for `in_slots`.
     """
 
     key: Tensor
     value: Tensor
 
+    def in_slots(self, memory: SlotMemory) -> Projected:
+        """Of the slots that each block reads, from those of the states."""
+        return Projected(memory.in_slots(self.key).contiguous(), memory.in_slots(self.value).contiguous())
 
-class GatedSite(nn.Module):
+
+class ContextSite(nn.Module):
+    """What reads a memory at a place of the Transformer."""
+
+    def project(self, memory: Any) -> Any:
+        """What is made of the memory once for all who read it: keys and values."""
+        raise NotImplementedError
+
+    def forward(self, x: Tensor, projected: Any, layout: Any) -> Any:
+        """x [N, d] -> [N, d] or, at the output, what is recalled."""
+        raise NotImplementedError
+
+    def weights(self, x: Tensor, projected: Any, layout: Any) -> tuple[Tensor, Tensor]:
+        """For inspection: attention over what is read, mean over heads [N, M], and the mean gate [N], 1 if closed."""
+        raise NotImplementedError
+
+
+class GatedSite(ContextSite):
     """A gated residual around attention of X over a memory; where a row sees no memory, X exactly.
 
     A kind of site says how it attends, in `project`, `attend` and `attention_weights`.
@@ -60,10 +80,6 @@ class GatedSite(nn.Module):
         """The projection that ends in H_c."""
         return self.attention.output
 
-    def project(self, memory: Any) -> Any:
-        """Keys and values, once for all who read the memory."""
-        raise NotImplementedError
-
     def attend(self, x: Tensor, projected: Any, layout: Any) -> Tensor:
         """H_c: x [N, d] -> [N, d]."""
         raise NotImplementedError
@@ -73,7 +89,6 @@ class GatedSite(nn.Module):
         raise NotImplementedError
 
     def forward(self, x: Tensor, projected: Any, layout: Any) -> Tensor:
-        """x [N, d] -> [N, d]."""
         normed = self.norm(x)
         context = self.dropout(self.attend(normed, projected, layout))
         weight = self.gate_weight(normed, context)
@@ -90,7 +105,6 @@ class GatedSite(nn.Module):
 
     @torch.no_grad()
     def weights(self, x: Tensor, projected: Any, layout: Any) -> tuple[Tensor, Tensor]:
-        """For inspection: attention over what is read, mean over heads [N, M], and the mean gate [N]."""
         normed = self.norm(x)
         attention = self.attention_weights(normed, projected, layout)
         gate = self.gate_weight(normed, self.attend(normed, projected, layout)).mean(-1)

@@ -2,7 +2,8 @@
 
 Hyb: after the self-attention of every encoder and decoder layer. Post: after each stack. Pre: on the embeddings, before
 each stack. The encoder reads the source memory; the decoder reads the target memory, or the source memory where the
-system has no target side. What kind of attention sits there, if any, is the context encoder's to say.
+system has no target side. What kind of attention sits there, if any, is the context encoder's to say; and whether the
+target memory is read at the output instead.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Any
 from torch import Tensor, nn
 
 from docgraph.model.config import ModelConfig
-from docgraph.model.context_attention import GatedSite
+from docgraph.model.context_attention import ContextSite, GatedSite
 from docgraph.model.memory import Memory, Queries
 from docgraph.model.transformer import Place, Reader, Site, no_context
 
@@ -23,11 +24,11 @@ from docgraph.model.transformer import Place, Reader, Site, no_context
 class MemorySite:
     """One context attention over one memory, whose keys and values are projected."""
 
-    attention: GatedSite
+    attention: ContextSite
     projected: Any
     layout: Any
 
-    def __call__(self, x: Tensor) -> Tensor:
+    def __call__(self, x: Tensor) -> Any:
         return self.attention(x, self.projected, self.layout)
 
 
@@ -37,13 +38,13 @@ class SiteReader:
 
     place: Place
     memory: Memory
-    projected: list[tuple[GatedSite, Any]]
+    projected: list[tuple[ContextSite, Any]]
     sites: list[MemorySite]
 
     @classmethod
     def of(cls, place: Place, attentions: nn.ModuleList, memory: Memory, queries: Queries) -> SiteReader:
         in_blocks = memory.for_blocks(queries)
-        projected = [(a, a.project(in_blocks)) for a in attentions if isinstance(a, GatedSite)]
+        projected = [(a, a.project(in_blocks)) for a in attentions if isinstance(a, ContextSite)]
         return cls(place, memory, projected, []).for_queries(queries)
 
     def for_queries(self, queries: Queries) -> SiteReader:
@@ -67,7 +68,7 @@ class Recorder:
         site = self.reader(place, layer)
         return partial(self.record, site) if isinstance(site, MemorySite) else None
 
-    def record(self, site: MemorySite, x: Tensor) -> Tensor:
+    def record(self, site: MemorySite, x: Tensor) -> Any:
         attention, gate = site.attention.weights(x, site.projected, site.layout)
         self.attention.append(attention)
         self.gates.append(gate)
@@ -75,10 +76,14 @@ class Recorder:
 
 
 class Integration(nn.Module):
-    """The context attentions of the encoder and of the decoder."""
+    """The context attentions of the encoder and of the decoder, or of the output in place of the decoder's."""
 
     def __init__(
-        self, config: ModelConfig, kind: type[GatedSite] | None, target_kind: type[GatedSite] | None = None
+        self,
+        config: ModelConfig,
+        kind: type[GatedSite] | None,
+        target_kind: type[GatedSite] | None = None,
+        output: ContextSite | None = None,
     ) -> None:
         super().__init__()
         assert config.context is not None
@@ -98,15 +103,19 @@ class Integration(nn.Module):
 
         self.encoder = sites(transformer.encoder_layers, kind) if context.sides != "target" else nn.ModuleList()
         reads_translations = context.sides != "source"
-        self.decoder = sites(transformer.decoder_layers, (reads_translations and target_kind) or kind)
+        of_decoder = (reads_translations and target_kind) or kind
+        self.decoder = sites(transformer.decoder_layers, of_decoder if output is None else None)
+        self.output = nn.ModuleList([] if output is None else [output])
 
     def encoder_reader(self, source: Memory | None, queries: Queries) -> Reader:
-        return self._reader(self.encoder, source, queries)
+        return self._reader(self.place, self.encoder, source, queries)
 
     def decoder_reader(self, source: Memory | None, target: Memory | None, queries: Queries) -> Reader:
-        return self._reader(self.decoder, source if self.sides == "source" else target, queries)
+        if len(self.output):
+            return self._reader("output", self.output, target, queries)
+        return self._reader(self.place, self.decoder, source if self.sides == "source" else target, queries)
 
-    def _reader(self, sites: nn.ModuleList, memory: Memory | None, queries: Queries) -> Reader:
+    def _reader(self, place: Place, sites: nn.ModuleList, memory: Memory | None, queries: Queries) -> Reader:
         if memory is None or not len(sites) or not len(memory.states):
             return no_context
-        return SiteReader.of(self.place, sites, memory, queries)
+        return SiteReader.of(place, sites, memory, queries)

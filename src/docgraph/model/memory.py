@@ -119,9 +119,7 @@ class SlotMemory(Memory):
     def laid_out(self, projected: Any, queries: Queries) -> Any:
         if not self._gathers_later:
             return projected
-        read = replace(self, owner=self._blocks(queries).owner)
-        key, value = (read.in_slots(part).contiguous() for part in (projected.key, projected.value))
-        return replace(projected, key=key, value=value)
+        return projected.in_slots(replace(self, owner=self._blocks(queries).owner))
 
     @property
     def _gathers_later(self) -> bool:

@@ -12,9 +12,10 @@ from docgraph.model.cache import DecoderCache
 from docgraph.model.config import FreezePolicy, ModelConfig
 from docgraph.model.contexts import ContextEncoder, build_context, embedded_source
 from docgraph.model.integration import Integration, Recorder, SiteReader
-from docgraph.model.loss import chunk_terms, linear_cross_entropy
+from docgraph.model.loss import Terms, chunk_terms, linear_cross_entropy
 from docgraph.model.memory import Memories, Memory, Queries
 from docgraph.model.packing import Packing
+from docgraph.model.recall import Decoded
 from docgraph.model.transformer import (
     Decoder,
     DecoderLayer,
@@ -54,6 +55,12 @@ class DecodingState:
         return Queries.of_beams(self.sentences, self.beams, self.document_of, self.num_documents)
 
 
+def _recalling(hidden: Tensor, reader: Reader) -> Decoded:
+    """Decoder states, and what is recalled in them."""
+    recall = reader("output", 0)
+    return Decoded(hidden) if recall is None else Decoded(hidden, recall(hidden))
+
+
 class DocumentTransformer(nn.Module):
     """A Transformer that, unless it is Base, reads the memories of the documents it translates."""
 
@@ -68,7 +75,8 @@ class DocumentTransformer(nn.Module):
         self.loss_terms = chunk_terms
         if config.context is not None:
             self.context = build_context(config)
-            self.integration = Integration(config, self.context.site, self.context.target_site)
+            kinds = self.context.site, self.context.target_site
+            self.integration = Integration(config, *kinds, self.context.output(config.transformer))
 
     @property
     def device(self) -> torch.device:
@@ -95,28 +103,42 @@ class DocumentTransformer(nn.Module):
         x, first = (embedded_source(batch, self), 0) if self.context is None else self.context.begin(batch, self)
         return self.encoder(x, batch.source.sentences, reader, first)
 
-    def decode(self, batch: DocumentBatch, encoded: Tensor, memories: Memories) -> Tensor:
-        """Decoder states of the reference (teacher forcing), [Nt, d]."""
+    def decode(self, batch: DocumentBatch, encoded: Tensor, memories: Memories) -> Decoded:
+        """What follows each token of the reference (teacher forcing), [Nt]."""
         side = batch.target
         assert side is not None, "the batch has no target side"
-        embedded = self.embeddings(side.tokens, side.sentences.positions, "target")
         reader = self.decoder_reader(side.queries, memories)
-        return self.decoder(embedded, encoded, side.sentences, batch.source.sentences, reader)
+        return self.decode_with(side.tokens, encoded, side.sentences, batch.source.sentences, reader)
 
-    def states(self, batch: DocumentBatch, memories: Memories) -> Tensor:
-        """Decoder states of the reference, [Nt, d]: the part of a training step that is compiled whole."""
+    def decode_with(self, tokens: Tensor, encoded: Tensor, target: Packing, source: Packing, reader: Reader) -> Decoded:
+        """What follows each of N tokens, with what a reader gives at each place; encoded [Ns, d]."""
+        embedded = self.embeddings(tokens, target.positions, "target")
+        return _recalling(self.decoder(embedded, encoded, target, source, reader), reader)
+
+    def states(self, batch: DocumentBatch, memories: Memories) -> Decoded:
+        """What follows each token of the reference, [Nt]: the part of a training step that is compiled whole."""
         return self.decode(batch, self.encode(batch, memories), memories)
+
+    def loss(
+        self, decoded: Decoded, gold: Tensor, smoothing: float = 0.0, terms: Terms = chunk_terms
+    ) -> tuple[Tensor, Tensor]:
+        """Summed label-smoothed loss and summed negative log-likelihood of gold [N]."""
+        output, pad = (self.embeddings.output_weight, self.embeddings.output_bias), self.config.transformer.pad
+        return linear_cross_entropy(decoded.hidden, *output, gold, smoothing, pad, terms, decoded.mixture(gold))
+
+    def scores(self, decoded: Decoded) -> Tensor:
+        """[N, V]: their softmax are the probabilities."""
+        logits = self.embeddings.logits(decoded.hidden)
+        return logits if decoded.recalled is None else decoded.recalled.logits(logits)
 
     def forward(self, batch: DocumentBatch, smoothing: float = 0.0) -> tuple[Tensor, Tensor]:
         """Summed label-smoothed loss and summed negative log-likelihood of the reference."""
-        hidden = self.states(batch, self.memories(batch))
         assert batch.gold is not None
-        output, pad = (self.embeddings.output_weight, self.embeddings.output_bias), self.config.transformer.pad
-        return linear_cross_entropy(hidden, *output, batch.gold, smoothing, pad, self.loss_terms)
+        return self.loss(self.states(batch, self.memories(batch)), batch.gold, smoothing, self.loss_terms)
 
     def logits(self, batch: DocumentBatch) -> Tensor:
         """Scores of every next token of the reference, [Nt, V]: for tests and small batches."""
-        return self.embeddings.logits(self.states(batch, self.memories(batch)))
+        return self.scores(self.states(batch, self.memories(batch)))
 
     def encoder_reader(self, queries: Queries, memories: Memories) -> Reader:
         if self.integration is None:
@@ -161,7 +183,7 @@ class DocumentTransformer(nn.Module):
     def step(self, tokens: Tensor, state: DecodingState) -> Tensor:
         """The scores of what follows each row's newest token [R] -> [R, V]."""
         embedded = self.embeddings(tokens, state.cache.positions(tokens), "target")
-        return self.embeddings.logits(self.decoder.step(embedded, state.cache, state.reader))
+        return self.scores(_recalling(self.decoder.step(embedded, state.cache, state.reader), state.reader))
 
     @torch.no_grad()
     def inspect(self, batch: DocumentBatch, memories: Memories | None = None) -> dict[str, Recorder]:
@@ -179,8 +201,7 @@ class DocumentTransformer(nn.Module):
         reader = self.decoder_reader(target, memories)
         if isinstance(reader, SiteReader):
             reader = recorders["decoder"] = Recorder(reader)
-        embedded = self.embeddings(side.tokens, side.sentences.positions, "target")
-        self.decoder(embedded, encoded, side.sentences, batch.source.sentences, reader)
+        self.decode_with(side.tokens, encoded, side.sentences, batch.source.sentences, reader)
         return recorders
 
     def compile_parts(self, dynamic: bool = True) -> None:

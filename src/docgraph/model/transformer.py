@@ -1,14 +1,15 @@
-"""The Transformer encoder-decoder (Vaswani et al. 2017), with three named places where context can come in.
+"""The Transformer encoder-decoder (Vaswani et al. 2017), with named places where context can come in.
 
 Everything runs on packed tokens [N, d]. The stacks ask a `Reader` what to apply at `pre` (on the embeddings), `hyb`
 (after the self-attention of every layer) and `post` (after the stack); Base passes `no_context`, which says nothing.
+Who turns the states of the decoder into probabilities asks for `output` (docgraph.model.recall).
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 import torch
 import torch.nn.functional as F
@@ -19,9 +20,9 @@ from docgraph.model.cache import DecoderCache, LayerCache
 from docgraph.model.config import TransformerConfig
 from docgraph.model.packing import Packing
 
-Place = Literal["pre", "hyb", "post"]
-Site = Callable[[Tensor], Tensor]
-"""Context attention over a given memory: [N, d] -> [N, d]."""
+Place = Literal["pre", "hyb", "post", "output"]
+Site = Callable[[Tensor], Any]
+"""Context attention over a given memory: [N, d] -> [N, d], or at `output` to what it recalls."""
 Reader = Callable[[Place, int], Site | None]
 """The site of a layer at a place, if there is one."""
 
@@ -33,7 +34,8 @@ def no_context(place: Place, layer: int = 0) -> Site | None:
 
 def apply(site: Site | None, x: Tensor) -> Tensor:
     """What the site makes of x; x itself without a site."""
-    return x if site is None else site(x)
+    changed: Tensor = x if site is None else site(x)
+    return changed
 
 
 def sinusoids(length: int, dimension: int) -> Tensor:

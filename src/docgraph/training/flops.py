@@ -50,6 +50,7 @@ class FlopCounter:
         output = model.embeddings.output_weight
         self.per_source = _cost([model.encoder], encoder) + keys + _reading(encoder_sites)
         self.per_target = _cost([model.decoder], decoder) - keys + _reading(decoder_sites)
+        self.per_target += 0.0 if sites is None else _cost([sites.output], 4)
         self.per_target += output.numel() * (4 + 2 * output.requires_grad)
         if not base and sites is not None and sites.place != "pre":  # nothing below the first self-attention trains
             lowest = next(layer for layer in model.encoder.layers if isinstance(layer, EncoderLayer))

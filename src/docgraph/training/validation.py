@@ -12,7 +12,6 @@ from docgraph.corpus.loader import Builder
 from docgraph.corpus.store import PreparedCorpus
 from docgraph.model.batch import DocumentBatch
 from docgraph.model.config import ModelConfig
-from docgraph.model.loss import linear_cross_entropy
 from docgraph.model.memory import Memories
 from docgraph.model.reading import reads_memories
 from docgraph.model.system import DocumentTransformer
@@ -126,9 +125,7 @@ def grouped(pairs: Sequence[Pair], sizes: Sequence[int], tokens: int) -> list[li
 def _nll(model: DocumentTransformer, batch: DocumentBatch, memories: Memories) -> Tensor:
     """Summed negative log-likelihood; not by the compiled parts, which would be compiled anew for this."""
     assert batch.gold is not None
-    hidden = DocumentTransformer.states(model, batch, memories)
-    output, pad = (model.embeddings.output_weight, model.embeddings.output_bias), model.config.transformer.pad
-    return linear_cross_entropy(hidden, *output, batch.gold, 0.0, pad)[1]
+    return model.loss(DocumentTransformer.states(model, batch, memories), batch.gold)[1]
 
 
 def mean_gates(model: DocumentTransformer, batch: DocumentBatch) -> dict[str, list[float]]:

@@ -51,7 +51,7 @@ class DecodedDocument:
 
 def given(tokens: Iterable[int]) -> list[Hypothesis]:
     """A translation, its end not counted, that nobody has to look for: one hypothesis, and a certain one."""
-    return [Hypothesis(tuple(tokens), 0.0, 0.0)]
+    return [Hypothesis(tuple(tokens), 0.0, 0.0, given=True)]
 
 
 @torch.inference_mode()
@@ -110,17 +110,18 @@ class _Draft:
         """Whether there is something to decode in it."""
         return any(m not in self.kept for m in window)
 
-    def shown(self, m: int) -> tuple[int, ...] | None:
+    def shown(self, m: int) -> Hypothesis | None:
         """The translation of a sentence that others see; None while there is none."""
-        best = self.known.get(m, self.found[m])
-        return best[0].tokens if best else None
+        return next(iter(self.known.get(m, self.found[m])), None)
 
     def example(self, tokenizer: Tokenizer, eos: int) -> DocumentExample:
         """The sentences up to the end of the window, for their translations; what has none yet has an empty one."""
-        targets = [np.array([*(self.shown(m) or ()), eos]) for m in range(self.window.stop)]
+        shown = [self.shown(m) for m in range(self.window.stop)]
+        targets = [np.array([*(() if best is None else best.tokens), eos]) for best in shown]
+        given = np.array([best is not None and best.given for best in shown])
         words = [words_by_space(tokenizer.target.pieces(target)) for target in targets]
         source, selection = self.document.source[: self.window.stop], self.document.selection
-        return DocumentExample(source, targets, None, (), words, self.window, selection)
+        return DocumentExample(source, targets, None, (), words, self.window, selection, given)
 
     def without_graph(self, window: range) -> DocumentExample:
         return replace(self.document, graph=None, source_words=(), window=window)
@@ -273,7 +274,8 @@ class _GroupDecoder:
 
     def _shown(self, s: int) -> tuple[int, ...] | None:
         draft, m = self.places[s]
-        return draft.shown(m)
+        best = draft.shown(m)
+        return None if best is None else best.tokens
 
     def _refresh(self) -> None:
         """The target memory of the translations there are."""

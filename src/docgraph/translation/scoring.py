@@ -23,6 +23,7 @@ from docgraph.model.loss import CHUNK_ELEMENTS
 from docgraph.model.memory import Queries
 from docgraph.model.packing import Blocks, Packing
 from docgraph.model.reading import as_read
+from docgraph.model.recall import Decoded
 from docgraph.model.system import DocumentTransformer
 
 TOKENS = 16_000
@@ -136,9 +137,8 @@ def _score(model: DocumentTransformer, tasks: Sequence[Candidates]) -> Tensor:
     batch, target, source, queries = to_device((batch, target, source, queries), device)
     memories = model.memories(batch)
     encoded = model.encode(batch, memories)[rows.to(device)]
-    embedded = model.embeddings(inputs.to(device), target.positions, "target")
-    hidden = model.decoder(embedded, encoded, target, source, model.decoder_reader(queries, memories))
-    return log_probabilities(hidden, model, gold.to(device))
+    decoded = model.decode_with(inputs.to(device), encoded, target, source, model.decoder_reader(queries, memories))
+    return log_probabilities(decoded, model, gold.to(device))
 
 
 def _concatenated(arrays: Sequence[Ids]) -> Tensor:
@@ -159,13 +159,14 @@ def _queries(batch: DocumentBatch, owner: Tensor, target: Packing) -> Queries:
     return Queries(sentence, Blocks(Packing.of(by_document)), Packing.of(by_sentence))
 
 
-def log_probabilities(hidden: Tensor, model: DocumentTransformer, gold: Tensor) -> Tensor:
-    """Of gold [N] after hidden [N, d], in fp32 whatever the model computes in: candidates differ in a word or two."""
+def log_probabilities(decoded: Decoded, model: DocumentTransformer, gold: Tensor) -> Tensor:
+    """Of gold [N] after N states, in fp32 whatever the model computes in: candidates differ in a word or two."""
     weight, bias = model.embeddings.output_weight.float(), model.embeddings.output_bias
     chunk = max(1, CHUNK_ELEMENTS // len(weight))
     found = [weight.new_empty(0)]
     for begin in range(0, len(gold), chunk):
-        rows, labels = hidden[begin : begin + chunk].float(), gold[begin : begin + chunk]
+        rows, labels = decoded.hidden[begin : begin + chunk].float(), gold[begin : begin + chunk]
         logits = F.linear(rows, weight, None if bias is None else bias.float())
         found.append(logits.gather(1, labels[:, None])[:, 0] - logits.logsumexp(-1))
-    return torch.cat(found)
+    base = torch.cat(found)
+    return base if decoded.recalled is None else decoded.recalled.log_probabilities(base, gold)

@@ -100,6 +100,8 @@ class Hypothesis:
     score: float
     log_probability: float
     """Of the tokens and the end, natural logarithm."""
+    given: bool = False
+    """Not found by a search but known beforehand, as by a person."""
 
 
 @torch.inference_mode()
@@ -155,12 +157,12 @@ def still_likeliest(
     transformer, packing = model.config.transformer, batch.target.sentences
     lengths = batch.source.sentences.boundaries.diff().tolist()
     limits = torch.tensor([config.max_length(n, transformer.max_positions) for n in lengths], device=encoded.device)
-    hidden = model.decode(batch, encoded, memories)
+    decoded = model.decode(batch, encoded, memories)
     totals = torch.zeros(batch.num_sentences, device=encoded.device)
     right = packing.mask.any(-1)
-    for begin in range(0, len(hidden), VERIFIED_ROWS):
+    for begin in range(0, len(batch.gold), VERIFIED_ROWS):
         part = slice(begin, begin + VERIFIED_ROWS)
-        following = model.embeddings.logits(hidden[part]).float().log_softmax(-1)
+        following = model.scores(decoded.rows(part)).float().log_softmax(-1)
         sentence, gold = packing.sequence_of[part], batch.gold[part]
         forbid(following, packing.positions[part], limits[sentence], transformer, config)
         best = top_candidates(following[:, None], following.new_zeros(len(following), 1), 1)[2][:, 0]

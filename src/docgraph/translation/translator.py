@@ -270,7 +270,7 @@ class Translator:
         segments = Segments.of(document, lambda text: len(coder.encode(text)[0]) < self._longest)
         (shown, _), *more = stretches(len(segments.texts))
         example = None if more else self._example(segments, shown)
-        return _Prepared(document, segments, example, texts, {**dict(self._given(texts, segments)), **done})
+        return _Prepared(document, segments, example, texts, {**done, **dict(self._given(texts, segments))})
 
     def _given(self, texts: Mapping[int, str], segments: Segments) -> Iterator[tuple[int, list[Hypothesis]]]:
         """Known translations of sentences as those of their texts; one of several texts is divided among them."""
@@ -321,7 +321,8 @@ class Translator:
         eos = self.model.config.transformer.eos
         target = [np.array([*best.tokens, eos]) for best, *_ in found]
         words = [words_by_space(self.tokenizer.target.pieces(ids)) for ids in target]
-        return readings(self.model, replace(example, target=target, target_words=words), owners)
+        known = np.array([best.given for best, *_ in found])
+        return readings(self.model, replace(example, target=target, target_words=words, given=known), owners)
 
 
 def _pipeline(annotator: str | None, languages: tuple[str, str] | None) -> Pipeline:

@@ -17,8 +17,8 @@ from torch import Tensor, nn
 
 from docgraph.errors import DocgraphError
 from docgraph.model.batch import DocumentBatch, DocumentExample
-from docgraph.model.config import ContextConfig, ModelConfig
-from docgraph.model.context_attention import ContextAttention, GatedSite
+from docgraph.model.config import ContextConfig, ModelConfig, TransformerConfig
+from docgraph.model.context_attention import ContextAttention, ContextSite, GatedSite
 from docgraph.model.memory import Memories, Memory
 from docgraph.model.transformer import Base
 
@@ -67,6 +67,10 @@ class ContextEncoder(nn.Module):
 
     def target_memory(self, batch: DocumentBatch, base: Base) -> Memory | None:
         """What the translations before each sentence offer; None when there are none."""
+        return None
+
+    def output(self, transformer: TransformerConfig) -> ContextSite | None:
+        """What reads the target memory at the output, in place of sites in the decoder."""
         return None
 
     def begin(self, batch: DocumentBatch, base: Base) -> tuple[Tensor, int]:

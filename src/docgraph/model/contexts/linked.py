@@ -30,7 +30,9 @@ class CacheMemory(SlotMemory):
     """Slots whose values are not made of the states their keys are made of."""
 
     values: Tensor = field(kw_only=True)
-    """[R, d]."""
+    """[R, d], or [R] tokens."""
+    trust: Tensor | None = field(default=None, kw_only=True)
+    """[R]: what the weight of a slot with the state is multiplied by, where that is not 1."""
 
 
 LOOK_UP = (2.0, 2.0, 1.0)
@@ -95,8 +97,18 @@ class LinkedWords(BaseStatesContext):
         if side is None or linked is None or not self.reads_target or not len(side.tokens):
             return None
         slots, seen = self.slots(side, linked.sentences)
-        words = base.embeddings.words(side.tokens, "target").detach()
-        return CacheMemory(decoded(side, batch, base, encoded), slots, seen, "sentence", values=words)
+        states = decoded(side, batch, base, encoded)
+        return CacheMemory(
+            states, slots, seen, "sentence", values=self.chosen(side, base), trust=self.trust(side, batch)
+        )
+
+    def chosen(self, side: Side, base: Base) -> Tensor:
+        """The words that were chosen, as values of the cache: [N, d]."""
+        return base.embeddings.words(side.tokens, "target").detach()
+
+    def trust(self, side: Side, batch: DocumentBatch) -> Tensor | None:
+        """[N]: what the weight of each is multiplied by; None for 1."""
+        return None
 
     def slots(self, side: Side, sentences: Tensor) -> tuple[Tensor, Tensor]:
         """The tokens of T sentences [S, T] each (-1: none), in T * L slots, and which of them are there."""
