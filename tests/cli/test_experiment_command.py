@@ -82,7 +82,7 @@ def test_where_context_pays_with_translations_and_pictures(toy: Path, tmp_path: 
     runs, results = toy / "runs" / "toy" / "base", toy / "results" / "toy" / "base"
     models = [f"{name}={runs / seed}" for name, seed in (("a", "seed1"), ("b", "seed2"))]
     texts = [
-        f"--translations={name}={results / seed / 'test.txt.xz'}" for name, seed in (("a", "seed1"), ("b", "seed2"))
+        f"--translations={name}={results / seed / 'test.txt'}" for name, seed in (("a", "seed1"), ("b", "seed2"))
     ]
     options = ("--data", str(toy / "store"), *texts, "--plot", str(tmp_path / "a.png"))
     losses, bleu = run("analyse", "context-use", *models, *options, "--format", "markdown").split("\n\n| ")
@@ -97,7 +97,7 @@ def test_where_context_pays_with_translations_and_pictures(toy: Path, tmp_path: 
 
 
 def test_what_earlier_translations_could_tell_with_pictures(toy: Path, tmp_path: Path) -> None:
-    model, output = toy / "runs" / "toy" / "base" / "seed1", toy / "results" / "toy" / "base" / "seed1" / "test.txt.xz"
+    model, output = toy / "runs" / "toy" / "base" / "seed1", toy / "results" / "toy" / "base" / "seed1" / "test.txt"
     options = ("--data", str(toy / "store"), "--beams", "1", "--points", "1,2", "--plot", str(tmp_path / "a.png"))
     given = ("--translations", f"base={output}", "--format", "markdown")
     kinds, choices = run("analyse", "evidence", f"base={model}", *options, *given).split("\n\n| ")

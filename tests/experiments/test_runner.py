@@ -48,7 +48,7 @@ def test_nothing_is_missing_and_everything_is_kept(done: Experiment) -> None:
     for cell in cells:
         assert done.missing(cell) == []
         folder = done.folder(cell)
-        assert {path.name for path in folder.path.iterdir()} == {SIGNATURE, METRICS, SCORES, SUITES, "test.txt.xz"}
+        assert {path.name for path in folder.path.iterdir()} == {SIGNATURE, METRICS, SCORES, SUITES, "test.txt"}
         signature = folder.read(SIGNATURE)
         assert signature["seed"] == signature["settings"]["seed"] == cell.seed
         assert signature["updates"] == 6
@@ -60,7 +60,7 @@ def test_nothing_is_missing_and_everything_is_kept(done: Experiment) -> None:
 def test_translations_are_lines_with_blank_lines_between_documents(done: Experiment) -> None:
     sizes = PreparedCorpus.open(done.table.config.data, "test").sizes.sentences.tolist()
     folder = done.folder(next(done.table.cells()))
-    lines = lzma.decompress(folder.output("test").read_bytes()).decode().split("\n")
+    lines = folder.output("test").read_text(encoding="utf-8").split("\n")
     assert len(lines) - 1 == sum(sizes) + len(sizes) - 1
     assert lines[sizes[0]] == ""
     assert len(folder.read_output("test", sizes)) == sum(sizes)

@@ -2,7 +2,7 @@
 
 signature.json      config, seed, versions, hardware, wall time, parameters, tokens a second, the best dev losses
 metrics.jsonl.xz    the run's metrics
-SET.txt.xz          its translations, one sentence a line, a blank line between documents
+SET.txt             its translations, one sentence a line, a blank line between documents
 scores.json         what was counted on them, document by document
 suites.json         accuracies on contrastive suites
 """
@@ -37,7 +37,7 @@ class ResultFolder:
 
     def output(self, name: str) -> Path:
         """The translations of a set."""
-        return self.path / f"{name}.txt.xz"
+        return self.path / f"{name}.txt"
 
     def read(self, name: str) -> dict[str, Any]:
         """One of the JSON files; empty where it is not there yet."""
@@ -61,12 +61,12 @@ class ResultFolder:
     def write_output(self, name: str, documents: Sequence[Sequence[str]]) -> None:
         text = "\n".join("".join(f"{' '.join(line.split())}\n" for line in lines) for lines in documents)
         with replacing(self.output(name)) as temporary:
-            temporary.write_bytes(lzma.compress(text.encode(), preset=9))
+            temporary.write_text(text, encoding="utf-8")
 
     def read_output(self, name: str, sizes: Sequence[int]) -> list[str]:
         """The sentences of a set whose documents have so many each."""
         path = self.output(name)
-        lines = lzma.decompress(path.read_bytes()).decode().split("\n")[:-1]
+        lines = path.read_text(encoding="utf-8").split("\n")[:-1]
         if len(lines) != sum(sizes) + len(sizes) - 1:
             have = f"{len(lines):,} lines, and the set has {sum(sizes):,} sentences in {len(sizes):,} documents"
             raise DocgraphError(f"these translations have {have}; check the files of the set '{name}'", path=path)
@@ -78,7 +78,7 @@ class ResultFolder:
         return found
 
     def digest(self, name: str) -> str:
-        """Of the translations of a set, as they are on disk; scores of others are out of date."""
+        """Of the translations of a set; scores of others are out of date."""
         return hashlib.sha256(self.output(name).read_bytes()).hexdigest()
 
     def keep_run(self, run: Path, config: TrainingConfig) -> None:
