@@ -20,6 +20,7 @@ from docgraph.cli import (
     import_,
     model,
     prepare,
+    pretranslate,
     probe,
     train,
     translate,
@@ -42,6 +43,7 @@ app.command("experiment")(experiment.experiment)
 app.command("graph")(graph.graph)
 app.command("model")(model.model)
 app.command("prepare")(prepare.prepare)
+app.command("pretranslate")(pretranslate.pretranslate)
 app.command("probe")(probe.probe)
 app.command("train")(train.train)
 app.command("translate")(translate.translate)

@@ -60,13 +60,14 @@ def _print(config: TrainingConfig) -> None:
     from docgraph.training.plan import dry_run
 
     found = dry_run(config)
-    schedule, validation = config.schedule, config.validation
+    schedule, validation, own = config.schedule, config.validation, config.translations
     documents = "not prepared yet" if found.documents is None else "documents: " + _counts(found.documents)
     lines = {
         "system": f"{found.system}, stage {config.stage}",
         "parameters": f"{found.parameters:,}, of which {found.trainable:,} train",
         "data": f"{config.data} ({documents})",
         "base": None if config.base is None else config.base + ("" if found.base_found else " (not there yet)"),
+        "translations": None if own.folder is None else f"{own.folder}, in {own.share:.0%} of the documents",
         "updates": f"{config.steps:,} of {config.accumulation} x {config.batches.tokens:,} target tokens in "
         f"{config.batches.unit}s, {config.precision}{', compiled' if config.compile else ''}",
         "rate": f"{schedule.kind} from {schedule.peak:g}, warm-up {schedule.warmup:,} updates, {config.optimizer.kind}",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import count
@@ -12,11 +12,13 @@ import numpy as np
 
 from docgraph.corpus.batches import Batches, LongArray, Pieces
 from docgraph.corpus.store import Integers, PreparedCorpus
+from docgraph.corpus.translations import Translations
 from docgraph.model.batch import DocumentBatch, DocumentExample, collate
 from docgraph.model.capacity import Sizes, fill_up
 from docgraph.model.config import ModelConfig
 from docgraph.model.device import Parcel
 from docgraph.model.reading import as_read, graph_relations, reads_target_words
+from docgraph.model.tokenizer import Ids
 from docgraph.workers import run_in_processes
 
 
@@ -30,12 +32,15 @@ class Builder:
     unit: str = "document"
     room: Sizes | None = None
     """The sizes that batches are filled up to, where they fit."""
+    translations: Translations | None = None
+    """What other sentences see of a sentence, in the place of its reference."""
 
-    def __call__(self, pieces: Pieces) -> DocumentBatch | None:
-        """The batch of some pieces; None for none."""
-        examples = self._sentences(pieces) if self.unit == "sentence" else [self._window(*p) for p in pieces.tolist()]
-        if not examples:
+    def __call__(self, pieces: Pieces, epoch: int = 0) -> DocumentBatch | None:
+        """The batch of some pieces, as it is in an epoch; None for none."""
+        if not len(pieces):
             return None
+        by_sentence = self.unit == "sentence"
+        examples = self._sentences(pieces) if by_sentence else [self._window(epoch, *p) for p in pieces.tolist()]
         transformer = self.model.transformer
         batch = collate(examples, transformer.bos)
         filled = None if self.room is None else fill_up(batch, self.room, transformer.pad)
@@ -45,10 +50,20 @@ class Builder:
         """A document of the corpus, with its graph where the model reads one."""
         return self.corpus.example(document, self._relations)
 
-    def _window(self, document: int, begin: int, end: int) -> DocumentExample:
+    def _window(self, epoch: int, document: int, begin: int, end: int) -> DocumentExample:
         example = as_read(self.stored(document), self.model)
+        if self.translations is not None:
+            example = self._showing(example, self.translations.drawn(document, epoch))
         window = range(begin, end) if end - begin < len(example.source) else None
         return replace(example, window=window, target_words=example.target_words if self._target_words else ())
+
+    def _showing(self, example: DocumentExample, translations: Sequence[Ids] | None) -> DocumentExample:
+        """The document whose sentences see these translations of each other, or, of None, the references."""
+        given = np.full(len(example.source), translations is None)
+        if translations is None:
+            return replace(example, shown=example.target, given=given)
+        words = self.corpus.tokenizer.target.words(translations) if self._target_words else ()
+        return replace(example, shown=translations, given=given, target_words=words)
 
     @cached_property
     def _relations(self) -> tuple[str, ...] | None:
@@ -80,7 +95,13 @@ class Builder:
         return [(ids, np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])) for ids, lengths in sides]
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Builder, (self.corpus, self.model, self.unit, self.room)  # what is cached stays behind
+        return Builder, (
+            self.corpus,
+            self.model,
+            self.unit,
+            self.room,
+            self.translations,
+        )  # what is cached stays behind
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,7 +133,7 @@ class Loader:
         """The steps from `step` of `epoch` on, to the end of so many epochs or without end; closed, it ends workers."""
         jobs = self._jobs(epoch, step, epochs)
         if not self.workers:
-            yield from (replace(job, batch=self.builder(pieces)) for job, pieces in jobs)
+            yield from (replace(job, batch=self.builder(pieces, job.epoch)) for job, pieces in jobs)
             return
         parcels = run_in_processes(_work, jobs, self.workers, _start_worker, (self.builder,), ordered=True)
         yield from (parcel.open(self.pin) for parcel in parcels)
@@ -136,4 +157,5 @@ def _start_worker(builder: Builder) -> None:
 
 def _work(job: tuple[Step, Pieces]) -> Parcel:
     assert _builder is not None
-    return Parcel.of(replace(job[0], batch=_builder(job[1])))
+    step, pieces = job
+    return Parcel.of(replace(step, batch=_builder(pieces, step.epoch)))

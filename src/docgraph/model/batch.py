@@ -38,13 +38,20 @@ class DocumentExample:
     source_words: Sequence[Ids] = ()
     """[M] arrays beside `source`: the word of the document each sub-word belongs to, -1 for none."""
     target_words: Sequence[Ids] = ()
-    """[M] arrays beside `target`: the word of its sentence each sub-word belongs to, -1 for none."""
+    """[M] arrays beside `context_target`: the word of its sentence each sub-word belongs to, -1 for none."""
     window: range | None = None
     """The sentences to translate, consecutive, where not all are; the others are context alone."""
     selection: Selection | None = None
     """What each sentence is linked with, where the model reads that."""
     given: npt.NDArray[np.bool_] | None = None
-    """[M]: whether each translation was given, not made by the model; None where all were."""
+    """[M]: whether each translation that others see was given, not made by the model; None where all were."""
+    shown: Sequence[Ids] = ()
+    """[M] arrays like `target`: the translations that other sentences see, where they are not those."""
+
+    @property
+    def context_target(self) -> Sequence[Ids]:
+        """The translations that other sentences see."""
+        return self.shown or self.target
 
     @property
     def translated(self) -> range:
@@ -121,6 +128,7 @@ class DocumentBatch:
     all_source: Side | None = None
     """The C sentences, where they are more than the S; read it as `context_source`."""
     all_target: Side | None = None
+    """The C translations that others see, where they are not the references of the S; read it as `context_target`."""
     graph: GraphInput | None = None
     target_graph: GraphInput | None = None
     linked: Linked | None = None
@@ -150,7 +158,7 @@ class DocumentBatch:
     @property
     def context_target(self) -> Side | None:
         """The translations of all C sentences, as far as there are any, each with its end."""
-        if self.all_source is not None or self.target is None or self.gold is None:
+        if self.all_target is not None or self.target is None or self.gold is None:
             return self.all_target
         return replace(self.target, tokens=self.gold)
 
@@ -189,8 +197,8 @@ def collate(documents: Sequence[DocumentExample], bos: int, plain_graph: bool = 
         index_of=torch.from_numpy(index_of),
         own=torch.from_numpy(bounds[:-1][document_of] + index_of),
         all_source=_side([s for document in documents for s in document.source], counts) if windowed else None,
-        all_target=_side([s for document in documents for s in document.target], counts)
-        if windowed and known
+        all_target=_side([s for document in documents for s in document.context_target], counts)
+        if known and (windowed or any(document.shown for document in documents))
         else None,
         graph=_source_graph(documents, plain_graph),
         target_graph=_target_graph(documents, plain_graph) if known else None,
@@ -232,7 +240,7 @@ def _source_graph(documents: Sequence[DocumentExample], plain: bool) -> GraphInp
 
 
 def _target_graph(documents: Sequence[DocumentExample], plain: bool) -> GraphInput | None:
-    if not all(len(document.target_words) == len(document.target) for document in documents):
+    if not all(len(document.target_words) == len(document.context_target) for document in documents):
         return None
     owners = [sentence for document in documents for sentence in document.target_words]
     sentence_of = np.repeat(np.arange(len(owners)), [len(sentence) for sentence in owners])
@@ -240,7 +248,7 @@ def _target_graph(documents: Sequence[DocumentExample], plain: bool) -> GraphInp
     sizes = np.zeros(len(owners), dtype=np.int64)
     np.maximum.at(sizes, sentence_of, words + 1)
     words = np.where(words >= 0, words + (np.cumsum(sizes) - sizes)[sentence_of], -1)
-    tokens = [sentence for document in documents for sentence in document.target]
+    tokens = [sentence for document in documents for sentence in document.context_target]
     return _pooled(tokens, [words], target_structure(sizes, plain))
 
 

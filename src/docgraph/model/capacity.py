@@ -35,7 +35,8 @@ as many as the scores of a block outweigh the copy, and few sentences need two."
 def sizes_of(batch: DocumentBatch) -> dict[str, int]:
     """The sizes of a batch."""
     sizes = {"documents": batch.num_documents, "sentences": batch.num_sentences, "slots": batch.slots.shape[1]}
-    for name, side in (("source", batch.source), ("target", batch.target)):
+    shown = batch.all_target if batch.all_source is None else None
+    for name, side in (("source", batch.source), ("target", batch.target), ("shown", shown)):
         if side is not None:
             sizes[f"{name} tokens"] = len(side.tokens)
             sizes[f"{name} tokens of a sentence"] = side.sentences.max_length
@@ -65,7 +66,7 @@ def capacity(batches: Iterable[DocumentBatch], margin: float = 0.03) -> Sizes:
     found = [sizes_of(batch) for batch in batches]
     names = dict.fromkeys(name for sizes in found for name in sizes)
     room = {name: wider(name, (sizes.get(name, 0) for sizes in found)) for name in names}
-    for side, (unit, width) in product(("source", "target"), WIDTHS.items()):
+    for side, (unit, width) in product(("source", "target", "shown"), WIDTHS.items()):
         name, tokens = f"{side} {unit} blocks", f"{side} tokens"
         if name in room:  # the less a batch holds, the more blocks of padding it gets
             filled = (sizes[name] + -(-(room[tokens] - sizes[tokens]) // width) for sizes in found if name in sizes)
@@ -84,11 +85,14 @@ def fill_up(batch: DocumentBatch, room: Sizes, pad: int) -> DocumentBatch | None
     # Sentence f of the padding belongs to document owner[f] of it.
     owner = torch.arange(sentences) * documents // sentences
     source = _fill_side(batch.source, "source", room, owner, documents, pad)
-    target = gold = None
+    target = gold = shown = None
     if batch.target is not None and batch.gold is not None:
         target = _fill_side(batch.target, "target", room, owner, documents, pad)
         gold = F.pad(batch.gold, (0, room["target tokens"] - len(batch.gold)), value=pad)
-    if source is None or (batch.target is not None and target is None):
+    if batch.all_target is not None:
+        shown = _fill_side(batch.all_target, "shown", room, owner, documents, pad)
+    pairs = (batch.source, source), (batch.target, target), (batch.all_target, shown)
+    if any(before is not None and filled is None for before, filled in pairs) or source is None:
         return None
     width, count = room["slots"] - sizes["slots"], sizes["sentences"]
     slots, used = (F.pad(table, (0, width, 0, documents)) for table in (batch.slots, batch.used))
@@ -105,6 +109,8 @@ def fill_up(batch: DocumentBatch, room: Sizes, pad: int) -> DocumentBatch | None
         document_of=torch.cat([batch.document_of, sizes["documents"] + owner]),
         index_of=F.pad(batch.index_of, (0, sentences)),
         own=torch.cat([batch.own, torch.arange(count, count + sentences)]),
+        all_target=shown,
+        given=None if batch.given is None else F.pad(batch.given, (0, sentences), value=True),
         linked=None if batch.linked is None else _fill_linked(batch.linked, sentences),
         graph=None if batch.graph is None else _fill_graph(batch.graph, "source", room, sentences, pad),
         target_graph=None

@@ -11,6 +11,7 @@ from typing import Literal
 from docgraph.corpus.batches import BatchConfig
 from docgraph.errors import DocgraphError
 from docgraph.model.config import ModelConfig, from_dict
+from docgraph.model.reading import reads_translations
 from docgraph.settings import read_settings
 from docgraph.translation.search import SearchConfig
 
@@ -50,6 +51,17 @@ class WordDropoutConfig:
 
 
 @dataclass(frozen=True)
+class TranslationsConfig:
+    """Translations of the store as target context; the loss stays that of the references."""
+
+    folder: str | None = None
+    """What docgraph pretranslate made; where it holds the dev split too, the dev loss is also taken with these."""
+    share: float = 1.0
+    """Of the documents, drawn anew every epoch, those whose sentences see translations of the ones before them; those
+    of the others see references."""
+
+
+@dataclass(frozen=True)
 class ValidationConfig:
     """What is measured on the dev split, and when."""
 
@@ -63,7 +75,7 @@ class ValidationConfig:
     bleu_documents: int | None = None
     search: SearchConfig = field(default_factory=SearchConfig)
     best: Literal["loss", "bleu"] = "loss"
-    """What makes a checkpoint the best."""
+    """What makes a checkpoint the best; the loss is that with translations as context, where it is taken."""
     patience: int | None = None
     """Stop after so many validations in a row without a better one; None is never."""
 
@@ -104,6 +116,7 @@ class TrainingConfig:
     schedule: ScheduleConfig = field(default_factory=ScheduleConfig)
     label_smoothing: float = 0.1
     word_dropout: WordDropoutConfig = field(default_factory=WordDropoutConfig)
+    translations: TranslationsConfig = field(default_factory=TranslationsConfig)
     precision: Literal["fp32", "bf16"] = "bf16"
     compile: bool = False
     """Compile the model: pays on a GPU in runs of some minutes."""
@@ -136,6 +149,11 @@ class TrainingConfig:
             raise DocgraphError(
                 "a model that reads other sentences needs whole documents; set 'batches.unit: document'"
             )
+        if self.translations.folder is not None and not reads_translations(self.model):
+            raise DocgraphError(
+                "'translations.folder' is for a model that reads translations; set 'model.context.sides: both', or "
+                "leave it out"
+            )
         if self.validation.best == "bleu" and not self.validation.bleu_every:
             raise DocgraphError("'validation.best: bleu' needs 'validation.bleu_every' above 0")
         if self.checkpoints.average > self.checkpoints.best:
@@ -151,6 +169,8 @@ class TrainingConfig:
         for name in _SHARES:
             if not 0.0 <= (share := attrgetter(name)(self)) < 1.0:
                 raise DocgraphError(f"'{name}' is {share}; it must be at least 0 and below 1")
+        if not 0.0 <= self.translations.share <= 1.0:
+            raise DocgraphError(f"'translations.share' is {self.translations.share}; it must be from 0 to 1")
         if self.schedule.peak <= 0:
             raise DocgraphError(f"'schedule.peak' is {self.schedule.peak}; it must be above 0")
 

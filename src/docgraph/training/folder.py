@@ -1,7 +1,7 @@
 """The run folder: what a run leaves behind, whole at any moment.
 
 config.yaml       the config, overrides put in
-signature.json    versions, seed, device, and digests of the config, the data and the base
+signature.json    versions, seed, device, and digests of the config, the data, the base and translations
 metrics.jsonl     one line each time something is measured
 train.log         what was said
 checkpoints/      model folders, the best ones and the last
@@ -27,6 +27,7 @@ from safetensors import SafetensorError
 
 from docgraph import __version__
 from docgraph.corpus.store import read_manifest
+from docgraph.corpus.translations import digest
 from docgraph.errors import DocgraphError
 from docgraph.files import replacing
 from docgraph.model import checkpoint
@@ -36,9 +37,9 @@ from docgraph.training.config import TrainingConfig
 CONFIG, SIGNATURE, METRICS, LOG, LOCK = "config.yaml", "signature.json", "metrics.jsonl", "train.log", ".lock"
 MAY_CHANGE = {
     *("data", "base", "steps", "checkpoints", "log_every", "max_nonfinite", "tensorboard", "workers"),
-    *("validation.every", "validation.bleu_every", "validation.patience"),
+    *("validation.every", "validation.bleu_every", "validation.patience", "translations.folder"),
 }
-"""Fields that a run may go on with changed. Data and base are compared by what they hold, not by their paths."""
+"""Fields that a run may go on with changed. Folders of inputs are compared by what they hold, not by their paths."""
 
 
 class RunFolder:
@@ -75,7 +76,7 @@ class RunFolder:
             self._lock.close()
 
     def _check(self, config: TrainingConfig, signature: dict[str, Any]) -> None:
-        """Refuse to go on with another config, other data or another base."""
+        """Refuse to go on with another config, other data, another base or other translations."""
         import yaml
 
         before = yaml.safe_load((self.path / CONFIG).read_text(encoding="utf-8"))
@@ -84,8 +85,9 @@ class RunFolder:
         for place in differences(before, now, MAY_CHANGE):
             raise DocgraphError(f"the run in this folder has another '{place}'; {remedy}", path=self.path)
         old = json.loads((self.path / SIGNATURE).read_bytes())
-        for name, what in (("data", "the store"), ("base", "the base model")):
-            if old[name] != signature[name]:
+        inputs = {"data": "the store", "base": "the base model", "translations": "the folder of translations"}
+        for name, what in inputs.items():
+            if old.get(name) != signature[name]:
                 raise DocgraphError(f"{what} is not what this run began with; {remedy}", path=self.path)
 
     def _write(self, name: str, text: str) -> None:
@@ -136,7 +138,7 @@ def signature_of(config: TrainingConfig, device: str, processes: int) -> dict[st
     import numpy
     import torch
 
-    settings = json.dumps(to_dict(config), sort_keys=True).encode()
+    settings, shown = json.dumps(to_dict(config), sort_keys=True).encode(), config.translations.folder
     return {
         "docgraph": __version__,
         "python": platform.python_version(),
@@ -148,6 +150,7 @@ def signature_of(config: TrainingConfig, device: str, processes: int) -> dict[st
         "config": hashlib.sha256(settings).hexdigest(),
         "data": read_manifest(config.data)["fingerprint"],
         "base": None if config.base is None else checkpoint.fingerprint(config.base),
+        "translations": None if shown is None else digest(shown, ("train", config.validation.split)),
     }
 
 

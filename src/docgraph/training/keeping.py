@@ -92,7 +92,7 @@ class Keeper:
     def _value(self, record: Record) -> float | None:
         """What a checkpoint is ranked by, lower is better; None where this validation does not tell."""
         if self.config.validation.best == "loss":
-            return float(record["nll"])
+            return float(record["own_context_nll" if "own_context_nll" in record else "nll"])
         return -record["bleu"] if "bleu" in record else None
 
     def _write(self, folder: Path, model: DocumentTransformer | None = None) -> None:

@@ -71,6 +71,7 @@ class Training:
     ) -> None:
         self.config, self.folder, self.world, self.stop = config, folder, world, stop
         model = plan.resolve(config)
+        self.translations = plan.translations(config)
         if world.first:
             folder.open(config, signature_of(config, str(world.device), world.size))
             opened.callback(folder.close)
@@ -109,7 +110,7 @@ class Training:
         config, world, progress = self.config, self.world, self.progress
         corpus = PreparedCorpus.open(config.data, "train", HELD_BYTES)
         batches = Batches(corpus, config.batches, config.seed)
-        builder = Builder(corpus, model, config.batches.unit)
+        builder = Builder(corpus, model, config.batches.unit, translations=self.translations[0])
         self.captured: Captured | None = None
         if config.compile and world.device.type == "cuda":
             room = capacity(batch for pieces in batches.sample(SAMPLED) if (batch := builder(pieces)) is not None)
@@ -121,7 +122,8 @@ class Training:
         self.validator: Validator | None = None
         if config.validation.every or config.validation.bleu_every:
             dev = PreparedCorpus.open(config.data, config.validation.split)
-            self.validator = Validator(dev, config.validation, model, config.batches.tokens, world)
+            own = self.translations[1]
+            self.validator = Validator(dev, config.validation, model, config.batches.tokens, world, own)
 
     def _open_outputs(self, opened: ExitStack) -> None:
         config, progress, path = self.config, self.progress, self.folder.path

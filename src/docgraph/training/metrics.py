@@ -133,6 +133,8 @@ def sentence_of(record: Record) -> str:
     parts = [f"loss {record['nll']:.4f}"]
     if "wrong_context_nll" in record:
         parts.append(f"{record['wrong_context_nll']:.4f} with another document's context")
+    if "own_context_nll" in record:
+        parts.append(f"{record['own_context_nll']:.4f} with translations as context")
     if record.get("gates"):
         parts += [
             f"{stack} gates {' '.join(f'{gate:.2f}' for gate in gates)}" for stack, gates in record["gates"].items()

@@ -9,6 +9,7 @@ import torch
 
 from docgraph.corpus import subwords
 from docgraph.corpus.store import read_manifest
+from docgraph.corpus.translations import Translations, file_of
 from docgraph.errors import DocgraphError
 from docgraph.model import checkpoint
 from docgraph.model.config import ModelConfig
@@ -52,6 +53,16 @@ def resolve(config: TrainingConfig) -> ModelConfig:
             "of the model; lower it, or raise 'model.transformer.max_positions'"
         )
     return replace(config.model, transformer=transformer)
+
+
+def translations(config: TrainingConfig) -> tuple[Translations | None, Translations | None]:
+    """What sentences of the training set see of those before them in place of references, and what dev ones do."""
+    own, split = config.translations, config.validation.split
+    if own.folder is None:
+        return None, None
+    train = Translations(own.folder, config.data, "train", own.share, config.seed) if own.share else None
+    wanted = train is None or file_of(own.folder, split).is_file()
+    return train, Translations(own.folder, config.data, split) if wanted else None
 
 
 def build(config: TrainingConfig, model: ModelConfig) -> DocumentTransformer:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 import torch
@@ -10,6 +11,7 @@ from torch import Tensor
 
 from docgraph.corpus.loader import Builder
 from docgraph.corpus.store import PreparedCorpus
+from docgraph.corpus.translations import Translations
 from docgraph.model.batch import DocumentBatch
 from docgraph.model.config import ModelConfig
 from docgraph.model.memory import Memories
@@ -30,46 +32,60 @@ class Validator:
     """The dev documents, read once; each process looks at its share of them."""
 
     def __init__(
-        self, corpus: PreparedCorpus, config: ValidationConfig, model: ModelConfig, tokens: int, world: World
+        self,
+        corpus: PreparedCorpus,
+        config: ValidationConfig,
+        model: ModelConfig,
+        tokens: int,
+        world: World,
+        own: Translations | None = None,
     ) -> None:
-        self.corpus, self.config, self.world = corpus, config, world
+        """`own` are translations of the split, to measure the loss with them as context too."""
+        self.corpus, self.config, self.world, self.own = corpus, config, world, own
         self.builder, self.has_context = Builder(corpus, model), reads_memories(model)
         counts = corpus.sizes.sentences[: config.documents].tolist()
         pairs = with_donors(counts) if self.has_context else [((d, 0, n), None) for d, n in enumerate(counts) if n]
         groups = grouped(pairs, corpus.sizes.target_tokens.tolist(), tokens)
         self.batches = [self._batches(group) for group in groups[world.rank :: world.size]]
 
-    def _batches(self, pairs: Sequence[Pair]) -> tuple[DocumentBatch, DocumentBatch | None]:
-        """The sentences to measure, and as many of other documents."""
-        batch = self.builder(np.array([piece for piece, _ in pairs]))
-        donors = [donor for _, donor in pairs if donor is not None]
+    def _batches(self, pairs: Sequence[Pair]) -> tuple[DocumentBatch, DocumentBatch | None, DocumentBatch | None]:
+        """The sentences to measure, as many of other documents, and the first again that see translations."""
+        pieces, donors = np.array([piece for piece, _ in pairs]), [donor for _, donor in pairs if donor is not None]
+        batch = self.builder(pieces)
         assert batch is not None
-        return batch, self.builder(np.array(donors)) if donors else None
+        own = None if self.own is None else replace(self.builder, translations=self.own)(pieces)
+        return batch, self.builder(np.array(donors)) if donors else None, own
 
     @torch.no_grad()
     def loss(self, model: DocumentTransformer, check: Callable[[], None]) -> Record:
         """Dev loss a token; for a system with memories also with another document's, and the mean gate of each site.
 
+        Target context are the references, and where there are translations then also these.
+
         `check` is called between batches and may raise. A gate is the mean of lambda over the tokens that see a memory.
         """
         device = self.world.device
-        sums = torch.zeros(3, dtype=torch.float64, device=device)
+        sums = torch.zeros(4, dtype=torch.float64, device=device)
         gates: dict[str, list[float]] = {}
-        for host, donor in self.batches:
+        for host, donor, translated in self.batches:
             check()
             batch = host.to(device)
             assert batch.gold is not None
-            right = wrong = _nll(model, batch, model.memories(batch))
+            right = wrong = own = _nll(model, batch, model.memories(batch))
             if donor is not None:
                 wrong = _nll(model, batch, model.memories(donor.to(device)))
-            sums += torch.stack([right, wrong, torch.full_like(right, len(batch.gold))])
+            if translated is not None:
+                own = _nll(model, batch, model.memories(translated.to(device)))
+            sums += torch.stack([right, wrong, own, torch.full_like(right, len(batch.gold))])
             if self.has_context and not gates:
                 gates = mean_gates(model, batch)
         self.world.sum(sums)
-        right_sum, wrong_sum, tokens = sums.tolist()
+        right_sum, wrong_sum, own_sum, tokens = sums.tolist()
         record: Record = {"nll": right_sum / tokens, "tokens": int(tokens)}
         if self.has_context:
             record |= {"wrong_context_nll": wrong_sum / tokens, "gates": gates}
+        if self.own is not None:
+            record["own_context_nll"] = own_sum / tokens
         return record
 
     def translate(self, model: DocumentTransformer, check: Callable[[], None]) -> tuple[Record, list[list[str]]]:

@@ -1,0 +1,70 @@
+"""A split of a prepared corpus, translated by a model, for training to show as target context."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import asdict
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from docgraph.corpus import subwords
+from docgraph.corpus.store import PreparedCorpus
+from docgraph.corpus.translations import write
+from docgraph.errors import DocgraphError
+from docgraph.model import checkpoint
+from docgraph.model.reading import graph_relations
+from docgraph.model.system import DocumentTransformer
+from docgraph.translation.documents import decode_documents
+from docgraph.translation.quantize import ready_for_cpu
+from docgraph.translation.search import SearchConfig
+
+GREEDY = SearchConfig(beams=1)
+TOKENS = 1 << 16
+"""Source sub-words encoded together: a GPU has no document to wait for."""
+PART = 4
+"""Batches' worth of documents held in memory."""
+Document = list[tuple[int, ...]]
+"""The sub-words of each translation, its end included."""
+
+
+def pretranslate(
+    model: str | Path,
+    corpus: PreparedCorpus,
+    folder: str | Path,
+    search: SearchConfig = GREEDY,
+    device: str | None = None,
+    tokens: int = TOKENS,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> Path:
+    """Translate a split by the model of a model folder, in bf16 on a GPU, and write the file that training reads."""
+    ours, theirs = (subwords.digest(subwords.files_of(one)) for one in (corpus.folder / "tokenizer", model))
+    if ours != theirs:
+        raise DocgraphError(
+            f"has other sub-words than {corpus.folder}; take a model that was trained on this store", path=model
+        )
+    place = device or ("cuda" if torch.cuda.is_available() else "cpu")
+    system = checkpoint.load(model, place)
+    system = system.to(torch.bfloat16) if system.device.type == "cuda" else ready_for_cpu(system)
+    parts = translated(system, corpus, search, tokens, progress)
+    return write(folder, corpus, parts, {"model": checkpoint.fingerprint(model), "search": asdict(search)})
+
+
+def translated(
+    model: DocumentTransformer,
+    corpus: PreparedCorpus,
+    search: SearchConfig = GREEDY,
+    tokens: int = TOKENS,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> Iterator[list[Document]]:
+    """The translations of all documents of a split, in order, some documents at a time."""
+    relations, end = graph_relations(model.config), (model.config.transformer.eos,)
+    total, done = int(corpus.sizes.sentences.sum()), 0
+    ends = np.cumsum(corpus.sizes.source_tokens, dtype=np.int64)
+    for part in np.split(np.arange(len(corpus)), np.flatnonzero(np.diff(ends // (PART * tokens))) + 1):
+        examples = [corpus.example(index, relations) for index in part.tolist()]
+        found = decode_documents(model, corpus.tokenizer, examples, search, tokens=tokens)
+        yield [[best.tokens + end for best, *_ in document.sentences] for document in found]
+        done += sum(len(example.source) for example in examples)
+        progress(done, total)
