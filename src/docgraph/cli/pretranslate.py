@@ -11,9 +11,7 @@ from docgraph.cli.progress import Bars
 
 
 def pretranslate(
-    store: Annotated[
-        Path, typer.Argument(metavar="STORE", help="What docgraph prepare made.", exists=True, show_default=False)
-    ],
+    store: Annotated[Path, typer.Argument(metavar="STORE", help="What docgraph prepare made.", show_default=False)],
     model: Annotated[str, typer.Option("--model", "-m", help="A model folder or a run folder.", show_default=False)],
     output: Annotated[Path, typer.Option("-o", "--output", help="A folder for the translations.", show_default=False)],
     split: Annotated[
