@@ -17,7 +17,7 @@ import torch
 from docgraph.experiments.documents import Documents
 from docgraph.model.batch import DocumentExample, collate
 from docgraph.model.concatenation import last_sentence
-from docgraph.model.reading import as_read, reads_translations
+from docgraph.model.reading import as_read, reads_own_translations
 from docgraph.model.system import DocumentTransformer
 from docgraph.model.tokenizer import words_by_space
 from docgraph.translation.search import SearchConfig, search
@@ -64,7 +64,7 @@ def decode_within(
         changed = {place for place, tokens in decoded.items() if found.get(place) != tokens}
         found |= decoded
         pending = []
-        if reads_translations(model.config):
+        if reads_own_translations(model.config):
             pending = [v for v in views if any((v.place[0], m) in changed for m in range(v.first, v.place[1]))]
     return found
 
@@ -103,7 +103,7 @@ def _with_translations(view: _View, documents: Documents, found: Found) -> Docum
     places = range(view.first, view.first + len(view.example.source))
     targets = [np.array([*(found[document, m] if m < here else ()), coder.eos]) for m in places]
     words = [words_by_space(coder.pieces(target)) for target in targets]
-    return replace(view.example, target=targets, target_words=words)
+    return replace(view.example, target=targets, target_words=words, given=np.zeros(len(targets), bool))
 
 
 def _groups(views: Sequence[_View], most: int) -> Iterator[list[_View]]:

@@ -102,7 +102,8 @@ class LinkedConfig:
     length: int = 64
     """Sub-words read of each of them, from its beginning."""
     own_weight: float = 1.0
-    """What `pointer` multiplies the weight of words by that stand in translations of its own, not in given ones."""
+    """What `pointer` multiplies the weight of words by that stand in translations of its own, not in given ones;
+    with 0 it does not read them."""
 
     def __post_init__(self) -> None:
         _check_numbers(self)

@@ -23,6 +23,12 @@ def reads_translations(config: ModelConfig) -> bool:
     return config.context is not None and config.context.sides != "source"
 
 
+def reads_own_translations(config: ModelConfig) -> bool:
+    """Whether those that it made itself are, and not given ones alone."""
+    context = config.context
+    return context is not None and reads_translations(config) and context_class(context).reads_own_translations(context)
+
+
 def reads_target_words(config: ModelConfig) -> bool:
     """Whether a model makes graphs of the words of translations."""
     context = config.context

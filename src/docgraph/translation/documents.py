@@ -22,7 +22,7 @@ from torch import Tensor
 from docgraph.model.batch import DocumentBatch, DocumentExample, collate
 from docgraph.model.concatenation import last_sentence
 from docgraph.model.memory import Memories, Memory
-from docgraph.model.reading import as_read, reads_translations, translations_read
+from docgraph.model.reading import as_read, reads_own_translations, reads_translations, translations_read
 from docgraph.model.system import DocumentTransformer
 from docgraph.model.tokenizer import Tokenizer, words_by_space
 from docgraph.translation.search import Hypothesis, SearchConfig, search, still_likeliest
@@ -82,7 +82,7 @@ def decode_documents(
     total, final = sum(len(document.source) for document in documents), sum(len(draft.kept) for draft in drafts)
     for group in _groups(drafts, tokens or BATCH_TOKENS):
         decoder = _GroupDecoder(model, tokenizer, search, group)
-        for done in decoder.decode(mode if reads_translations(model.config) else "once"):
+        for done in decoder.decode(mode if reads_own_translations(model.config) else "once"):
             if progress is not None:
                 progress(final + done, total)
         final += len(decoder.open)
@@ -219,7 +219,9 @@ class _GroupDecoder:
         return self._decode_in_parallel() if mode == "parallel" else self._decode_in_order()
 
     def _decode_once(self) -> Iterator[int]:
-        """For a system that does not read translations."""
+        """For a system that reads no translations, or given ones alone."""
+        if reads_translations(self.model.config) and any(draft.known for draft in self.drafts):
+            self._refresh()
         self._decode(self.open)
         for draft in self.drafts:
             draft.passes = 1

@@ -53,6 +53,11 @@ class ContextEncoder(nn.Module):
         return False
 
     @classmethod
+    def reads_own_translations(cls, context: ContextConfig) -> bool:
+        """Whether it reads, where it reads any, translations that the model made itself beside given ones."""
+        return True
+
+    @classmethod
     def translations_read(cls, context: ContextConfig, document: DocumentExample, sentence: int) -> Iterable[int]:
         """The earlier sentences whose translations, where it reads any, a sentence of the document reads."""
         return range(sentence)

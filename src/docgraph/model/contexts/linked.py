@@ -97,10 +97,10 @@ class LinkedWords(BaseStatesContext):
         if side is None or linked is None or not self.reads_target or not len(side.tokens):
             return None
         slots, seen = self.slots(side, linked.sentences)
-        states = decoded(side, batch, base, encoded)
-        return CacheMemory(
-            states, slots, seen, "sentence", values=self.chosen(side, base), trust=self.trust(side, batch)
-        )
+        states, trust = decoded(side, batch, base, encoded), self.trust(side, batch)
+        if trust is not None and not self.reads_own_translations(self.config):
+            seen = seen & (trust > 0)[slots]  # what has no weight takes none from others
+        return CacheMemory(states, slots, seen, "sentence", values=self.chosen(side, base), trust=trust)
 
     def chosen(self, side: Side, base: Base) -> Tensor:
         """The words that were chosen, as values of the cache: [N, d]."""

@@ -22,7 +22,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from docgraph.model.batch import DocumentBatch, Side
-from docgraph.model.config import TransformerConfig
+from docgraph.model.config import ContextConfig, TransformerConfig
 from docgraph.model.context_attention import ContextSite
 from docgraph.model.contexts import context_encoder
 from docgraph.model.contexts.linked import CacheMemory, LinkedWords
@@ -111,6 +111,10 @@ class PointerOverLinked(LinkedWords):
     """Linked words whose translations are read at the output; the source memory is read as theirs is."""
 
     sides = ("target", "both")
+
+    @classmethod
+    def reads_own_translations(cls, context: ContextConfig) -> bool:
+        return context.linked.own_weight > 0
 
     def output(self, transformer: TransformerConfig) -> ContextSite:
         return Pointer(transformer.dimension, self.config.dropout)
