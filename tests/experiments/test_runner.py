@@ -260,3 +260,28 @@ def test_a_set_may_be_translated_with_the_references_before_each_sentence(
     found = now.folder(graph).read_output("test_known", sizes)
     assert found == [text for document in expected for text in document]
     assert float(dict(zip(*Rendered(now).grid()[:3:2], strict=True))["BLEU test, earlier sentences known"]) >= 0
+
+
+def test_a_row_of_no_updates_is_a_row(done: Experiment, tmp_path: Path) -> None:
+    now = copied(done, tmp_path, annotator="words:en")
+    now.runs = tmp_path / "runs"
+    shutil.copytree(done.runs / "toy" / "base", now.runs / "toy" / "base", symlinks=True)
+    values = yaml.safe_load(now.table.path.read_text())
+    shutil.copytree(now.table.path.parents[1] / "train", tmp_path / "train")
+    start = {"extends": "graph.yaml", "steps": 0, "model": {"context": {"encoder": "pointer", "sides": "target"}}}
+    (tmp_path / "train" / "start.yaml").write_text(yaml.safe_dump(start))
+    values |= {"configs": "train", "columns": ["bleu:test", "parameters", "speed", "minutes", "nll", "wrong-nll"]}
+    values["rows"].append({"config": "start"})
+    (tmp_path / "toy.yaml").write_text(yaml.safe_dump(values))
+    now.table = find_table(str(tmp_path / "toy.yaml"))
+    now.run()
+    *_, cell = now.table.cells()
+    assert now.missing(cell) == []
+    signature = now.folder(cell).read(SIGNATURE)
+    assert (signature["updates"], signature["trained"], signature["tokens_per_second"]) == (0, 0, None)
+    head, *_, row = Rendered(now).grid()
+    found = dict(zip(head, row, strict=True))
+    assert found["dev NLL"] == f"{signature['nll']:.4f}"
+    assert found["speed"] == "-"
+    assert float(found["added, M"]) >= 0
+    assert float(found["BLEU"]) >= 0

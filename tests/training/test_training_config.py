@@ -74,7 +74,7 @@ def _names(values: dict[str, Any], prefix: str = "") -> Iterator[str]:
         ({"stage": "context"}, "needs 'model.context'"),
         ({"stage": "context", "model": {"context": {}}}, "'base' must name"),
         ({"model": {"context": {}}}, "without context"),
-        ({"steps": 0}, "'steps' is 0"),
+        ({"steps": -1}, "'steps' is -1"),
         ({"word_dropout": {"source": 1.0}}, "below 1"),
         ({"validation": {"patience": 0}}, "'validation.patience' is 0"),
         ({"validation": {"best": "bleu", "bleu_every": 0}}, "needs 'validation.bleu_every'"),

@@ -74,6 +74,8 @@ def _print(config: TrainingConfig) -> None:
         "validation": f"loss every {validation.every:,} updates, BLEU every {validation.bleu_every:,}, "
         f"best by {validation.best}",
     }
+    if not config.steps:
+        lines |= {"updates": "none: the model as it starts is measured and kept", "rate": None, "validation": None}
     width = max(map(len, lines))
     for name, line in lines.items():
         if line is not None:

@@ -115,11 +115,12 @@ class Rendered:
         """What the runs themselves told."""
         base: dict[str, list[float]] = {}
         for seed in self.base.signatures:
-            base.setdefault(seed["hardware"], []).append(seed["tokens_per_second"])
+            if seed["tokens_per_second"] is not None:
+                base.setdefault(seed["hardware"], []).append(seed["tokens_per_second"])
 
         def speed(seed: Mapping[str, Any]) -> float | None:
-            there = base.get(seed["hardware"])  # what another machine does says nothing
-            return seed["tokens_per_second"] / statistics.mean(there) if there else None
+            there, here = base.get(seed["hardware"]), seed["tokens_per_second"]  # another machine says nothing
+            return here / statistics.mean(there) if there and here is not None else None
 
         values: dict[str, Callable[[Mapping[str, Any]], float | None]] = {
             "nll": lambda seed: seed["nll"],

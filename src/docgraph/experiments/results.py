@@ -91,6 +91,7 @@ class ResultFolder:
 
         model = checkpoint.blank(checkpoint.read_config(run / "best"), "meta")
         model.freeze(config.model.freeze if config.stage == "context" else "none")
+        trained = [p for p in model.parameters() if p.requires_grad and config.steps]
         records = read(run / RUN_METRICS)
         with replacing(self.path / METRICS) as temporary:
             temporary.write_bytes(lzma.compress((run / RUN_METRICS).read_bytes(), preset=9))
@@ -100,7 +101,7 @@ class ResultFolder:
             "hardware": hardware(),
             "parameters": sum(parameter.numel() for parameter in model.parameters()),
             "added": model.added_parameters(),
-            "trained": sum(parameter.numel() for parameter in model.parameters() if parameter.requires_grad),
+            "trained": sum(parameter.numel() for parameter in trained),
             **_summary(records),
             "settings": to_dict(config),
         }

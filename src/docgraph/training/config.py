@@ -108,7 +108,7 @@ class TrainingConfig:
     model: ModelConfig = field(default_factory=ModelConfig)
     seed: int = 1
     steps: int = 100_000
-    """Updates."""
+    """Updates; 0 looks at the dev split and keeps the model as it starts."""
     batches: BatchConfig = field(default_factory=BatchConfig)
     accumulation: int = 1
     """Batches an update, on each device."""
@@ -176,8 +176,8 @@ class TrainingConfig:
 
 
 _LEAST = {
-    **dict.fromkeys(("steps", "accumulation", "log_every", "max_nonfinite"), 1),
-    **dict.fromkeys(("seed", "workers", "schedule.warmup", "schedule.floor", "optimizer.weight_decay"), 0),
+    **dict.fromkeys(("accumulation", "log_every", "max_nonfinite"), 1),
+    **dict.fromkeys(("steps", "seed", "workers", "schedule.warmup", "schedule.floor", "optimizer.weight_decay"), 0),
     **dict.fromkeys(("validation.documents", "validation.bleu_documents", "validation.patience"), 1),
     **dict.fromkeys(("validation.every", "validation.bleu_every", "checkpoints.average"), 0),
     **dict.fromkeys(("checkpoints.every", "checkpoints.best"), 1),

@@ -95,7 +95,8 @@ class Training:
         self.progress = self._resume()
         self.keeper = Keeper(config, folder, world, start, self.masters, self.progress)
         self.keeper.restore()
-        if config.compile:
+        self.compiled = config.compile and self.progress.step < config.steps
+        if self.compiled:
             self.model.compile_parts(dynamic=world.device.type != "cuda")
         self._open_data(model, opened)
         self._open_outputs(opened)
@@ -112,7 +113,7 @@ class Training:
         batches = Batches(corpus, config.batches, config.seed)
         builder = Builder(corpus, model, config.batches.unit, translations=self.translations[0])
         self.captured: Captured | None = None
-        if config.compile and world.device.type == "cuda":
+        if self.compiled and world.device.type == "cuda":
             room = capacity(batch for pieces in batches.sample(SAMPLED) if (batch := builder(pieces)) is not None)
             builder = replace(builder, room=room)
             self.captured = Captured(self._gradient, room, self._forget, world.device)
@@ -295,8 +296,9 @@ class Training:
         return self.progress.step >= self.config.steps or (patience is not None and self.progress.stale >= patience)
 
     def _due(self, every: int) -> bool:
-        """After so many updates, and after the last of all."""
-        return every > 0 and (self.progress.step % every == 0 or self.progress.step == self.config.steps)
+        """After so many updates, and after the last of all, be it none."""
+        step, last = self.progress.step, self.config.steps
+        return every > 0 and (step == last or (step > 0 and step % every == 0))
 
     def _measure(self, model: DocumentTransformer, bleu: bool) -> tuple[Record, list[list[str]] | None]:
         """Dev loss and, where asked, BLEU and the translations."""
@@ -356,7 +358,8 @@ class Training:
         self.narrator.say(f"{reason}: {progress.step:,} updates in {progress.seconds:,.0f} s; the model is {best}")
 
     def _greet(self) -> None:
-        sizes = sum(p.numel() for p in self.model.parameters()), sum(p.numel() for p in self.masters.parameters)
+        trained = self.masters.parameters if self.config.steps else []
+        sizes = [sum(p.numel() for p in parameters) for parameters in (self.model.parameters(), trained)]
         place = f"{self.world.size} x {self.world.device.type}" if self.world.size > 1 else str(self.world.device)
         after = f", on from update {self.progress.step:,}" if self.progress.step else ""
         name = checkpoint.system_name(self.model.config)

@@ -50,7 +50,7 @@ class Progress:
     window_flops: float = 0.0
     skipped: int = 0
     """Updates without a finite gradient."""
-    validated: int = 0
+    validated: int = -1
     """The last update after which the dev split was looked at."""
     kept: list[Kept] = field(default_factory=list)
     """Checkpoints, the best first."""
