@@ -22,6 +22,7 @@ from docgraph.cli import (
     prepare,
     pretranslate,
     probe,
+    recall,
     train,
     translate,
 )
@@ -45,6 +46,7 @@ app.command("model")(model.model)
 app.command("prepare")(prepare.prepare)
 app.command("pretranslate")(pretranslate.pretranslate)
 app.command("probe")(probe.probe)
+app.command("recall")(recall.recall)
 app.command("train")(train.train)
 app.command("translate")(translate.translate)
 app.add_typer(debug.app, name="debug")

@@ -33,6 +33,9 @@ def marian(
 ) -> None:
     """Convert a Marian (OPUS-MT) checkpoint of the Hugging Face.
 
+    It translates sentences. Next, [bold]docgraph recall[/bold] lets it use known translations, with nothing to train;
+    [bold]docgraph train[/bold] gives it document context.
+
     [bold]Examples[/bold]
 
     docgraph import marian Helsinki-NLP/opus-mt-en-fr models/opus-mt-en-fr

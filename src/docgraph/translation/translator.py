@@ -330,7 +330,9 @@ def _pipeline(annotator: str | None, languages: tuple[str, str] | None) -> Pipel
 
     spec = annotator or (languages[0] if languages else None)
     if spec is None:
-        raise DocgraphError("the model reads document graphs and does not say its languages; name an annotator")
+        raise DocgraphError(
+            "the model reads document graphs and does not say its languages; name an annotator, such as words:fr"
+        )
     return load_pipeline(spec)
 
 

@@ -1,0 +1,268 @@
+"""docgraph recall: a model without context that uses known translations, with nothing trained."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from typer.testing import CliRunner
+
+from docgraph.cli import app, main
+from docgraph.document import Document
+from docgraph.errors import DocgraphError
+from docgraph.model import checkpoint
+from docgraph.model.batch import collate
+from docgraph.model.config import LinkedConfig
+from docgraph.model.contexts import pointer
+from docgraph.model.contexts.pointer import Pointer
+from docgraph.model.memory import Memories
+from docgraph.model.reading import as_read, reads_own_translations, reads_translations
+from docgraph.model.recalling import add_recall
+from docgraph.translation.inputs import example_from_text
+from docgraph.translation.search import SearchConfig
+from docgraph.translation.translator import Translator
+from translation.translator_examples import model_folder
+
+GREEDY = SearchConfig(beams=1, max_length_factor=0.5, max_length_constant=3)
+BEAM = replace(GREEDY, beams=2, n_best=2)
+SENTENCES = [
+    "The quick fox jumps.",
+    "It told the fox that the dog had met.",
+    "This is a test, hello.",
+    "The lazy dog met the quick fox.",
+    "The committee told the dog, hello.",
+]
+KNOWN = ["le vif renard brun saute", None, "ceci est un essai", None, None]
+DOCUMENT = Document.from_sentences(SENTENCES)
+RECALL = LinkedConfig(sentences=8, own_weight=0.0)
+
+
+@pytest.fixture(scope="module")
+def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = model_folder(tmp_path_factory.mktemp("base"), context=False)
+    (folder / "README.md").write_text("A card.\n")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def recalling(base: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("recall") / "model"
+    add_recall(base, folder, RECALL)
+    return folder
+
+
+@pytest.fixture
+def eager(monkeypatch: pytest.MonkeyPatch) -> None:
+    """States of a random model are not near each other: the pointer must speak up all the same."""
+    monkeypatch.setattr(pointer, "NEAR", -1.0)
+
+
+def test_the_folder_is_the_model_and_a_memory(base: Path, recalling: Path) -> None:
+    ours, theirs = checkpoint.load(recalling), checkpoint.load(base)
+    state = ours.state_dict()
+    assert all(torch.equal(state[name], tensor) for name, tensor in theirs.state_dict().items())
+    assert replace(ours.config, context=None) == theirs.config
+    assert checkpoint.read_languages(recalling) == ("en", "fr")
+    for name in ("joint.spm", "README.md"):
+        assert (recalling / name).read_bytes() == (base / name).read_bytes()
+    assert ours.integration is not None
+    assert [type(site) for site in ours.integration.output] == [Pointer]
+    assert not len(ours.integration.decoder)
+
+
+def test_the_same_model_makes_the_same_folder(base: Path, recalling: Path, tmp_path: Path) -> None:
+    drawn = torch.get_rng_state()
+    add_recall(base, tmp_path / "again", RECALL)
+    assert torch.equal(torch.get_rng_state(), drawn)
+    assert checkpoint.fingerprint(tmp_path / "again") == checkpoint.fingerprint(recalling)
+
+
+@pytest.mark.parametrize("search", [GREEDY, BEAM], ids=["greedy", "beam"])
+@pytest.mark.usefixtures("eager")
+def test_with_nothing_known_it_is_base_in_one_pass(base: Path, recalling: Path, search: SearchConfig) -> None:
+    plain, ours = Translator.load(base, device="cpu"), Translator.load(recalling, device="cpu")
+    expected = plain.translate(SENTENCES, search)
+    for mode in ("parallel", "sequential"):
+        found = ours.translate(SENTENCES, search, mode)
+        assert found.passes == 1
+        for one, other in zip(found, expected, strict=True):
+            assert one.candidates == other.candidates
+
+
+@pytest.mark.usefixtures("eager")
+def test_known_translations_are_recalled_in_one_pass(base: Path, recalling: Path) -> None:
+    plain, ours = Translator.load(base, device="cpu"), Translator.load(recalling, device="cpu")
+    without, found = (each.translate(SENTENCES, BEAM, known=KNOWN, explain=True) for each in (plain, ours))
+    assert found.passes == 1
+    assert found.texts[1:4:2] + found.texts[4:] != without.texts[1:4:2] + without.texts[4:]
+    for m, known in enumerate(KNOWN):
+        context = found.sentences[m].context
+        assert context is not None
+        assert set(context.target) <= {0, 2}, "it read what was given, not what it made itself"
+        if known is not None:
+            assert (found.texts[m], found.sentences[m].given) == (known, True)
+    read = found.sentences[3].context
+    assert read is not None
+    assert read.target[0] > 0
+    assert read.gate < 1
+    assert ours.translate(SENTENCES, BEAM, "sequential", known=KNOWN).texts == found.texts
+
+
+@pytest.mark.usefixtures("eager")
+def test_long_documents_in_windows_read_no_translations_of_their_own(base: Path, recalling: Path) -> None:
+    plain, ours = Translator.load(base, device="cpu"), Translator.load(recalling, device="cpu")
+    documents = [DOCUMENT, DOCUMENT]
+    for known in ([], KNOWN):
+        whole, windows = (
+            [each.texts for each in ours.translate_all(documents, GREEDY, tokens=tokens, known=lambda _, k=known: k)]
+            for tokens in (10_000, 12)
+        )
+        assert whole == windows
+    assert [each.texts for each in plain.translate_all(documents, GREEDY, tokens=12)] == [
+        each.texts for each in ours.translate_all(documents, GREEDY, tokens=12)
+    ]
+
+
+@pytest.mark.usefixtures("eager")
+def test_only_the_mixture_changes(recalling: Path) -> None:
+    translator = Translator.load(recalling, device="cpu", precision="float32")
+    model = checkpoint.load(recalling)
+    assert translator.pipeline is not None
+    annotation = translator.pipeline(DOCUMENT)
+    plain = example_from_text(SENTENCES, translator.tokenizer, annotation, translator.relations)
+    target = list(translator.tokenizer.target.ids(text or "le chien" for text in KNOWN))
+    example = replace(plain, target=target, given=np.array([text is not None for text in KNOWN]))
+    batch = collate([as_read(example, model.config)], model.config.transformer.bos)
+    assert batch.gold is not None
+    with torch.inference_mode():
+        alone, found = model.states(batch, Memories()), model.states(batch, model.memories(batch))
+        assert torch.equal(found.hidden, alone.hidden)
+        assert alone.recalled is None
+        assert found.recalled is not None
+        seen = set(found.recalled.tokens[found.recalled.weights > 0].tolist())
+        assert seen <= {int(token) for m in (0, 2) for token in target[m]}
+        softmax, share = model.scores(alone).softmax(-1), found.recalled.share[:, None]
+        slots = torch.zeros_like(softmax).scatter_add(1, found.recalled.tokens, found.recalled.weights)
+        torch.testing.assert_close(model.scores(found).softmax(-1), (1 - share) * softmax + slots)
+        assert share.amax() > 0.5
+        changed = replace(example, target=[*target[:1], target[2], *target[2:]])
+        again = model.logits(collate([as_read(changed, model.config)], model.config.transformer.bos))
+        last = len(target[4])
+        torch.testing.assert_close(again[-last:], model.scores(found)[-last:])
+        unread = replace(example, given=np.zeros(len(target), bool))
+        batch = collate([as_read(unread, model.config)], model.config.transformer.bos)
+        assert torch.equal(model.logits(batch), model.scores(alone)), "translations of its own have no say at all"
+
+
+def test_what_is_read(base: Path, recalling: Path, tmp_path: Path) -> None:
+    add_recall(base, tmp_path / "both", LinkedConfig(own_weight=0.5))
+    configs = [checkpoint.read_config(folder) for folder in (base, recalling, tmp_path / "both")]
+    assert [reads_translations(config) for config in configs] == [False, True, True]
+    assert [reads_own_translations(config) for config in configs] == [False, False, True]
+
+
+@pytest.mark.usefixtures("eager")
+def test_translations_of_its_own_where_it_may(base: Path, tmp_path: Path) -> None:
+    add_recall(base, tmp_path / "own", LinkedConfig(sentences=8, own_weight=1.0))
+    ours = Translator.load(tmp_path / "own", device="cpu")
+    parallel, sequential = (ours.translate(SENTENCES, GREEDY, mode) for mode in ("parallel", "sequential"))
+    assert parallel.texts == sequential.texts != Translator.load(base, device="cpu").translate(SENTENCES, GREEDY).texts
+    assert parallel.passes > 1
+
+
+@pytest.mark.parametrize("precision", ["float16", "int8"])
+def test_the_precision_on_disk_is_that_of_the_model_or_another(base: Path, tmp_path: Path, precision: str) -> None:
+    from docgraph.model.tokenizer import Tokenizer
+
+    low = tmp_path / "low"
+    model = checkpoint.load(base)
+    checkpoint.save(model, low, checkpoint.tokenizer_files(base), precision, ("en", "fr"))  # type: ignore[arg-type]
+    add_recall(low, tmp_path / "a", RECALL)
+    add_recall(base, tmp_path / "b", RECALL, precision)  # type: ignore[arg-type]
+    for folder in (tmp_path / "a", tmp_path / "b"):
+        assert checkpoint.read_precision(folder) == precision
+        state = checkpoint.load(folder).state_dict()
+        for name, tensor in checkpoint.load(low).state_dict().items():
+            torch.testing.assert_close(state[name], tensor, rtol=0, atol=1e-6)
+        assert Tokenizer.load(folder, model.config.transformer).source.encode("fox")[0].any()
+    one, other = (Translator.load(folder, device="cpu") for folder in (low, tmp_path / "a"))
+    assert other.translate(SENTENCES, GREEDY).texts == one.translate(SENTENCES, GREEDY).texts
+    assert len(other.translate(SENTENCES, GREEDY, known=KNOWN).texts) == 5
+
+
+def run(*arguments: object, code: int = 0) -> str:
+    result = CliRunner().invoke(app, [*map(str, arguments)], catch_exceptions=False, env={"COLUMNS": "200"})
+    assert result.exit_code == code, result.output
+    return result.output
+
+
+def test_from_a_marian_model_to_a_translation_with_known_ones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("transformers")
+    from model.test_marian import marian_checkpoint
+
+    marian_checkpoint(tmp_path / "opus-mt-fi-fr")
+    run("import", "marian", tmp_path / "opus-mt-fi-fr", tmp_path / "base")
+    assert "give them with translate --known" in run("recall", tmp_path / "base", tmp_path / "model", "--sentences", 3)
+    config = checkpoint.read_config(tmp_path / "model")
+    assert config.context is not None
+    assert config.context.linked == LinkedConfig(sentences=3, own_weight=0.0)
+    assert checkpoint.read_languages(tmp_path / "model") == ("fi", "fr"), "no parser of it is here: words are linked"
+    (tmp_path / "in.txt").write_text("\n".join(SENTENCES) + "\n")
+    (tmp_path / "known.txt").write_text("".join(f"{text or ''}\n" for text in KNOWN))
+    options = ["--beam", 1, "--device", "cpu", "--tag", ">>fra<<", "--format", "lines"]
+    translate = ["translate", tmp_path / "in.txt", *options]
+    run(*translate, "--model", tmp_path / "base", "-o", tmp_path / "base.txt")
+    run(*translate, "--model", tmp_path / "model", "-o", tmp_path / "plain.txt")
+    assert (tmp_path / "plain.txt").read_bytes() == (tmp_path / "base.txt").read_bytes()
+    page = tmp_path / "page.html"
+    known = ["--known", tmp_path / "known.txt", "--explain", page, "-o", tmp_path / "known.fr.txt"]
+    monkeypatch.setattr(pointer, "NEAR", -1.0)
+    run(*translate, "--model", tmp_path / "model", *known)
+    lines, plain = ((tmp_path / name).read_text().splitlines() for name in ("known.fr.txt", "plain.txt"))
+    assert [lines[0], lines[2]] == [KNOWN[0], KNOWN[2]]
+    assert lines[3] != plain[3]
+    assert page.stat().st_size > 1000
+
+
+def test_a_model_of_unknown_languages_asks_for_an_annotator(base: Path, tmp_path: Path) -> None:
+    nameless = tmp_path / "nameless"
+    checkpoint.save(checkpoint.load(base), nameless, [base / "joint.spm"])
+    assert "translate with --annotator" in run("recall", nameless, tmp_path / "model")
+    with pytest.raises(DocgraphError, match="does not say its languages; name an annotator, such as words:fr"):
+        Translator.load(tmp_path / "model", device="cpu")
+    assert Translator.load(tmp_path / "model", device="cpu", annotator="words:qu").translate(SENTENCES, GREEDY).texts
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda folder, base: (folder, base), "this is there already; name a folder that is not"),
+        (lambda folder, base: (base.parent / "none", base), "there is no such model folder"),
+        (lambda folder, base: ("en-fr", base.parent / "x"), r"\(docgraph-pre-both\) reads context already; name one"),
+    ],
+    ids=["there", "none", "context"],
+)
+def test_refusals_are_one_sentence(
+    make: Callable[[Path, Path], tuple[Path, Path]],
+    message: str,
+    base: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    copy = Path(shutil.copytree(base, tmp_path / "copy"))
+    before = sorted(tmp_path.rglob("*"))
+    monkeypatch.setattr(sys, "argv", ["docgraph", "recall", *map(str, make(base, copy))])
+    with pytest.raises(SystemExit) as stopped:
+        main()
+    assert stopped.value.code == 2
+    [line] = capsys.readouterr().err.splitlines()
+    assert re.search(message, line)
+    assert sorted(tmp_path.rglob("*")) == before
