@@ -75,7 +75,8 @@ def _print(config: TrainingConfig) -> None:
         f"best by {validation.best}",
     }
     if not config.steps:
-        lines |= {"updates": "none: the model as it starts is measured and kept", "rate": None, "validation": None}
+        lines |= {"parameters": f"{found.parameters:,}", "rate": None, "validation": None}
+        lines["updates"] = "none: the model as it starts is measured and kept"
     width = max(map(len, lines))
     for name, line in lines.items():
         if line is not None:
