@@ -81,9 +81,7 @@ def test_an_analysis_of_a_store_with_its_picture(toy: Path, tmp_path: Path) -> N
 def test_where_context_pays_with_translations_and_pictures(toy: Path, tmp_path: Path) -> None:
     runs, results = toy / "runs" / "toy" / "base", toy / "results" / "toy" / "base"
     models = [f"{name}={runs / seed}" for name, seed in (("a", "seed1"), ("b", "seed2"))]
-    texts = [
-        f"--translations={name}={results / seed / 'test.txt'}" for name, seed in (("a", "seed1"), ("b", "seed2"))
-    ]
+    texts = [f"--translations={name}={results / seed / 'test.txt'}" for name, seed in (("a", "seed1"), ("b", "seed2"))]
     options = ("--data", str(toy / "store"), *texts, "--plot", str(tmp_path / "a.png"))
     losses, bleu = run("analyse", "context-use", *models, *options, "--format", "markdown").split("\n\n| ")
     assert losses.startswith("| part of the references | a | b | b − a | tokens |")

@@ -111,8 +111,9 @@ def test_it_starts_as_a_look_up_by_cosines() -> None:
             cosines = states[slots] @ states[row]
             weights = (LOOK_UP * cosines).softmax(0) * (SLOPE * (cosines.amax() - NEAR)).sigmoid() if slots else cosines
             seen = recalled.weights[row] > 0
-            torch.testing.assert_close(recalled.weights[row, seen], weights)
-            assert recalled.tokens[row, seen].tolist() == batch.gold[slots].tolist()
+            proposed = batch.gold[slots] != EOS
+            torch.testing.assert_close(recalled.weights[row, seen], weights[proposed])
+            assert recalled.tokens[row, seen].tolist() == batch.gold[slots][proposed].tolist()
 
 
 @pytest.mark.parametrize("sides", ["target", "both"])
@@ -309,3 +310,11 @@ def test_step_by_step_is_teacher_forcing() -> None:
     first = model.step(torch.full((batch.num_sentences,), BOS), state)
     begins = batch.target.sentences.boundaries[:-1].long()
     torch.testing.assert_close(first, model.logits(batch)[begins])
+
+
+def test_an_end_of_sentence_is_never_recalled() -> None:
+    _, recalled = decoded(model_of(), batch_of(DOCUMENTS))
+    ends = recalled.tokens == EOS
+    assert ends.any()
+    assert not recalled.weights[ends].any()
+    assert recalled.weights[~ends].any()

@@ -97,4 +97,5 @@ def test_the_pointer_ships_untrained_and_trained() -> None:
         for name in ("pointer", "pointer_trained", "pointer_own")
     }
     assert [one.steps for one in found.values()] == [0, 1200, 1200]
-    assert len({one.model for one in found.values()}) == 1
+    contexts = [one.model.context for one in found.values()]
+    assert [context.linked.own_weight for context in contexts if context is not None] == [0.0, 1.0, 1.0]

@@ -10,7 +10,8 @@ as the copy mechanisms of Gu et al. (2016) and See et al. (2017) and the datasto
     w_s = w a_s
 
 k and k_s are states scaled to length sqrt(d); c_s is the score of a slot over 32, at the start a cosine. Keys are
-constants: a projection of theirs would be one more factor of W.
+constants: a projection of theirs would be one more factor of W. An end of sentence is never proposed, and what it was
+attended with is left to the softmax: that another sentence ends is no reason for this one to.
 """
 
 from __future__ import annotations
@@ -57,8 +58,9 @@ class Keys:
 class Pointer(ContextSite):
     """Attention over the tokens of a cache, and the weight that it has beside the softmax."""
 
-    def __init__(self, dimension: int, dropout: float) -> None:
+    def __init__(self, dimension: int, dropout: float, eos: int) -> None:
         super().__init__()
+        self.eos = eos
         self.query = nn.Linear(dimension, dimension)
         self.gate_inner = nn.Linear(2 * dimension, dimension)
         self.gate_outer = nn.Linear(dimension, 1)
@@ -81,7 +83,8 @@ class Pointer(ContextSite):
         weights = gate * attention
         if projected.trust is not None:
             weights = weights * projected.trust[block]
-        return Recalled(projected.tokens[block], torch.where(layout.some, weights, 0.0))
+        tokens = projected.tokens[block]
+        return Recalled(tokens, torch.where(layout.some & (tokens != self.eos), weights, 0.0))
 
     def attend(self, x: Tensor, keys: Keys, layout: Layout) -> tuple[Tensor, Tensor]:
         """a [N, M] and w [N, 1] in fp32; of rows that see nothing, anything."""
@@ -117,7 +120,7 @@ class PointerOverLinked(LinkedWords):
         return context.linked.own_weight > 0
 
     def output(self, transformer: TransformerConfig) -> ContextSite:
-        return Pointer(transformer.dimension, self.config.dropout)
+        return Pointer(transformer.dimension, self.config.dropout, transformer.eos)
 
     def chosen(self, side: Side, base: Base) -> Tensor:
         return side.tokens
