@@ -51,8 +51,9 @@ class ResultFolder:
         return values
 
     def write(self, name: str, values: dict[str, Any]) -> None:
+        indent = None if name == SCORES else 1  # statistics by document are numbers by the hundred
         with replacing(self.path / name) as temporary:
-            temporary.write_text(json.dumps(values, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+            temporary.write_text(json.dumps(values, ensure_ascii=False, indent=indent) + "\n", encoding="utf-8")
 
     def add(self, name: str, **values: Any) -> None:
         """Put some fields into one of the JSON files, and leave the others as they are."""
