@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 from graph_examples import annotated, annotations
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from docgraph.annotation import Annotation
-from docgraph.graph import build_graph
-from docgraph.graph.selection import select
+from docgraph.graph import DocumentGraph, build_graph
+from docgraph.graph.selection import REACH, select
 
 
 def test_a_rare_name_comes_before_a_common_word() -> None:
@@ -47,3 +48,36 @@ def test_what_is_chosen_is_linked_and_elsewhere(annotation: Annotation) -> None:
         before = [m for m in earlier.tolist() if m >= 0]
         assert len(set(before)) == len(before) == min(sentence, 3)
         assert all(m < sentence for m in before)
+
+
+def strengths(graph: DocumentGraph, sentence: int, among: set[int]) -> dict[int, float]:
+    """How strongly a sentence is linked with earlier ones, word by word; 0 where it is not."""
+    size, place = graph.num_sentences, graph.sentence_of.tolist()
+    found = dict.fromkeys((m for m in among if m < sentence), 0.0)
+    assert graph.lexical is not None
+    links = [(w, v, np.log(size)) for v, w in zip(*vars(graph.edges("coreference")).values(), strict=True)]
+    for cliques in (graph.lexical.form, graph.lexical.lemma):
+        for rank, word in enumerate(cliques.nodes.tolist()):
+            same = cliques.nodes[cliques.first[rank] : cliques.last[rank]].tolist()
+            before = [other for other in same if other < word and place[other] in among]
+            links += [(word, other, np.log(size / min(len(same), size))) for other in before[-REACH:]]
+    for word, other, weight in links:
+        if place[word] == sentence and place[other] in found:
+            found[place[other]] += weight / (1 + np.log(sentence - place[other]))
+    return found
+
+
+@settings(max_examples=150, deadline=None)
+@given(annotation=annotations(), data=st.data())
+def test_the_strongest_of_those_that_may_be_chosen(annotation: Annotation, data: st.DataObject) -> None:
+    graph = build_graph(annotation, "inter")
+    size = graph.num_sentences
+    among = data.draw(st.lists(st.booleans(), min_size=size, max_size=size).map(lambda flags: np.array(flags, bool)))
+    everything, some = select(graph, 5, 3), select(graph, 5, 3, among)
+    np.testing.assert_array_equal(some.words, everything.words)
+    np.testing.assert_array_equal(select(graph, 5, 3, np.ones(size, bool)).sentences, everything.sentences)
+    for chosen, allowed in ((everything, set(range(size))), (some, set(np.flatnonzero(among).tolist()))):
+        for sentence in range(size):
+            weights = strengths(graph, sentence, allowed)
+            best = sorted(weights, key=lambda m: (-round(weights[m], 8), -m))[:3]
+            assert chosen.sentences[sentence].tolist() == best + [-1] * (3 - len(best))

@@ -10,6 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from hypothesis import given as drawn
+from hypothesis import settings
+from hypothesis import strategies as st
 from torch import Tensor, nn
 
 from docgraph.errors import DocgraphError
@@ -239,6 +242,30 @@ def test_documents_are_translated_at_once_as_in_order_and_scored_so(beams: int, 
             if m not in place:
                 assert hypothesis.log_probability == pytest.approx(float(values.sum()), abs=1e-4)
     assert max(document.passes for document in at_once) > 1
+
+
+@settings(max_examples=8, deadline=None)
+@drawn(
+    known=st.sets(st.integers(0, 7)),
+    own_weight=st.sampled_from([0.0, 0.3]),
+    sides=st.sampled_from(["target", "both"]),
+    beams=st.sampled_from([1, 2]),
+)
+def test_whatever_is_known_all_ways_to_decode_agree(known: set[int], own_weight: float, sides: str, beams: int) -> None:
+    model, config = model_of(sides, own_weight), SearchConfig(beams=beams, min_length=3, max_length_factor=0.0)
+    places = [[m for m in range(5) if m in known], [m for m in range(3) if m + 5 in known]]
+    told = [{m: given((7 + m, 8, 9)) for m in some} for some in places]
+    best = []
+    for mode, tokens in (("parallel", None), ("sequential", None), ("parallel", 8), ("sequential", 1)):
+        found = decode_documents(model, TOKENIZER, DOCUMENTS, config, mode, tokens=tokens, known=told)  # type: ignore[arg-type]
+        best.append([[hypotheses[0] for hypotheses in each.sentences] for each in found])
+    assert all([[h.tokens for h in d] for d in way] == [[h.tokens for h in d] for d in best[0]] for way in best)
+    for example, some, hypotheses in zip(DOCUMENTS, places, best[0], strict=True):
+        target = [np.array([*h.tokens, EOS]) for h in hypotheses]
+        flags = np.isin(np.arange(len(target)), some)
+        [scored] = score_documents(model, [replace(example, target=target, target_words=(), given=flags)])
+        for m, (hypothesis, values) in enumerate(zip(hypotheses, scored, strict=True)):
+            assert m in some or hypothesis.log_probability == pytest.approx(float(values.sum()), abs=1e-4)
 
 
 def test_what_an_earlier_run_translated_is_not_given() -> None:

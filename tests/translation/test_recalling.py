@@ -14,6 +14,7 @@ import pytest
 import torch
 from typer.testing import CliRunner
 
+from docgraph.annotate import registry
 from docgraph.cli import app, main
 from docgraph.document import Document
 from docgraph.errors import DocgraphError
@@ -23,8 +24,10 @@ from docgraph.model.config import LinkedConfig
 from docgraph.model.contexts import pointer
 from docgraph.model.contexts.pointer import Pointer
 from docgraph.model.memory import Memories
-from docgraph.model.reading import as_read, reads_own_translations, reads_translations
+from docgraph.model.reading import as_read, graph_relations, reads_own_translations, reads_translations
 from docgraph.model.recalling import add_recall
+from docgraph.translation import segments
+from docgraph.translation.explain import Reading
 from docgraph.translation.inputs import example_from_text
 from docgraph.translation.search import SearchConfig
 from docgraph.translation.translator import Translator
@@ -130,13 +133,73 @@ def test_long_documents_in_windows_read_no_translations_of_their_own(base: Path,
     ]
 
 
+@pytest.fixture
+def annotated(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
+    """The documents that are annotated, after the annotators that are loaded."""
+    asked, load = list[list[str]](), registry.load_pipeline
+
+    def loaded(spec: str) -> Callable[[Document], object]:
+        asked.append([spec])
+        return lambda document: asked.append(document.texts) or load("words:en")(document)
+
+    monkeypatch.setattr(registry, "load_pipeline", loaded)
+    return asked
+
+
+@pytest.mark.usefixtures("eager")
+def test_what_nothing_is_known_of_is_not_annotated(base: Path, recalling: Path, annotated: list[list[str]]) -> None:
+    plain, ours = Translator.load(base, device="cpu"), Translator.load(recalling, device="cpu")
+    expected = plain.translate(SENTENCES, BEAM)
+    found = ours.translate(SENTENCES, BEAM, explain=True, known=[None, "", *[None] * 3])
+    assert annotated == []
+    assert [one.candidates for one in found] == [one.candidates for one in expected]
+    assert [one.context for one in found] == [Reading({}, {}, 1.0)] * 5
+    others = [Document.from_sentences(SENTENCES[:k]) for k in (2, 4)]
+    documents = [others[0], DOCUMENT, others[1]]
+    together = list(ours.translate_all(documents, BEAM, explain=True, known=lambda n: KNOWN if n == 1 else ()))
+    assert annotated == [["en"], SENTENCES]
+    alone = [
+        ours.translate(others[0], BEAM),
+        ours.translate(DOCUMENT, BEAM, known=KNOWN),
+        plain.translate(others[1], BEAM),
+    ]
+    assert [each.texts for each in together] == [each.texts for each in alone]
+    assert [[bool(one.context.target) for one in each if one.context] for each in together] == [
+        [False] * 2,
+        [False, True, True, True, True],
+        [False] * 4,
+    ]
+
+
+@pytest.mark.usefixtures("eager")
+def test_of_a_long_document_the_stretches_that_show_known_translations_are_annotated(
+    recalling: Path, annotated: list[list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, size in (("BEFORE", 1), ("STRETCH", 2), ("AFTER", 1)):
+        monkeypatch.setattr(segments, name, size)
+    ours = Translator.load(recalling, device="cpu")
+    found = ours.translate(SENTENCES, GREEDY, explain=True, known=["le renard", *[None] * 4])
+    assert annotated == [["en"], SENTENCES[:3]]
+    assert [one.context and one.context.target for one in found] == [{}, {0: 1.0}, {}, {}, {}]
+
+
+@pytest.mark.usefixtures("eager")
+def test_few_known_translations_are_found_among_many_that_are_not(base: Path, tmp_path: Path) -> None:
+    add_recall(base, tmp_path / "one", LinkedConfig(sentences=1, own_weight=0.0))
+    ours = Translator.load(tmp_path / "one", device="cpu")
+    found = ours.translate(SENTENCES, GREEDY, explain=True, known=[KNOWN[0], *[None] * 4])
+    read = [one.context.target for one in found if one.context is not None]
+    assert [list(each) for each in read] == [[], [0], [0], [0], [0]]
+    assert ours.translate(SENTENCES, GREEDY, "sequential", known=[KNOWN[0], *[None] * 4]).texts == found.texts
+
+
 @pytest.mark.usefixtures("eager")
 def test_only_the_mixture_changes(recalling: Path) -> None:
     translator = Translator.load(recalling, device="cpu", precision="float32")
     model = checkpoint.load(recalling)
     assert translator.pipeline is not None
     annotation = translator.pipeline(DOCUMENT)
-    plain = example_from_text(SENTENCES, translator.tokenizer, annotation, translator.relations)
+    plain = example_from_text(SENTENCES, translator.tokenizer, annotation, graph_relations(model.config))
     target = list(translator.tokenizer.target.ids(text or "le chien" for text in KNOWN))
     example = replace(plain, target=target, given=np.array([text is not None for text in KNOWN]))
     batch = collate([as_read(example, model.config)], model.config.transformer.bos)
@@ -235,9 +298,12 @@ def test_a_model_of_unknown_languages_asks_for_an_annotator(base: Path, tmp_path
     nameless = tmp_path / "nameless"
     checkpoint.save(checkpoint.load(base), nameless, [base / "joint.spm"])
     assert "translate with --annotator" in run("recall", nameless, tmp_path / "model")
+    nobody = Translator.load(tmp_path / "model", device="cpu")
+    assert nobody.translate(SENTENCES, GREEDY).texts
     with pytest.raises(DocgraphError, match="does not say its languages; name an annotator, such as words:fr"):
-        Translator.load(tmp_path / "model", device="cpu")
-    assert Translator.load(tmp_path / "model", device="cpu", annotator="words:qu").translate(SENTENCES, GREEDY).texts
+        nobody.translate(SENTENCES, GREEDY, known=KNOWN)
+    words = Translator.load(tmp_path / "model", device="cpu", annotator="words:qu")
+    assert words.translate(SENTENCES, GREEDY, known=KNOWN).texts[0] == KNOWN[0]
 
 
 @pytest.mark.parametrize(

@@ -5,17 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from docgraph.graph.selection import select
+from docgraph.graph.selection import Selection, select
 from docgraph.model.batch import DocumentExample
 from docgraph.model.concatenation import concatenate
-from docgraph.model.config import ModelConfig
+from docgraph.model.config import LinkedConfig, ModelConfig
 from docgraph.model.contexts import context_class
 
 
-def graph_relations(config: ModelConfig) -> tuple[str, ...] | None:
-    """The relations of the source graphs that a model reads; None for none, and then documents need no annotation."""
+def graph_relations(config: ModelConfig, given: bool = True) -> tuple[str, ...] | None:
+    """The relations of the source graphs that a model reads; None for none, and then documents need no annotation.
+
+    `given` is whether any translation is: a model whose context is given translations alone reads nothing without.
+    """
     context = config.context
-    return context.graph.relations if context is not None and context_class(context).reads_graph(context) else None
+    if context is None or not context_class(context).reads_graph(context):
+        return None
+    nothing = not given and context.sides == "target" and not reads_own_translations(config)
+    return None if nothing else context.graph.relations
 
 
 def reads_translations(config: ModelConfig) -> bool:
@@ -51,7 +57,14 @@ def translations_read(config: ModelConfig, document: DocumentExample, sentence: 
 def as_read(example: DocumentExample, config: ModelConfig) -> DocumentExample:
     """The document as a model takes it: with what its graph links each sentence with, or its sentences joined."""
     context = config.context
-    if context is not None and example.graph is not None and context_class(context).reads_selection:
-        linked = context.linked
-        example = replace(example, selection=select(example.graph, linked.words, linked.sentences))
+    if context is not None and context_class(context).reads_selection:
+        example = replace(example, selection=_selection(example, config, context.linked))
     return concatenate(example, config.concatenation)
+
+
+def _selection(example: DocumentExample, config: ModelConfig, linked: LinkedConfig) -> Selection:
+    """What each sentence is linked with: of earlier sentences, those whose translations the model can read."""
+    if example.graph is None:
+        return Selection.empty(len(example.source), linked.words, linked.sentences)
+    among = None if reads_own_translations(config) else example.given
+    return select(example.graph, linked.words, linked.sentences, among)

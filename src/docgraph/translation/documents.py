@@ -54,6 +54,11 @@ def given(tokens: Iterable[int]) -> list[Hypothesis]:
     return [Hypothesis(tuple(tokens), 0.0, 0.0, given=True)]
 
 
+def any_given(known: Known) -> bool:
+    """Whether any of them is such a one, and not all from an earlier run."""
+    return any(best.given for best, *_ in known.values())
+
+
 @torch.inference_mode()
 def decode_documents(
     model: DocumentTransformer,
@@ -76,8 +81,8 @@ def decode_documents(
     nothing is waited for where all are known. `on_final` gets what became final: the document, a sentence of it and
     the hypotheses from there on.
     """
-    bare = [as_read(replace(document, target=(), target_words=()), model.config) for document in documents]
-    drafts = [_Draft(*pair, again) for pair in zip(bare, known or [{}] * len(bare), strict=True)]
+    pairs = zip(documents, known or [{}] * len(documents), strict=True)
+    drafts = [_Draft(as_read(_bare(*pair), model.config), pair[1], again) for pair in pairs]
     number = {id(draft): index for index, draft in enumerate(drafts)}
     total, final = sum(len(document.source) for document in documents), sum(len(draft.kept) for draft in drafts)
     for group in _groups(drafts, tokens or BATCH_TOKENS):
@@ -91,6 +96,12 @@ def decode_documents(
                 window = draft.window
                 on_final(number[id(draft)], window.start, draft.found[window.start : window.stop])
     return [DecodedDocument(draft.found, draft.passes) for draft in drafts]
+
+
+def _bare(document: DocumentExample, known: Known) -> DocumentExample:
+    """Without translations, but with which will be given."""
+    given = np.array([m in known and known[m][0].given for m in range(len(document.source))], dtype=np.bool_)
+    return replace(document, target=(), target_words=(), given=given)
 
 
 class _Draft:
@@ -220,7 +231,7 @@ class _GroupDecoder:
 
     def _decode_once(self) -> Iterator[int]:
         """For a system that reads no translations, or given ones alone."""
-        if reads_translations(self.model.config) and any(draft.known for draft in self.drafts):
+        if reads_translations(self.model.config) and any(any_given(draft.known) for draft in self.drafts):
             self._refresh()
         self._decode(self.open)
         for draft in self.drafts:

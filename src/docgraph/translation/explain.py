@@ -144,10 +144,11 @@ def _texts_read(
     memory, width = recorder.reader.memory, recorder.attention[0].shape[1]
     order = torch.arange(width, device=batch.index_of.device).expand(batch.num_sentences, -1)
     if isinstance(memory, CacheMemory):
-        assert document.graph is not None
-        tokens = np.repeat(np.arange(len(document.target)), [len(ids) for ids in document.target])
-        text_of = torch.from_numpy(document.graph.sentence_of if side == "source" else tokens).long().to(order.device)
-        return torch.where(memory.visible, text_of[memory.slots], -1)
+        text_of = np.repeat(np.arange(len(document.target)), [len(ids) for ids in document.target])
+        if side == "source":
+            assert document.graph is not None
+            text_of = document.graph.sentence_of.astype(np.int64)
+        return torch.where(memory.visible, torch.from_numpy(text_of).to(order.device)[memory.slots], -1)
     if not isinstance(memory, WordMemory):
         own_words = isinstance(memory, SlotMemory) and memory.per == "sentence"
         if own_words and model.config.context.graph.nodes == "word":

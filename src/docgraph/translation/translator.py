@@ -11,6 +11,7 @@ import io
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from threading import Lock
 from typing import Literal
@@ -27,7 +28,15 @@ from docgraph.model.batch import DocumentExample
 from docgraph.model.reading import graph_relations
 from docgraph.model.system import DocumentTransformer
 from docgraph.model.tokenizer import UNKNOWN, Tokenizer, words_by_space
-from docgraph.translation.documents import BATCH_TOKENS, DecodedDocument, Known, Mode, decode_documents, given
+from docgraph.translation.documents import (
+    BATCH_TOKENS,
+    DecodedDocument,
+    Known,
+    Mode,
+    any_given,
+    decode_documents,
+    given,
+)
 from docgraph.translation.explain import Reading, readings
 from docgraph.translation.inputs import example_from_text
 from docgraph.translation.models import find_model
@@ -97,10 +106,9 @@ class Translator:
         """`annotator` is a spec such as spacy:fr_core_news_sm+coref:fr (by default that of the source language);
         `tag` chooses the target language, such as >>fra<<, of a model that has several."""
         self.model, self.tokenizer, self.languages, self.tag = model, tokenizer, languages, tag
-        self.relations = graph_relations(model.config)
-        self.pipeline = None if self.relations is None else _pipeline(annotator, languages)
-        """What annotates documents, where the model reads their graphs."""
-        self._lock = Lock()
+        self._annotator, self._lock = annotator, Lock()
+        if graph_relations(model.config, given=False) is not None:
+            _ = self.pipeline  # every document needs it: now is the time to tell what is missing
         joined = model.config.concatenation
         positions = model.config.transformer.max_positions // (1 if joined is None else joined.source)
         self._longest = max(8, positions * 2 // 3)
@@ -137,6 +145,11 @@ class Translator:
         model = model.to(torch.bfloat16) if precision == "bfloat16" else ready_for_cpu(model, precision)
         tokenizer = Tokenizer.load(folder, model.config.transformer)
         return cls(model, tokenizer, checkpoint.read_languages(folder), annotator, tag)
+
+    @cached_property
+    def pipeline(self) -> Pipeline | None:
+        """What annotates documents, where the model reads their graphs; loaded when first asked for."""
+        return None if graph_relations(self.model.config) is None else _pipeline(self._annotator, self.languages)
 
     @property
     def language(self) -> str:
@@ -226,7 +239,8 @@ class Translator:
         for shown, own in stretches(len(segments.texts)):
             if found.keys() >= {*own} and not options.explain:
                 continue
-            example = self._example(segments, shown)
+            known = {place: found[m] for place, m in enumerate(shown) if m in found}
+            example = self._example(segments, shown, known)
 
             def tell(_: int, place: int, texts: Found, shown: range = shown, own: range = own) -> None:
                 begin = max(own.start - shown.start, place)
@@ -234,7 +248,6 @@ class Translator:
                     options.on_final(number, shown.start + begin, texts)
 
             with self._lock:
-                known = {place: found[m] for place, m in enumerate(shown) if m in found}
                 [decoded] = self._search([example], options, [known], tell)
                 mine = slice(own.start - shown.start, own.stop - shown.start)
                 found.update(zip(own, decoded.sentences[mine], strict=True))
@@ -269,8 +282,9 @@ class Translator:
         coder = self.tokenizer.source
         segments = Segments.of(document, lambda text: len(coder.encode(text)[0]) < self._longest)
         (shown, _), *more = stretches(len(segments.texts))
-        example = None if more else self._example(segments, shown)
-        return _Prepared(document, segments, example, texts, {**done, **dict(self._given(texts, segments))})
+        everything = {**done, **dict(self._given(texts, segments))}
+        example = None if more else self._example(segments, shown, everything)
+        return _Prepared(document, segments, example, texts, everything)
 
     def _given(self, texts: Mapping[int, str], segments: Segments) -> Iterator[tuple[int, list[Hypothesis]]]:
         """Known translations of sentences as those of their texts; one of several texts is divided among them."""
@@ -280,13 +294,13 @@ class Translator:
             for place, part in zip(places, np.array_split(ids[:-1], len(places) or 1), strict=False):
                 yield place, given(part[:room].tolist())
 
-    def _example(self, segments: Segments, texts: range) -> DocumentExample:
-        """Texts of a document as numbers and, where the model reads a graph, annotated."""
-        document, annotation = segments.document(texts), None
-        if self.pipeline is not None and len(document):
-            with self._lock:
-                annotation = self.pipeline(document)
-        return example_from_text(document.texts, self.tokenizer, annotation, self.relations, tag=self.tag)
+    def _example(self, segments: Segments, texts: range, known: Known) -> DocumentExample:
+        """Texts of a document as numbers and, where the model reads their graph, annotated."""
+        document, relations = segments.document(texts), graph_relations(self.model.config, any_given(known))
+        with self._lock:
+            pipeline = self.pipeline if relations is not None and len(document) else None
+            annotation = None if pipeline is None else pipeline(document)
+        return example_from_text(document.texts, self.tokenizer, annotation, relations, tag=self.tag)
 
     def _result(self, prepared: _Prepared, decoded: _Decoded) -> Translation:
         sentences = []
