@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from docgraph.annotation import Annotation
 from docgraph.graph import DocumentGraph, build_graph
 from docgraph.graph.selection import REACH, select
+from model.examples import random_annotation, seeds
 
 
 def test_a_rare_name_comes_before_a_common_word() -> None:
@@ -67,12 +68,12 @@ def strengths(graph: DocumentGraph, sentence: int, among: set[int]) -> dict[int,
     return found
 
 
-@settings(max_examples=150, deadline=None)
-@given(annotation=annotations(), data=st.data())
-def test_the_strongest_of_those_that_may_be_chosen(annotation: Annotation, data: st.DataObject) -> None:
-    graph = build_graph(annotation, "inter")
-    size = graph.num_sentences
-    among = data.draw(st.lists(st.booleans(), min_size=size, max_size=size).map(lambda flags: np.array(flags, bool)))
+@settings(max_examples=60, deadline=None)
+@given(seed=seeds, size=st.integers(0, 25), share=st.floats(0, 1))
+def test_the_strongest_of_those_that_may_be_chosen(seed: int, size: int, share: float) -> None:
+    rng = np.random.default_rng(seed)
+    graph = build_graph(random_annotation(rng, rng.integers(0, 8, size).tolist(), kinds=16), "inter")
+    among = rng.random(size) < share
     everything, some = select(graph, 5, 3), select(graph, 5, 3, among)
     np.testing.assert_array_equal(some.words, everything.words)
     np.testing.assert_array_equal(select(graph, 5, 3, np.ones(size, bool)).sentences, everything.sentences)
