@@ -99,7 +99,7 @@ def test_what_earlier_translations_could_tell_with_pictures(toy: Path, tmp_path:
     options = ("--data", str(toy / "store"), "--beams", "1", "--points", "1,2", "--plot", str(tmp_path / "a.png"))
     given = ("--translations", f"base={output}", "--format", "markdown")
     kinds, choices = run("analyse", "evidence", f"base={model}", *options, *given).split("\n\n| ")
-    assert kinds.startswith("| part of the references | base | base + references | base + own translations |")
+    assert kinds.startswith("| part of the references | base | base calibrated | base + references |")
     assert choices.startswith("earlier references in the cache, in sentences | base, graph | base, nearest |")
     assert [line.split()[1] for line in choices.splitlines()[2:5]] == ["1", "2", "all"]
     parts = ("evidence-nll", "evidence-nll-differences", "evidence-choice")

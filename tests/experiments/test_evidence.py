@@ -16,10 +16,13 @@ from docgraph.experiments.context_use import token_losses
 from docgraph.experiments.documents import Documents
 from docgraph.experiments.evidence import (
     BASE,
+    CALIBRATED,
     CHOICES,
     OTHER,
     OWN,
     REFERENCES,
+    SHARPNESS,
+    TEMPERATURES,
     Evidence,
     Fit,
     base_of,
@@ -68,7 +71,7 @@ def texts(documents: Documents) -> list[list[str]]:
 
 
 def losses(found: Evidence, fit: Fit) -> dict[str, Any]:
-    return {label: found.losses(label, fit) for label in (BASE, *found.top)}
+    return {label: found.losses(label, fit) for label in (BASE, CALIBRATED, *found.top)}
 
 
 def quiet(line: str) -> None:
@@ -87,7 +90,7 @@ def test_what_a_document_repeats_it_tells_and_another_document_does_not() -> Non
     # Said again after five sentences: of three nearest none is the same.
     assert loss["nearest 5"] < loss[REFERENCES] + 0.1 < loss["random 3"] < loss["nearest 3"]
     first = slice(0, len(np.concatenate(repeating(3).documents[0].target)) // 15)
-    assert np.array_equal(found[REFERENCES][first], found[BASE][first])  # nothing is before the first sentence
+    assert np.array_equal(found[REFERENCES][first], found[CALIBRATED][first])  # nothing is before the first sentence
 
 
 @pytest.mark.parametrize("similarities", [1, 100, 1 << 24])
@@ -122,7 +125,21 @@ def test_without_weight_there_is_base_and_with_it_the_mixture() -> None:
     silent = Fit(1.0, dict.fromkeys(gained.top, (32, 0.0)))
     found = losses(gained, silent)
     assert all(np.array_equal(row, found[BASE]) for row in found.values())
-    assert found.keys() == {BASE, REFERENCES, OWN, OTHER, *(f"{choice} 1" for choice in CHOICES)}
+    assert found.keys() == {BASE, CALIBRATED, REFERENCES, OWN, OTHER, *(f"{choice} 1" for choice in CHOICES)}
+
+
+def test_a_cache_that_only_sharpens_base_gains_nothing() -> None:
+    torch.manual_seed(1)
+    logits = 3 * torch.randn(4000, 20).double()
+    tokens = logits.softmax(1).multinomial(1)
+    shy = torch.stack([(0.8 * logits / t).log_softmax(1).gather(1, tokens)[:, 0] for t in TEMPERATURES])
+    truth = logits.softmax(1).gather(1, tokens)[:, 0].expand(len(SHARPNESS), -1)
+    found = Evidence(TEMPERATURES, SHARPNESS, shy, {REFERENCES: torch.ones(4000)}, {REFERENCES: truth})
+    fit = fitted(found)
+    loss = {label: row.mean() for label, row in losses(found, fit).items()}
+    assert fit.temperature == pytest.approx(0.8, abs=0.03)
+    assert loss[BASE] > loss[CALIBRATED] + 0.01
+    assert loss[REFERENCES] == pytest.approx(loss[CALIBRATED], abs=0.001)
 
 
 def test_sentences_are_chosen_by_the_graph_by_nearness_and_by_chance() -> None:
@@ -166,14 +183,20 @@ def test_tables_and_curve() -> None:
     tables = evidence({"a": MODEL}, DOCUMENTS, dev, {"a": reference}, GREEDY, (1, 3), quiet)
     (plain, gains), (curve,) = tables
     kinds = (REFERENCES, OWN, OTHER)
-    assert list(plain.values) == ["a", *(f"a + {kind}" for kind in kinds)]
+    assert list(plain.values) == ["a", "a calibrated", *(f"a + {kind}" for kind in kinds)]
     assert list(gains.values) == [f"a: {kind}" for kind in kinds]
     assert {"all", "linked"} <= set(plain.labels)
+    for kind in kinds:
+        one, other = (np.array(plain.values[row], dtype=float) for row in (f"a + {kind}", "a calibrated"))
+        assert gains.values[f"a: {kind}"] == pytest.approx(one - other, abs=1e-12)
     assert curve.labels == ("1", "3", "all")
     assert list(curve.values) == [f"a, {choice}" for choice in CHOICES]
     for choice in CHOICES:
         assert curve.values[f"a, {choice}"][-1] == pytest.approx(gains.values[f"a: {REFERENCES}"][0], abs=1e-9)
     fit = fitted(gathered(MODEL, dev, dev.translate(MODEL, GREEDY), (1, 3)))
+    assert fit.temperature != 1
+    assert plain.values["a"][0] == pytest.approx(token_losses(MODEL, DOCUMENTS)[0].mean())
+    assert plain.values["a"][0] != pytest.approx(plain.values["a calibrated"][0])
     assert fit.signature(kinds) in gains.signature
     assert fit.signature(["graph 1", "graph 3", "nearest 1"]) in curve.signature
 
@@ -181,7 +204,7 @@ def test_tables_and_curve() -> None:
 def test_one_document_has_no_other() -> None:
     alone = DOCUMENTS.first(1)
     [(plain, gains), (curve,)] = evidence({"a": MODEL}, alone, alone, {}, GREEDY, (1,), quiet)
-    assert list(plain.values) == ["a", f"a + {REFERENCES}", f"a + {OWN}"]
+    assert list(plain.values) == ["a", "a calibrated", f"a + {REFERENCES}", f"a + {OWN}"]
     assert gains.intervals[f"a: {REFERENCES}"] == [None] * len(gains.labels)
     assert curve.intervals["a, graph"] == [None, None]
 

@@ -5,8 +5,8 @@ states h_j the decoder was in when they were chosen, scaled to length 1. Of a to
 
     p(y) = (1 - λ) p_base(y) + λ Σ_j softmax_j(β h·h_j) [y_j = y],    λ = w max(0, 2 max_j h·h_j - 1)²
 
-β and w of each cache, and the temperature of p_base, are those with the least loss on the dev split: without the last,
-a cache would gain by undoing label smoothing.
+where p_base is Base calibrated: its softmax at the temperature of least loss on the dev split. Beside Base as it is, a
+cache would gain by undoing label smoothing. β and w of each cache are those of least loss there, too, given that.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ from docgraph.training.validation import with_donors
 from docgraph.translation.search import SearchConfig
 
 COUNTS = (1, 2, 4, 8, 16)
-TEMPERATURES = (0.7, 0.8, 0.9, 1.0, 1.1, 1.2)
+TEMPERATURES = tuple(hundredths / 100 for hundredths in range(70, 122, 2))
 SHARPNESS = (8, 16, 32, 64, 128)
 """β."""
 WEIGHTS = (0.0, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 0.9)
 """w; without weight the cache is silent."""
-BASE = "base"
+BASE, CALIBRATED = "base", "calibrated"
 KINDS = REFERENCES, OWN, OTHER = "references", "own translations", "another document"
 CHOICES = ("graph", "nearest", "random")
 SENTENCES = 256
@@ -87,9 +87,9 @@ class Evidence:
     """[sharpness, T] each: probabilities."""
 
     def losses(self, label: str, fit: Fit) -> Statistics:
-        """[T]: with a cache; or without one, by Base."""
-        base = self.base[self.temperatures.index(fit.temperature)].double()
-        if label == BASE:
+        """[T]: of Base as it is, of Base calibrated, or of that with a cache."""
+        base = self.base[self.temperatures.index(1.0 if label == BASE else fit.temperature)].double()
+        if label in (BASE, CALIBRATED):
             return -base.numpy()
         beta, weight = fit.caches[label]
         share = self.share[label][self.sharpness.index(beta)]
@@ -117,7 +117,7 @@ def evidence(
     counts: Sequence[int] = COUNTS,
     say: Progress = print,
 ) -> list[tuple[Breakdown, ...]]:
-    """NLL a token of the Base in each system and the gain of caches, by parts; and by how sentences are chosen.
+    """NLL a token of the Base in each system and what caches gain beside it calibrated, by parts and by choice.
 
     A system's own translations [S] are made here where they are not given, and those of the dev split always.
     """
@@ -133,8 +133,9 @@ def evidence(
         say(f"{name}: caches of {documents.name}")
         own = documents.translate(base, search) if given is None else _by_document(given, layout.bounds)
         sharpness = sorted({beta for beta, _ in fit.caches.values()})
-        found = gathered(base, documents, own, counts, (fit.temperature,), sharpness)
-        losses[name] = {label: found.losses(label, fit) for label in (BASE, *(found.top.keys() & fit.caches.keys()))}
+        found = gathered(base, documents, own, counts, (1.0, fit.temperature), sharpness)
+        labels = (BASE, CALIBRATED, *(found.top.keys() & fit.caches.keys()))
+        losses[name] = {label: found.losses(label, fit) for label in labels}
     document_of = layout.document_of[layout.sentence_of]
     return [
         _kinds(losses, fits, parts, document_of, documents.name),
@@ -145,13 +146,14 @@ def evidence(
 def _kinds(
     losses: Losses, fits: Mapping[str, Fit], parts: Masks, document_of: LongArray, name: str
 ) -> tuple[Breakdown, ...]:
-    """The loss with each kind of cache of all earlier sentences, and what is gained."""
+    """The loss of Base, calibrated, and with each kind of cache of all earlier sentences; what these gain then."""
     rows, compared, told = dict[str, Statistics](), list[tuple[str, str, str]](), [f"set:{name}"]
     for system, found in losses.items():
         kinds = [kind for kind in KINDS if kind in found]
-        rows[system] = _statistics(found[BASE])
+        calibrated = f"{system} {CALIBRATED}"
+        rows |= {system: _statistics(found[BASE]), calibrated: _statistics(found[CALIBRATED])}
         rows |= {f"{system} + {kind}": _statistics(found[kind]) for kind in kinds}
-        compared += [(f"{system}: {kind}", f"{system} + {kind}", system) for kind in kinds]
+        compared += [(f"{system}: {kind}", f"{system} + {kind}", calibrated) for kind in kinds]
         told.append(f"system:{system}|{fits[system].signature(kinds)}")
     how = Shown("evidence-nll", "NLL", NLL, "tokens", (4, 4), "|".join(told))
     return breakdowns(how, rows, compared, parts, document_of)
@@ -183,15 +185,15 @@ def _curve(
     changed: dict[str, list[int]] = {}
     told = [f"bs:{SAMPLES}|seed:{SEED}|over:documents|interval:difference|set:{name}"]
     for system, found in losses.items():
-        usual = by_document(_statistics(found[BASE]), document_of)
+        usual = by_document(_statistics(found[CALIBRATED]), document_of)
         for choice in CHOICES:
             caches = [*(f"{choice} {count}" for count in counts), REFERENCES]
             steps = [found[label] for label in caches]
             sums = [by_document(_statistics(step), document_of) for step in steps]
             series = f"{system}, {choice}"
-            values[series] = [float(np.mean(step - found[BASE])) for step in steps]
+            values[series] = [float(np.mean(step - found[CALIBRATED])) for step in steps]
             intervals[series] = [difference_interval(one, usual, NLL) if len(one) > 1 else None for one in sums]
-            changed[series] = [int((step != found[BASE]).sum()) for step in steps]
+            changed[series] = [int((step != found[CALIBRATED]).sum()) for step in steps]
         every = [f"{choice} {count}" for choice in CHOICES for count in counts]
         told.append(f"system:{system}|{fits[system].signature([*every, REFERENCES])}")
     told.append(f"documents:{document_of.max(initial=-1) + 1}|docgraph:{__version__}")
