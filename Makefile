@@ -14,8 +14,12 @@ $(READY): pyproject.toml constraints.txt
 
 demo: $(READY)
 	$(BIN)/docgraph graph examples/three_men_in_a_boat.txt --html demo/graph.html --svg demo/graph.svg
-	$(BIN)/docgraph translate examples/harbour_report.md -o demo/harbour_report.fr.md --explain demo/translation.html
+	$(BIN)/docgraph translate examples/harbour_report.md -o demo/harbour_report.fr.md
 	@cat demo/harbour_report.fr.md
+	$(BIN)/docgraph translate examples/harbour.txt -o demo/harbour.fr.txt
+	$(BIN)/docgraph translate examples/harbour.txt -o demo/harbour.corrected.fr.txt --known examples/harbour.known.txt --explain demo/translation.html
+	@echo "Three sentences corrected (examples/harbour.known.txt), the others follow:"
+	@diff --width=170 --side-by-side demo/harbour.fr.txt demo/harbour.corrected.fr.txt || true
 	@echo "Open demo/graph.html (the graph) and demo/translation.html (what each sentence looked at) in a browser."
 
 lint: $(READY)

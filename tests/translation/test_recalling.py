@@ -311,7 +311,7 @@ def test_a_model_of_unknown_languages_asks_for_an_annotator(base: Path, tmp_path
     [
         (lambda folder, base: (folder, base), "this is there already; name a folder that is not"),
         (lambda folder, base: (base.parent / "none", base), "there is no such model folder"),
-        (lambda folder, base: ("en-fr", base.parent / "x"), r"\(docgraph-pre-both\) reads context already; name one"),
+        (lambda folder, base: ("en-fr", base.parent / "x"), r"\(pointer-post-target\) reads context already; name one"),
     ],
     ids=["there", "none", "context"],
 )
