@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 from conftest import SHARED, needs_data
 from docgraph.annotate.registry import load_pipeline
@@ -20,6 +21,7 @@ from docgraph.evaluation.suites.accuracy import judge
 from docgraph.evaluation.suites.scoring import ProbeOptions, score_suite
 from docgraph.model.batch import DocumentExample
 from docgraph.model.checkpoint import save
+from docgraph.model.config import LinkedConfig
 from docgraph.model.system import DocumentTransformer
 from docgraph.model.tokenizer import Tokenizer
 from docgraph.translation.documents import DecodedDocument
@@ -111,9 +113,9 @@ def test_max_context_keeps_the_nearest(model: DocumentTransformer, tokenizer: To
     np.testing.assert_allclose(ours, one_by_one(model, tokenizer, replace(SUITE, contrasts=near)), atol=1e-4)
 
 
-def test_own_context_is_the_model_s_translation(
-    model: DocumentTransformer, tokenizer: Tokenizer, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def translated(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What every model makes of the suite: of the first contrast and of the third, the suite's own translations."""
     texts = {3: ["la maison", "un chien", "?"], 2: ["bonjour", "?"], 1: ["?"]}
 
     def decode(
@@ -123,10 +125,31 @@ def test_own_context_is_the_model_s_translation(
         return [DecodedDocument([[Hypothesis(tuple(map(int, s)), 0.0, 0.0)] for s in d], 1) for d in best]
 
     monkeypatch.setattr(scoring, "decode_documents", decode)
+
+
+@pytest.mark.usefixtures("translated")
+def test_own_context_is_the_model_s_translation(model: DocumentTransformer, tokenizer: Tokenizer) -> None:
     ours, gold = scores(model, tokenizer, context="own"), scores(model, tokenizer)
     assert ours[:2] == pytest.approx(gold[:2], abs=1e-4)
     assert ours[:2] == ours[3:1:-1]  # the suite's own translation of the house is not read
     assert ours[4:] == pytest.approx(gold[4:], abs=1e-4)
+
+
+@pytest.mark.usefixtures("translated")
+def test_own_context_is_not_given(tokenizer: Tokenizer) -> None:
+    found = {}
+    for own_weight in (0.0, 0.3, 1.0):
+        linked = LinkedConfig(words=5, sentences=2, length=3, own_weight=own_weight)
+        config = small_config(transformer=SIZES, encoder="pointer", integration="post", sides="target", linked=linked)
+        pointer = small_model(config)
+        assert pointer.integration is not None
+        torch.nn.init.constant_(pointer.integration.output[0].gate_outer.bias, 20.0)
+        found[own_weight] = {kind: scores(pointer, tokenizer, context=kind)[:2] for kind in ("gold", "own", "source")}
+    assert found[0.0]["gold"] == pytest.approx(found[1.0]["gold"], abs=1e-4)
+    assert found[1.0]["own"] == pytest.approx(found[1.0]["gold"], abs=1e-4)
+    assert found[0.3]["own"] != pytest.approx(found[1.0]["own"], abs=0.1), "less trusted than what is given"
+    assert found[0.3]["own"] != pytest.approx(found[0.3]["source"], abs=0.1)
+    assert found[0.0]["own"] == found[0.0]["source"], "not read at all"
 
 
 def test_normalised_scores_are_means(model: DocumentTransformer, tokenizer: Tokenizer) -> None:

@@ -18,7 +18,7 @@ from docgraph.errors import DocgraphError
 from docgraph.evaluation.suites.base import Contrast, Suite
 from docgraph.model.batch import DocumentExample
 from docgraph.model.config import ModelConfig
-from docgraph.model.reading import graph_relations
+from docgraph.model.reading import graph_relations, reads_own_translations, reads_translations
 from docgraph.model.system import DocumentTransformer
 from docgraph.model.tokenizer import Ids, Tokenizer, words_by_space
 from docgraph.translation.documents import decode_documents
@@ -50,7 +50,8 @@ class ProbeOptions:
         """The same with no more context than the model reads: what it does not read need not be translated twice."""
         if config.context is None:
             return replace(self, context="none", max_context=None)
-        blind = config.context.sides == "source" and self.context in ("gold", "own")
+        blind = self.context == "gold" and not reads_translations(config)
+        blind |= self.context == "own" and not reads_own_translations(config)
         return replace(self, context="source") if blind else self
 
 
@@ -168,20 +169,21 @@ def _documents(
         )
         hypotheses = ([sentence[0].tokens for sentence in document.sentences[:-1]] for document in decoded)
         sources = {
-            texts: _with_target(document, [np.array([*ids, tokenizer.target.eos]) for ids in before], tokenizer)
+            texts: _with_target(document, [np.array([*ids, tokenizer.target.eos]) for ids in before], tokenizer, False)
             for (texts, document), before in zip(sources.items(), hypotheses, strict=True)
         }
     documents = []
     for source, context in situations:
         document = sources[source]
         if options.context == "gold":
-            document = _with_target(document, [tokenizer.target.encode(text)[0] for text in context], tokenizer)
+            document = _with_target(document, [tokenizer.target.encode(text)[0] for text in context], tokenizer, True)
         documents.append(replace(document, window=range(len(source) - 1, len(source))))
     return documents
 
 
-def _with_target(document: DocumentExample, context: list[Ids], tokenizer: Tokenizer) -> DocumentExample:
-    """The document with the translations of all its sentences but the last, which no sentence sees."""
+def _with_target(document: DocumentExample, context: list[Ids], tokenizer: Tokenizer, given: bool) -> DocumentExample:
+    """The document with the translations of all its sentences but the last, which no sentence sees; given or not."""
     words = [words_by_space(tokenizer.target.pieces(ids)) for ids in context]
     last = np.array([tokenizer.target.eos], dtype=np.int64), np.array([-1], dtype=np.int64)
-    return replace(document, target=[*context, last[0]], target_words=[*words, last[1]])
+    flags = np.full(len(document.source), given)
+    return replace(document, target=[*context, last[0]], target_words=[*words, last[1]], given=flags)
