@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from graph_examples import annotated, annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -51,34 +52,48 @@ def test_what_is_chosen_is_linked_and_elsewhere(annotation: Annotation) -> None:
         assert all(m < sentence for m in before)
 
 
-def strengths(graph: DocumentGraph, sentence: int, among: set[int]) -> dict[int, float]:
-    """How strongly a sentence is linked with earlier ones, word by word; 0 where it is not."""
+def strengths(graph: DocumentGraph, sentence: int, among: set[int], ahead: bool) -> dict[int, float]:
+    """How strongly a sentence is linked with earlier ones, or with all others, word by word; 0 where it is not."""
     size, place = graph.num_sentences, graph.sentence_of.tolist()
-    found = dict.fromkeys((m for m in among if m < sentence), 0.0)
+    found = dict.fromkeys((m for m in among if m < sentence or (ahead and m > sentence)), 0.0)
     assert graph.lexical is not None
-    links = [(w, v, np.log(size)) for v, w in zip(*vars(graph.edges("coreference")).values(), strict=True)]
+    pairs = list(zip(*vars(graph.edges("coreference")).values(), strict=True))
+    links = [(w, v, np.log(size)) for pair in pairs for v, w in (pair, pair[::-1])]
     for cliques in (graph.lexical.form, graph.lexical.lemma):
         for rank, word in enumerate(cliques.nodes.tolist()):
             same = cliques.nodes[cliques.first[rank] : cliques.last[rank]].tolist()
-            before = [other for other in same if other < word and place[other] in among]
-            links += [(word, other, np.log(size / min(len(same), size))) for other in before[-REACH:]]
+            before, after = (
+                [other for other in same if place[other] in among and (other - word) * sign > 0] for sign in (-1, 1)
+            )
+            near = before[-REACH:] + after[:REACH]
+            links += [(word, other, np.log(size / min(len(same), size))) for other in near]
     for word, other, weight in links:
         if place[word] == sentence and place[other] in found:
-            found[place[other]] += weight / (1 + np.log(sentence - place[other]))
+            found[place[other]] += weight / (1 + np.log(abs(sentence - place[other])))
     return found
 
 
 @settings(max_examples=60, deadline=None)
-@given(seed=seeds, size=st.integers(0, 25), share=st.floats(0, 1))
-def test_the_strongest_of_those_that_may_be_chosen(seed: int, size: int, share: float) -> None:
+@given(seed=seeds, size=st.integers(0, 25), share=st.floats(0, 1), ahead=st.booleans())
+def test_the_strongest_of_those_that_may_be_chosen(seed: int, size: int, share: float, ahead: bool) -> None:
     rng = np.random.default_rng(seed)
     graph = build_graph(random_annotation(rng, rng.integers(0, 8, size).tolist(), kinds=16), "inter")
     among = rng.random(size) < share
-    everything, some = select(graph, 5, 3), select(graph, 5, 3, among)
-    np.testing.assert_array_equal(some.words, everything.words)
-    np.testing.assert_array_equal(select(graph, 5, 3, np.ones(size, bool)).sentences, everything.sentences)
+    everything, some = (select(graph, 5, 3, allowed, ahead) for allowed in (None, among))
+    np.testing.assert_array_equal(some.words, select(graph, 5, 3).words)
+    np.testing.assert_array_equal(select(graph, 5, 3, np.ones(size, bool), ahead).sentences, everything.sentences)
     for chosen, allowed in ((everything, set(range(size))), (some, set(np.flatnonzero(among).tolist()))):
         for sentence in range(size):
-            weights = strengths(graph, sentence, allowed)
-            best = sorted(weights, key=lambda m: (-round(weights[m], 8), -m))[:3]
+            weights = strengths(graph, sentence, allowed, ahead)
+            best = sorted(weights, key=lambda m: (-round(weights[m], 8), abs(m - sentence), -m))[:3]
             assert chosen.sentences[sentence].tolist() == best + [-1] * (3 - len(best))
+
+
+@pytest.mark.parametrize("count", [1, 4, 60])
+def test_of_many_that_are_not_linked_the_nearest_on_either_side(count: int) -> None:
+    graph = build_graph(annotated([f"word{m} ." for m in range(100)])[1], "lexical")
+    among = np.arange(100) % 3 == 0
+    for sentence, row in enumerate(select(graph, 0, count, among, ahead=True).sentences.tolist()):
+        others = [m for m in np.flatnonzero(among).tolist() if m != sentence]
+        nearest = sorted(others, key=lambda m: (abs(m - sentence), -m))[:count]
+        assert row == nearest + [-1] * (count - len(nearest))

@@ -250,22 +250,42 @@ def test_documents_are_translated_at_once_as_in_order_and_scored_so(beams: int, 
     own_weight=st.sampled_from([0.0, 0.3]),
     sides=st.sampled_from(["target", "both"]),
     beams=st.sampled_from([1, 2]),
+    ahead=st.booleans(),
 )
-def test_whatever_is_known_all_ways_to_decode_agree(known: set[int], own_weight: float, sides: str, beams: int) -> None:
+def test_whatever_is_known_all_ways_to_decode_agree(
+    known: set[int], own_weight: float, sides: str, beams: int, ahead: bool
+) -> None:
     model, config = model_of(sides, own_weight), SearchConfig(beams=beams, min_length=3, max_length_factor=0.0)
+    examples = [replace(example, ahead=ahead) for example in DOCUMENTS]
     places = [[m for m in range(5) if m in known], [m for m in range(3) if m + 5 in known]]
     told = [{m: given((7 + m, 8, 9)) for m in some} for some in places]
     best = []
     for mode, tokens in (("parallel", None), ("sequential", None), ("parallel", 8), ("sequential", 1)):
-        found = decode_documents(model, TOKENIZER, DOCUMENTS, config, mode, tokens=tokens, known=told)  # type: ignore[arg-type]
+        found = decode_documents(model, TOKENIZER, examples, config, mode, tokens=tokens, known=told)  # type: ignore[arg-type]
         best.append([[hypotheses[0] for hypotheses in each.sentences] for each in found])
     assert all([[h.tokens for h in d] for d in way] == [[h.tokens for h in d] for d in best[0]] for way in best)
-    for example, some, hypotheses in zip(DOCUMENTS, places, best[0], strict=True):
+    for example, some, hypotheses in zip(examples, places, best[0], strict=True):
         target = [np.array([*h.tokens, EOS]) for h in hypotheses]
         flags = np.isin(np.arange(len(target)), some)
         [scored] = score_documents(model, [replace(example, target=target, target_words=(), given=flags)])
         for m, (hypothesis, values) in enumerate(zip(hypotheses, scored, strict=True)):
             assert m in some or hypothesis.log_probability == pytest.approx(float(values.sum()), abs=1e-4)
+
+
+@pytest.mark.parametrize("own_weight", [0.0, 0.3])
+@pytest.mark.parametrize("ahead", [False, True])
+def test_what_is_given_is_read_before_it_where_it_may_and_nothing_else_is(own_weight: float, ahead: bool) -> None:
+    model, config = model_of(own_weight=own_weight), SearchConfig(beams=1, min_length=3, max_length_factor=0.0)
+    example = replace(DOCUMENTS[0], ahead=ahead)
+
+    def before(known: Known) -> list[float]:
+        [found] = decode_documents(model, TOKENIZER, [example], config, known=[known])
+        return [best[0].log_probability for best in found.sentences[:4]]
+
+    one, other, none = (before(known) for known in ({4: given((7, 8, 9))}, {4: given((10, 11, 12))}, {}))
+    for a, b, c in zip(one, other, none, strict=True):
+        unread = a == pytest.approx(b, abs=1e-3) and a == pytest.approx(c, abs=1e-3)
+        assert unread == (own_weight > 0 or not ahead)
 
 
 def test_what_an_earlier_run_translated_is_not_given() -> None:

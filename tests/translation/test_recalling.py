@@ -166,7 +166,7 @@ def test_what_nothing_is_known_of_is_not_annotated(base: Path, recalling: Path, 
     assert [each.texts for each in together] == [each.texts for each in alone]
     assert [[bool(one.context.target) for one in each if one.context] for each in together] == [
         [False] * 2,
-        [False, True, True, True, True],
+        [True] * 5,
         [False] * 4,
     ]
 
@@ -191,6 +191,27 @@ def test_few_known_translations_are_found_among_many_that_are_not(base: Path, tm
     read = [one.context.target for one in found if one.context is not None]
     assert [list(each) for each in read] == [[], [0], [0], [0], [0]]
     assert ours.translate(SENTENCES, GREEDY, "sequential", known=[KNOWN[0], *[None] * 4]).texts == found.texts
+
+
+@pytest.mark.usefixtures("eager")
+def test_sentences_before_a_known_one_follow_it_in_documents_windows_and_stretches(
+    base: Path, recalling: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain, ours = Translator.load(base, device="cpu"), Translator.load(recalling, device="cpu")
+    known = [None, None, None, "le chien paresseux", None]
+    whole = ours.translate(SENTENCES, GREEDY, explain=True, known=known)
+    assert [one.context and list(one.context.target) for one in whole] == [[3], [3], [3], [], [3]]
+    assert whole.passes == 1
+    without = plain.translate(SENTENCES, GREEDY, known=known)
+    scores = [[one.candidates[0].score for one in each if not one.given] for each in (whole, without)]
+    assert all(one != pytest.approx(other, abs=1e-3) for one, other in zip(*scores, strict=True))
+    [windows] = ours.translate_all([DOCUMENT], GREEDY, tokens=12, explain=True, known=lambda _: known)
+    assert windows.texts == whole.texts
+    assert [one.context and list(one.context.target) for one in windows] == [[3], [3], [3], [], [3]]
+    for name, size in (("BEFORE", 1), ("STRETCH", 2), ("AFTER", 1)):
+        monkeypatch.setattr(segments, name, size)
+    found = ours.translate(SENTENCES, GREEDY, explain=True, known=known)
+    assert [one.context and list(one.context.target) for one in found] == [[], [], [3], [], [3]]
 
 
 @pytest.mark.usefixtures("eager")

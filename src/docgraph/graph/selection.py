@@ -31,7 +31,8 @@ class Selection:
     words: IntArray
     """[M, K]: words of other sentences, before and after."""
     sentences: IntArray
-    """[M, T]: earlier sentences, by the sum of their links; then the nearest ones where too few are linked."""
+    """[M, T]: earlier sentences, or others on either side, by the sum of their links; then the nearest ones where too
+    few are linked."""
 
     @classmethod
     def empty(cls, size: int, words: int, sentences: int) -> Selection:
@@ -39,23 +40,28 @@ class Selection:
         return cls(*(np.full((size, count), -1, dtype=np.int32) for count in (words, sentences)))
 
 
-def select(graph: DocumentGraph, words: int, sentences: int, among: BoolArray | None = None) -> Selection:
+def select(
+    graph: DocumentGraph, words: int, sentences: int, among: BoolArray | None = None, ahead: bool = False
+) -> Selection:
     """The `words` strongest linked words and the `sentences` strongest linked earlier sentences of each sentence.
 
-    `among` [M] says which sentences may be chosen as earlier ones; without it, all.
+    `among` [M] says which sentences may be chosen; without it, all. With `ahead`, later ones may be, too.
     """
     size, sentence_of, everything = graph.num_sentences, graph.sentence_of, np.ones(graph.num_sentences, np.bool_)
-    later, earlier, weights = links = _links_back(graph, everything)
+    later, earlier, weights = links = _links(graph, everything)
     both_ways = (sentence_of[later], earlier, weights), (sentence_of[earlier], later, weights)
     chosen_words = _strongest(_merged(both_ways, graph.num_words), size, words)
-    later, earlier, weights = links if among is None else _links_back(graph, among)
-    back = sentence_of[later], sentence_of[earlier], weights
-    near = _nearest_before(everything if among is None else among, sentences)
-    return Selection(chosen_words, _strongest(_merged((back, near), size), size, sentences))
+    open_to = everything if among is None else among
+    if among is not None or ahead:
+        links = _links(graph, open_to, ahead)
+    home, away, weights = links
+    linked, near = (sentence_of[home], sentence_of[away], weights), _nearest(open_to, sentences, ahead)
+    return Selection(chosen_words, _strongest(_merged((linked, near), size), size, sentences))
 
 
-def _links_back(graph: DocumentGraph, among: BoolArray) -> Cells:
-    """Words, words of earlier sentences `among` [M] these that they are linked with, and how strongly."""
+def _links(graph: DocumentGraph, among: BoolArray, ahead: bool = False) -> Cells:
+    """Words, words of earlier sentences (and, `ahead`, of later ones) `among` [M] these that they are linked with, and
+    how strongly."""
     parts: list[tuple[Edges, Weights]] = []
     lexical, size, sentence_of = graph.lexical, max(graph.num_sentences, 1), graph.sentence_of
     for cliques in (lexical.form, lexical.lemma) if lexical is not None else ():
@@ -63,32 +69,43 @@ def _links_back(graph: DocumentGraph, among: BoolArray) -> Cells:
         # A word in every sentence weighs nothing; members in reach stand for the sentences it is in.
         rarity = np.log(size / np.minimum(cliques.last - cliques.first, size))
         open_to = np.flatnonzero(among[sentence_of[nodes]])
-        place = np.searchsorted(open_to, ranks)
-        for step in range(1, REACH + 1):
-            later = np.flatnonzero(place >= step)
-            back = open_to[place[later] - step]
-            within = back >= cliques.first[later]
-            later, back = later[within], back[within]
-            parts.append((Edges(nodes[back], nodes[later]), rarity[later]))
+        before, after = (np.searchsorted(open_to, ranks, side) for side in ("left", "right"))
+        places = [before - step for step in range(1, REACH + 1)] + [after + step for step in range(REACH) if ahead]
+        for place in places:
+            member = np.flatnonzero((place >= 0) & (place < len(open_to)))
+            other = open_to[place[member]]
+            within = (other >= cliques.first[member]) & (other < cliques.last[member])
+            member, other = member[within], other[within]
+            parts.append((Edges(nodes[other], nodes[member]), rarity[member]))
     if "coreference" in graph.relations:
         edges = graph.edges("coreference")
-        ordered = Edges(np.minimum(edges.source, edges.target), np.maximum(edges.source, edges.target))
-        parts.append((ordered, np.full(len(edges), np.log(size))))
+        ends = np.minimum(edges.source, edges.target), np.maximum(edges.source, edges.target)
+        ordered = Edges.join([Edges(*ends), Edges(*ends[::-1])][: 2 if ahead else 1])
+        parts.append((ordered, np.full(len(ordered), np.log(size))))
     joined = Edges.join([edges for edges, _ in parts])
     away, home = sentence_of[joined.source], sentence_of[joined.target]
     weights = np.concatenate([np.empty(0), *(weight for _, weight in parts)])
-    weights = weights / (1.0 + np.log(np.maximum(home - away, 1)))
-    kept = (away < home) & (weights > 0) & among[away]
+    weights = weights / (1.0 + np.log(np.maximum(np.abs(home - away), 1)))
+    kept = (away != home if ahead else away < home) & (weights > 0) & among[away]
     return joined.target[kept], joined.source[kept], weights[kept]
 
 
-def _nearest_before(among: BoolArray, count: int) -> Cells:
-    """The sentences just before each, of those that may be chosen, weaker than any link, the nearest the least weak."""
+def _nearest(among: BoolArray, count: int, ahead: bool) -> Cells:
+    """The `count` sentences nearest before each (or, `ahead`, on either side), of those that may be chosen, weaker than
+    any link, the nearest the least weak, of two as near the later one."""
     open_to = np.flatnonzero(among)
-    row, back = np.divmod(np.arange(len(among) * count), max(count, 1))
-    place = np.searchsorted(open_to, row) - back - 1
-    there = place >= 0
-    return row[there], open_to[place[there]], 1e-9 / (1.0 + back[there])
+    row, step = np.divmod(np.arange(len(among) * count), max(count, 1))
+    place = np.searchsorted(open_to, row) - step - 1
+    if ahead:
+        place = np.concatenate([place, np.searchsorted(open_to, row, "right") + step])
+        row = np.tile(row, 2)
+    there = (place >= 0) & (place < len(open_to))
+    row, column = row[there], open_to[place[there]]
+    order = np.lexsort((-column, np.abs(column - row), row))
+    row, column = row[order], column[order]
+    rank = _ranks(row)
+    kept = rank < count
+    return row[kept], column[kept], 1e-9 * (1.0 - rank[kept] / max(count, 1))
 
 
 def _merged(parts: Sequence[Cells], width: int) -> Cells:
@@ -104,8 +121,13 @@ def _strongest(cells: Cells, size: int, count: int) -> IntArray:
     row, column, weight = cells
     order = np.lexsort((-column, -np.round(weight, 12), row))
     row, column = row[order], column[order]
-    rank = np.arange(len(row)) - np.searchsorted(row, row, side="left")
+    rank = _ranks(row)
     kept = rank < count
     chosen = np.full((size, count), -1, dtype=np.int32)
     chosen[row[kept], rank[kept]] = column[kept]
     return chosen
+
+
+def _ranks(row: npt.NDArray[np.integer]) -> npt.NDArray[np.int64]:
+    """[L]: the place of each cell in its row, of rows in order."""
+    return np.arange(len(row)) - np.searchsorted(row, row, side="left")

@@ -45,6 +45,8 @@ class DocumentExample:
     """What each sentence is linked with, where the model reads that."""
     given: npt.NDArray[np.bool_] | None = None
     """[M]: whether each translation that others see was given, not made by the model; None where all were."""
+    ahead: bool = False
+    """Whether a sentence may see given translations after it, too, where the model reads no others."""
     shown: Sequence[Ids] = ()
     """[M] arrays like `target`: the translations that other sentences see, where they are not those."""
 
@@ -100,7 +102,7 @@ class Linked:
     words: Tensor
     """[S, K] int64: words of the batch's graph, in other sentences of the document."""
     sentences: Tensor
-    """[S, T] int64: earlier sentences, among the C."""
+    """[S, T] int64: those whose translations it reads, among the C."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -35,6 +35,11 @@ def reads_own_translations(config: ModelConfig) -> bool:
     return context is not None and reads_translations(config) and context_class(context).reads_own_translations(context)
 
 
+def reads_given_alone(config: ModelConfig) -> bool:
+    """Whether given translations are, and none that it made itself: the order of sentences is nothing to them."""
+    return reads_translations(config) and not reads_own_translations(config)
+
+
 def reads_target_words(config: ModelConfig) -> bool:
     """Whether a model makes graphs of the words of translations."""
     context = config.context
@@ -47,7 +52,7 @@ def reads_memories(config: ModelConfig) -> bool:
 
 
 def translations_read(config: ModelConfig, document: DocumentExample, sentence: int) -> Iterable[int]:
-    """The earlier sentences of a document, as the model takes it, whose translations a sentence reads."""
+    """The sentences of a document, as the model takes it, whose translations a sentence reads."""
     context = config.context
     if context is None or not reads_translations(config):
         return ()
@@ -57,14 +62,15 @@ def translations_read(config: ModelConfig, document: DocumentExample, sentence: 
 def as_read(example: DocumentExample, config: ModelConfig) -> DocumentExample:
     """The document as a model takes it: with what its graph links each sentence with, or its sentences joined."""
     context = config.context
+    example = replace(example, ahead=example.ahead and reads_given_alone(config))
     if context is not None and context_class(context).reads_selection:
         example = replace(example, selection=_selection(example, config, context.linked))
     return concatenate(example, config.concatenation)
 
 
 def _selection(example: DocumentExample, config: ModelConfig, linked: LinkedConfig) -> Selection:
-    """What each sentence is linked with: of earlier sentences, those whose translations the model can read."""
+    """What each sentence is linked with: of sentences, those whose translations the model can read."""
     if example.graph is None:
         return Selection.empty(len(example.source), linked.words, linked.sentences)
-    among = None if reads_own_translations(config) else example.given
-    return select(example.graph, linked.words, linked.sentences, among)
+    among = example.given if reads_given_alone(config) else None
+    return select(example.graph, linked.words, linked.sentences, among, example.ahead)

@@ -126,12 +126,13 @@ class _Draft:
         return next(iter(self.known.get(m, self.found[m])), None)
 
     def example(self, tokenizer: Tokenizer, eos: int) -> DocumentExample:
-        """The sentences up to the end of the window, for their translations; what has none yet has an empty one."""
-        shown = [self.shown(m) for m in range(self.window.stop)]
+        """The sentences that the window may see translations of, and its own; what has none yet has an empty one."""
+        end = len(self.document.source) if self.document.ahead else self.window.stop
+        shown = [self.shown(m) for m in range(end)]
         targets = [np.array([*(() if best is None else best.tokens), eos]) for best in shown]
         given = np.array([best is not None and best.given for best in shown])
         words = [words_by_space(tokenizer.target.pieces(target)) for target in targets]
-        source, selection = self.document.source[: self.window.stop], self.document.selection
+        source, selection = self.document.source[:end], self.document.selection
         return DocumentExample(source, targets, None, (), words, self.window, selection, given)
 
     def without_graph(self, window: range) -> DocumentExample:

@@ -33,7 +33,7 @@ class Reading:
     source: Weights
     """Sentences whose source was read, and how much, the most read first."""
     target: Weights
-    """Earlier sentences whose translation was read."""
+    """Sentences whose translation was read."""
     gate: float
     """The mean gate: 1 where no context is let in, 0 where all of it is."""
 

@@ -168,7 +168,8 @@ class Translator:
         """Translate a document, a list of sentences, or a text, which is first split into sentences.
 
         `explain` tells, for each sentence, what it read of the others; it costs one more pass. `known`, a translation
-        or None for each sentence, are kept as they are, and are context for the sentences after them.
+        or None for each sentence, are kept as they are, and are context for the sentences after them; for those before
+        them, too, to a model that reads known translations alone.
         """
         if isinstance(document, str):
             [document] = read(io.StringIO(document), "text", language=self.language)
@@ -300,7 +301,8 @@ class Translator:
         with self._lock:
             pipeline = self.pipeline if relations is not None and len(document) else None
             annotation = None if pipeline is None else pipeline(document)
-        return example_from_text(document.texts, self.tokenizer, annotation, relations, tag=self.tag)
+        example = example_from_text(document.texts, self.tokenizer, annotation, relations, tag=self.tag)
+        return replace(example, ahead=True)
 
     def _result(self, prepared: _Prepared, decoded: _Decoded) -> Translation:
         sentences = []
