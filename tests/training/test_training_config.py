@@ -40,9 +40,10 @@ def test_rows_differ_in_what_they_are_named_for() -> None:
             context = configs[f"docgraph_{place}_{side}.yaml"].model.context
             assert context is not None
             assert (context.integration, context.sides) == (place, side)
-    main = to_dict(configs["docgraph_hyb_both.yaml"])
     for name, config in configs.items():
         if name.startswith("ablations/"):
+            of = "pointer.yaml" if name.startswith("ablations/pointer") else "docgraph_hyb_both.yaml"
+            main = to_dict(configs[of])
             changed = {key for key, value in to_dict(config).items() if value != main[key]}
             assert changed <= {"model"}, name
 
