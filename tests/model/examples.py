@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 from hypothesis import strategies as st
-from torch import nn
+from torch import Tensor, nn
 
 from docgraph.annotation import Annotation, Strings
 from docgraph.graph import DocumentGraph, RelationOptions, build_graph
@@ -146,6 +146,24 @@ def small_model(config: ModelConfig, seed: int = 0, open_gates: bool = False) ->
                 nn.init.xavier_uniform_(site.last.weight)
                 site.gate_input.bias.fill_(-3.0)
     return model
+
+
+def loss_and_gradients(model: DocumentTransformer, batch: DocumentBatch) -> list[Tensor]:
+    """The label-smoothed loss of a batch, its NLL, and the gradients of all parameters that have one."""
+    model.zero_grad()
+    loss, nll = model(batch, smoothing=0.1)
+    loss.backward()
+    return [loss.detach(), nll, *(p.grad for p in model.parameters() if p.grad is not None)]
+
+
+def assert_steps_as_forced(model: DocumentTransformer, batch: DocumentBatch) -> None:
+    """The first step of decoding scores as teacher forcing does."""
+    assert batch.target is not None
+    memories = model.memories(batch)
+    state = model.start(batch, model.encode(batch, memories), memories, 1, 4)
+    first = model.step(torch.full((batch.num_sentences,), BOS), state)
+    begins = batch.target.sentences.boundaries[:-1].long()
+    torch.testing.assert_close(first, model.logits(batch)[begins])
 
 
 def sites(model: DocumentTransformer) -> list[GatedSite]:

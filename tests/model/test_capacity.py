@@ -9,24 +9,23 @@ import pytest
 import torch
 
 from docgraph.graph import RelationOptions, build_graph
-from docgraph.model.batch import DocumentBatch
 from docgraph.model.capacity import capacity, fill_up, sizes_of
-from docgraph.model.system import DocumentTransformer
 
-from .examples import batch_of, documents, random_annotation, random_document, small_config, small_model
+from .examples import (
+    batch_of,
+    documents,
+    loss_and_gradients,
+    random_annotation,
+    random_document,
+    small_config,
+    small_model,
+)
 
 PAD = 0
 SHAPES = [([3, 0, 5, 2], [4, 6]), ([7, 1], [2, 2, 3], [1]), ([5, 5, 4, 3, 2, 6, 1],)]
 CONTRARY = [(1, 60), (40, 12), (100, 5)]
 """Words a sentence, and sentences: many short ones, few long ones."""
 BATCHES = [batch_of(documents(seed, *sizes)) for seed, sizes in enumerate(SHAPES)]
-
-
-def loss_and_gradients(model: DocumentTransformer, batch: DocumentBatch) -> list[torch.Tensor]:
-    model.zero_grad()
-    loss, nll = model(batch, smoothing=0.1)
-    loss.backward()
-    return [loss.detach(), nll, *(p.grad for p in model.parameters() if p.grad is not None)]
 
 
 @pytest.mark.parametrize("nodes", ["sentence", "word", "both"])

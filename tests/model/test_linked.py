@@ -21,7 +21,7 @@ from docgraph.model.tokenizer import SPACE
 from docgraph.translation.documents import decode_documents
 from docgraph.translation.search import SearchConfig
 
-from .examples import BOS, batch_of, documents, rewritten, small_config, small_model
+from .examples import assert_steps_as_forced, batch_of, documents, rewritten, small_config, small_model
 
 SIZES = LinkedConfig(words=5, sentences=2, length=3)
 
@@ -104,13 +104,7 @@ def test_windows_padding_and_blocks_change_nothing(place: str, sides: str, monke
 
 @pytest.mark.parametrize("place", ["hyb", "post", "pre"])
 def test_step_by_step_is_teacher_forcing(place: str) -> None:
-    model, batch = model_of(place), batch_of(DOCUMENTS)
-    assert batch.target is not None
-    memories = model.memories(batch)
-    state = model.start(batch, model.encode(batch, memories), memories, 1, 4)
-    first = model.step(torch.full((batch.num_sentences,), BOS), state)
-    begins = batch.target.sentences.boundaries[:-1].long()
-    torch.testing.assert_close(first, model.logits(batch)[begins])
+    assert_steps_as_forced(model_of(place), batch_of(DOCUMENTS))
 
 
 def test_without_links_it_is_base() -> None:

@@ -35,7 +35,7 @@ from docgraph.translation.quantize import ready_for_cpu
 from docgraph.translation.scoring import score_documents
 from docgraph.translation.search import SearchConfig
 
-from .examples import BOS, EOS, batch_of, documents, small_config, small_model
+from .examples import EOS, assert_steps_as_forced, batch_of, documents, small_config, small_model
 
 SIZES = LinkedConfig(words=5, sentences=2, length=3)
 TOKENIZER: Any = SimpleNamespace(target=SimpleNamespace(pieces=lambda ids: [f"{SPACE}{i}" for i in ids]))
@@ -350,13 +350,7 @@ def test_it_needs_translations() -> None:
 
 
 def test_step_by_step_is_teacher_forcing() -> None:
-    model, batch = model_of(), batch_of(DOCUMENTS)
-    assert batch.target is not None
-    memories = model.memories(batch)
-    state = model.start(batch, model.encode(batch, memories), memories, 1, 4)
-    first = model.step(torch.full((batch.num_sentences,), BOS), state)
-    begins = batch.target.sentences.boundaries[:-1].long()
-    torch.testing.assert_close(first, model.logits(batch)[begins])
+    assert_steps_as_forced(model_of(), batch_of(DOCUMENTS))
 
 
 def test_an_end_of_sentence_is_never_recalled() -> None:

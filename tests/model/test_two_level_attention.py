@@ -18,8 +18,8 @@ from docgraph.model.memory import Layout, Queries
 from docgraph.model.packing import Packing
 from docgraph.model.sparsemax import sparsemax
 
-from .examples import SYSTEMS, batch_of, documents, seeds, small_config, small_model
-from .kernel_examples import DEVICE, HALF, INTERPRETED, needs_kernels
+from .examples import SYSTEMS, batch_of, documents, loss_and_gradients, seeds, small_config, small_model
+from .kernel_examples import DEVICE, HALF, INTERPRETED, assert_replayed, needs_kernels
 
 pytestmark = needs_kernels
 LEFT_OVER = 3
@@ -175,20 +175,11 @@ def test_a_captured_graph_replays_the_kernels() -> None:
         found = attend(*tensors)
         return [found, *torch.autograd.grad(found, tensors, weights)]
 
-    side = torch.cuda.Stream()
-    side.wait_stream(torch.cuda.current_stream())
-    with torch.cuda.stream(side):
-        compute()
-    torch.cuda.current_stream().wait_stream(side)
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        captured = compute()
-    with torch.no_grad():
+    def change() -> None:
         tensors[0].mul_(0.5)
         tensors[3].mul_((torch.rand(tensors[3].shape, device=DEVICE) < 0.5).to(HALF))  # others are read
-    graph.replay()
-    for ours, direct in zip(captured, compute(), strict=True):
-        assert torch.equal(ours, direct)
+
+    assert_replayed(compute, change)
 
 
 @pytest.mark.parametrize("filled", [False, True], ids=["as-is", "filled-up"])
@@ -205,18 +196,12 @@ def test_a_system_has_the_losses_and_gradients_of_the_written_out(
         batch = room
     batch = batch.to(DEVICE)
 
-    def loss_and_gradients() -> list[Tensor]:
-        model.zero_grad()
-        loss, _ = model(batch)
-        loss.backward()
-        return [loss.detach(), *(p.grad for p in model.parameters() if p.grad is not None)]
-
-    wanted = loss_and_gradients()
+    wanted = loss_and_gradients(model, batch)
     monkeypatch.setattr(Queries, "through_kernels", lambda queries, _: queries.fused)
     memory = model.memories(batch).source
     assert isinstance(memory, TwoLevelMemory)
     assert not isinstance(memory.layout(batch.source.queries), Layout)
-    for found, exact in zip(loss_and_gradients(), wanted, strict=True):
+    for found, exact in zip(loss_and_gradients(model, batch), wanted, strict=True):
         torch.testing.assert_close(found, exact, rtol=1e-3, atol=1e-4)
 
 
