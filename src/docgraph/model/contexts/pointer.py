@@ -10,8 +10,9 @@ as the copy mechanisms of Gu et al. (2016) and See et al. (2017) and the datasto
     w_s = w a_s
 
 k and k_s are states scaled to length sqrt(d); c_s is the score of a slot over 32, at the start a cosine. Keys are
-constants: a projection of theirs would be one more factor of W. An end of sentence is never proposed, and what it was
-attended with is left to the softmax: that another sentence ends is no reason for this one to.
+constants: a projection of theirs would be one more factor of W. How a sentence ends is never proposed, neither its end
+nor the sub-word before (mostly a full stop), and what they were attended with is left to the softmax: that another
+sentence ends is no reason for this one to.
 """
 
 from __future__ import annotations
@@ -73,7 +74,8 @@ class Pointer(ContextSite):
             nn.init.zeros_(part)
 
     def project(self, memory: CacheMemory) -> Keys:
-        keys = Keys(_scaled(memory.states), memory.values, memory.trust)
+        tokens = torch.where(memory.values.roll(-1) == self.eos, self.eos, memory.values)
+        keys = Keys(_scaled(memory.states), tokens, memory.trust)
         return keys if memory.packed else keys.in_slots(memory)
 
     def forward(self, x: Tensor, projected: Keys, layout: Layout) -> Recalled:
