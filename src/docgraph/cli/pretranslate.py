@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -41,13 +42,10 @@ def pretranslate(
     corpora = [PreparedCorpus.open(store, name) for name in split or ("train", "dev")]
     with Bars("sentences") as bars:
         for corpus in corpora:
-            path = run(
-                folder,
-                corpus,
-                output,
-                SearchConfig(beams=beam),
-                device,
-                batch,
-                lambda done, total, name=corpus.split: bars.update(name, done, done, total),  # type: ignore[misc]
-            )
+            tell = partial(_tell, bars, corpus.split)
+            path = run(folder, corpus, output, SearchConfig(beams=beam), device, batch, tell)
             bars.console.print(f"wrote {path}", markup=False, highlight=False, soft_wrap=True)
+
+
+def _tell(bars: Bars, split: str, done: int, total: int) -> None:
+    bars.update(split, done, done, total)

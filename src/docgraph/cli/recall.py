@@ -15,7 +15,7 @@ def recall(
     ],
     folder: Annotated[Path, typer.Argument(metavar="OUT", help="The model folder to write.", show_default=False)],
     sentences: Annotated[
-        int, typer.Option(min=1, help="Earlier sentences whose translations a sentence reads, the most linked first.")
+        int, typer.Option(min=1, help="Sentences whose known translations a sentence reads, the most linked first.")
     ] = 8,
     own_weight: Annotated[
         float,

@@ -95,13 +95,8 @@ class Builder:
         return [(ids, np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])) for ids, lengths in sides]
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Builder, (
-            self.corpus,
-            self.model,
-            self.unit,
-            self.room,
-            self.translations,
-        )  # what is cached stays behind
+        # What is cached stays behind.
+        return Builder, (self.corpus, self.model, self.unit, self.room, self.translations)
 
 
 @dataclass(frozen=True, eq=False)
