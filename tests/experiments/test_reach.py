@@ -13,7 +13,7 @@ from experiment_examples import Words, random_documents
 from docgraph.experiments.documents import Documents
 from docgraph.experiments.reach import decode_within
 from docgraph.model.batch import collate
-from docgraph.model.config import ConcatenationConfig, ModelConfig
+from docgraph.model.config import ConcatenationConfig, LinkedConfig, ModelConfig
 from docgraph.model.reading import as_read
 from docgraph.model.system import DocumentTransformer
 from docgraph.translation.search import SearchConfig, search
@@ -23,6 +23,7 @@ DOCUMENTS = random_documents(3, [3, 2, 5, 1, 4], [4], [2, 6, 3])
 SEARCH = SearchConfig(beams=2, min_length=3, max_length_factor=1.0, max_length_constant=3)
 LONGER = SearchConfig(beams=1, min_length=3)
 LINKED = {"encoder": "linked", "integration": "hyb"}
+POINTER = {"encoder": "pointer", "integration": "post", "sides": "target", "linked": LinkedConfig(own_weight=0.0)}
 
 
 def reading_model(**fields: Any) -> DocumentTransformer:
@@ -75,6 +76,15 @@ def test_all_sentences_are_the_whole_document_and_fewer_are_not(system: str) -> 
     whole = DOCUMENTS.translate(model, LONGER)
     assert translate_within(model, DOCUMENTS, 5, LONGER) == whole
     assert translate_within(model, DOCUMENTS, 0, LONGER) != whole
+
+
+@pytest.mark.parametrize("system", ["docgraph", "linked", "pointer"])
+def test_known_translations_of_all_sentences_are_those_of_the_whole_document(system: str) -> None:
+    fields = {"linked": LINKED, "pointer": POINTER}.get(system) or SYSTEMS[system]
+    model = small_model(small_config(**fields), 1) if system == "pointer" else reading_model(**fields)
+    whole = DOCUMENTS.translate(model, LONGER, known=True)
+    assert DOCUMENTS.spell(decode_within(model, DOCUMENTS, 5, LONGER, known=True)) == whole
+    assert DOCUMENTS.spell(decode_within(model, DOCUMENTS, 0, LONGER, known=True)) != whole
 
 
 @pytest.mark.parametrize("system", ["docgraph", "han"])

@@ -42,7 +42,8 @@ def test_rows_differ_in_what_they_are_named_for() -> None:
             assert (context.integration, context.sides) == (place, side)
     for name, config in configs.items():
         if name.startswith("ablations/"):
-            of = "pointer.yaml" if name.startswith("ablations/pointer") else "docgraph_hyb_both.yaml"
+            parents = {"pointer": "pointer.yaml", "sides": "docgraph_hyb_both.yaml"}
+            of = parents.get(Path(name).stem.split("_")[0], "docgraph_hyb_source.yaml")
             main = to_dict(configs[of])
             changed = {key for key, value in to_dict(config).items() if value != main[key]}
             assert changed <= {"model"}, name

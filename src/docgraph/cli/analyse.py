@@ -21,6 +21,7 @@ Analysis = Literal[
 ]
 DEV = "dev"
 AnalysisFormat = Literal["text", "json", "markdown"]
+PrecisionName = Literal["fp32", "bf16"]
 
 
 def analyse(
@@ -45,11 +46,15 @@ def analyse(
     draws: Annotated[int, typer.Option(min=1, help="Trees drawn at each rate of noise.")] = 3,
     documents: Annotated[int | None, typer.Option(min=1, help="Look at the first so many only.")] = None,
     beams: Annotated[int, typer.Option(min=1, help="Beams of the search.")] = 4,
+    known: Annotated[
+        bool, typer.Option("--known", help="With context-size: references of earlier sentences are their context.")
+    ] = False,
     annotator: Annotated[
         str | None, typer.Option(help="Annotator of --source; the source language's default otherwise.")
     ] = None,
     jobs: Annotated[int | None, typer.Option(min=1, help="Processes that annotate; all cores otherwise.")] = None,
     device: Annotated[str | None, typer.Option(help="cpu or cuda; a GPU where there is one otherwise.")] = None,
+    precision: Annotated[PrecisionName, typer.Option(help="bf16 is faster on a GPU.")] = "fp32",
     plot: Annotated[Path | None, typer.Option(help="Draw it: STEM-NAME.png (or .svg, .pdf), data beside it.")] = None,
     output: Annotated[AnalysisFormat, typer.Option("--format", help="How to print.")] = "text",
 ) -> None:
@@ -69,6 +74,8 @@ def analyse(
 
     docgraph analyse context-size hyb=runs/hyb han=runs/han --data prepared/europarl_en-fr --plot plots/europarl.png
 
+    docgraph analyse context-size pointer=runs/pointer --known --data prepared/europarl_en-fr
+
     docgraph analyse dependency-noise runs/hyb -s test.en -r test.fr --points 0.1,0.5 --draws 5
 
     docgraph analyse context-use base=runs/base hyb=runs/hyb --data prepared/europarl_en-fr
@@ -80,6 +87,10 @@ def analyse(
     if analysis == "mechanism":
         _print_mechanism(models, output)
         return
+    if known and analysis != "context-size":
+        raise DocgraphError("'--known' is for context-size; leave it out")
+    import torch
+
     from docgraph.evaluation.plots import check_plot_path, write_plot
     from docgraph.experiments.loading import (
         find_models,
@@ -104,7 +115,8 @@ def analyse(
         raise DocgraphError("evidence is fitted on the dev split of a prepared corpus; name with --data another split")
     numbers = None if points is None else _numbers(points)
     texts = read_translations(translations or [], found, documents)
-    systems, found = load_systems(folders, device), found.first(documents)
+    dtype = torch.bfloat16 if precision == "bf16" else torch.float32
+    systems, found = load_systems(folders, device, dtype), found.first(documents)
     if analysis == "context-use":
         from docgraph.experiments.context_use import context_use
 
@@ -117,7 +129,7 @@ def analyse(
         dev, counts = stored_documents(data, DEV, folders).first(documents), _counts(numbers, 1) or COUNTS
         tables = evidence(systems, found, dev, texts, SearchConfig(beams=beams), counts, _say)
     else:
-        tables = [(_run(analysis, systems, found, numbers, draws, beams),)]
+        tables = [(_run(analysis, systems, found, numbers, draws, beams, known),)]
     _print(tables, output)
     if plot is not None:
         from docgraph.experiments.context_use import AXIS
@@ -149,7 +161,13 @@ def _say(line: str) -> None:
 
 
 def _run(
-    analysis: Analysis, systems: Systems, documents: Documents, points: list[float] | None, draws: int, beams: int
+    analysis: Analysis,
+    systems: Systems,
+    documents: Documents,
+    points: list[float] | None,
+    draws: int,
+    beams: int,
+    known: bool,
 ) -> Breakdown:
     from docgraph.experiments import analyses
     from docgraph.translation.search import SearchConfig
@@ -161,7 +179,7 @@ def _run(
         return analyses.dependency_noise(systems, documents, search, points or analyses.RATES, draws, _say)
     counts = _counts(points, 1 if analysis == "document-size" else 0)
     if analysis == "context-size":
-        return analyses.context_size(systems, documents, search, counts or analyses.REACHES, _say)
+        return analyses.context_size(systems, documents, search, counts or analyses.REACHES, _say, known=known)
     return analyses.document_size(systems, documents, search, counts or analyses.SIZES, _say)
 
 

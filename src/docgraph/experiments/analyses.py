@@ -52,19 +52,25 @@ def context_size(
     search: SearchConfig,
     reaches: Sequence[int] = REACHES,
     say: Progress = print,
+    *,
+    known: bool = False,
 ) -> Breakdown:
-    """BLEU with so many sentences of context before and after each sentence at inference, and with all."""
+    """BLEU with so many sentences of context before and after each sentence at inference, and with all.
+
+    With `known`, translations that are context are references.
+    """
     outputs: dict[str, dict[str, list[Texts]]] = {}
     for name, model in systems.items():
         outputs[name] = {}
         found: Found = {}
         for reach in sorted(reaches):
             say(f"{name}: {reach} sentences of context")
-            found = decode_within(model, documents, reach, search, found)
+            found = decode_within(model, documents, reach, search, found, known=known)
             outputs[name][str(reach)] = [documents.spell(found)]
         say(f"{name}: all sentences of context")
-        outputs[name][ALL] = [documents.translate(model, search)]
-    return _curve(Axis("context-size", "sentences of context before and after", ALL), outputs, documents)
+        outputs[name][ALL] = [documents.translate(model, search, known=known)]
+    label = "sentences of context before and after" + (", their translations known" if known else "")
+    return _curve(Axis("context-size", label, ALL), outputs, documents)
 
 
 def document_size(

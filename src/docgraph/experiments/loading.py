@@ -44,10 +44,12 @@ def _check_subwords(folders: Sequence[Path]) -> None:
             raise DocgraphError(f"has other sub-words than {folders[0]}; look at them one by one", path=folder)
 
 
-def load_systems(folders: Mapping[str, Path], device: str | None) -> dict[str, DocumentTransformer]:
-    """The models, in fp32, on a GPU where there is one."""
+def load_systems(
+    folders: Mapping[str, Path], device: str | None, dtype: torch.dtype = torch.float32
+) -> dict[str, DocumentTransformer]:
+    """The models, on a GPU where there is one."""
     place = device or ("cuda" if torch.cuda.is_available() else "cpu")
-    return {name: checkpoint.load(folder, place) for name, folder in folders.items()}
+    return {name: checkpoint.load(folder, place).to(dtype) for name, folder in folders.items()}
 
 
 def stored_documents(store: Path, split: str, folders: Mapping[str, Path]) -> Documents:

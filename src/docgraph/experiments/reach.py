@@ -51,12 +51,17 @@ def decode_within(
     reach: int,
     config: SearchConfig = SearchConfig(),
     guess: Found | None = None,
+    *,
+    known: bool = False,
 ) -> Found:
     """All sentences, each with `reach` sentences of context before it and as many after it.
 
-    A good guess, such as what was found with less context, saves passes and changes nothing else.
+    A good guess, such as what was found with less context, saves passes and changes nothing else. With `known`, each
+    sentence sees references of those before it in the place of their translations.
     """
-    views = list(_views(model, documents, reach))
+    views = list(_views(model, documents, reach, known))
+    if known:
+        return dict(_decoded(model, documents, views, _references(documents), config))
     found = dict(guess or {})
     pending = views
     while pending:
@@ -69,13 +74,19 @@ def decode_within(
     return found
 
 
-def _views(model: DocumentTransformer, documents: Documents, reach: int) -> Iterator[_View]:
+def _references(documents: Documents) -> Found:
+    numbered = enumerate(documents.documents)
+    return {(number, m): tuple(ids[:-1].tolist()) for number, one in numbered for m, ids in enumerate(one.target)}
+
+
+def _views(model: DocumentTransformer, documents: Documents, reach: int, known: bool) -> Iterator[_View]:
     for number, document in enumerate(documents.documents):
         for m in range(len(document)):
             left = range(max(0, m - reach), min(len(document), m + reach + 1))
-            example = replace(document.part(left, model.config), target=(), target_words=())
-            example = as_read(example, model.config)
             here = m - left.start
+            given = np.arange(len(left)) < here if known else np.zeros(len(left), dtype=np.bool_)
+            example = replace(document.part(left, model.config), target=(), target_words=(), given=given)
+            example = as_read(example, model.config)
             yield _View((number, m), left.start, replace(example, window=range(here, here + 1)))
 
 
@@ -103,7 +114,7 @@ def _with_translations(view: _View, documents: Documents, found: Found) -> Docum
     places = range(view.first, view.first + len(view.example.source))
     targets = [np.array([*(found[document, m] if m < here else ()), coder.eos]) for m in places]
     words = [words_by_space(coder.pieces(target)) for target in targets]
-    return replace(view.example, target=targets, target_words=words, given=np.zeros(len(targets), bool))
+    return replace(view.example, target=targets, target_words=words)
 
 
 def _groups(views: Sequence[_View], most: int) -> Iterator[list[_View]]:
