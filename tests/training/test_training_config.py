@@ -43,7 +43,7 @@ def test_rows_differ_in_what_they_are_named_for() -> None:
     for name, config in configs.items():
         if name.startswith("ablations/"):
             parents = {"pointer": "pointer.yaml", "sides": "docgraph_hyb_both.yaml"}
-            of = parents.get(Path(name).stem.split("_")[0], "docgraph_hyb_source.yaml")
+            of = parents.get(Path(name).stem.split("_")[0], "ablations/relations_all.yaml")
             main = to_dict(configs[of])
             changed = {key for key, value in to_dict(config).items() if value != main[key]}
             assert changed <= {"model"}, name

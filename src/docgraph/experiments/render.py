@@ -45,16 +45,22 @@ class Value:
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """What the seeds of a row left behind."""
+    """What the runs of a row left behind, by seed."""
 
     row: Row
-    signatures: list[dict[str, Any]] = field(default_factory=list)
-    scores: list[dict[str, Any]] = field(default_factory=list)
-    suites: list[dict[str, Any]] = field(default_factory=list)
+    signatures: dict[int, dict[str, Any]] = field(default_factory=dict)
+    scores: dict[int, dict[str, Any]] = field(default_factory=dict)
+    suites: dict[int, dict[str, Any]] = field(default_factory=dict)
 
     def scored(self, measure: str, name: str) -> list[float]:
         """A measure of each seed."""
-        return [seed[name][measure]["value"] for seed in self.scores if measure in seed.get(name, {})]
+        return [seed[name][measure]["value"] for seed in self.scores.values() if measure in seed.get(name, {})]
+
+    def beside(self, other: Found, name: str) -> tuple[Found, Found]:
+        """Both, of the seeds whose translations of a set both have scored: a seed is that of the Base beneath, too."""
+        both = [s for s, one in self.scores.items() if name in one and name in other.scores.get(s, {})]
+        ours, theirs = (replace(found, scores={s: found.scores[s] for s in both}) for found in (self, other))
+        return ours, theirs
 
 
 class Rendered:
@@ -73,7 +79,7 @@ class Rendered:
             folder = self.experiment.folder(cell)
             for name, place in ((SIGNATURE, found.signatures), (SCORES, found.scores), (SUITES, found.suites)):
                 if values := folder.read(name):
-                    place.append(values)
+                    place[cell.seed] = values
         return found
 
     @cached_property
@@ -91,11 +97,11 @@ class Rendered:
         if measure in SCORED:
             return _mean(found.scored(measure, name), paper if measure == "bleu" else None)
         if measure == "accuracy":
-            return _mean([seed[name]["accuracy"] for seed in found.suites if name in seed], paper)
+            return _mean([seed[name]["accuracy"] for seed in found.suites.values() if name in seed], paper)
         if measure == "delta":
             printed = self.base.row.paper
-            ours, base = found.scored("bleu", name), self.base.scored("bleu", name)
-            known = found is not self.base and ours and base
+            ours, base = (one.scored("bleu", name) for one in found.beside(self.base, name))
+            known = found is not self.base and ours
             theirs = getattr(printed, name, None)
             gain = None if paper is None or theirs is None or found is self.base else paper - theirs
             return Value(statistics.mean(ours) - statistics.mean(base) if known else None, None, gain)
@@ -108,13 +114,14 @@ class Rendered:
         other = self.against(column.against, column.what)
         if other is None or other is found:
             return None
-        pooled = [Pooled.of("bleu", column.what, one.scores) for one in (found, other)]
+        both = found.beside(other, column.what)
+        pooled = [Pooled.of("bleu", column.what, list(one.scores.values())) for one in both]
         return None if pooled[0] is None or pooled[1] is None else pooled[0].p_value(pooled[1])
 
     def _told(self, measure: str, found: Found) -> Iterable[float]:
         """What the runs themselves told."""
         base: dict[str, list[float]] = {}
-        for seed in self.base.signatures:
+        for seed in self.base.signatures.values():
             if seed["tokens_per_second"] is not None:
                 base.setdefault(seed["hardware"], []).append(seed["tokens_per_second"])
 
@@ -129,7 +136,7 @@ class Rendered:
             "speed": speed,
             "minutes": lambda seed: seed["seconds"] / 60,
         }
-        return (value for seed in found.signatures if (value := values[measure](seed)) is not None)
+        return (value for seed in found.signatures.values() if (value := values[measure](seed)) is not None)
 
     def heading(self, column: Column) -> str:
         if column.measure in PLAIN:
@@ -169,7 +176,7 @@ class Rendered:
             sizes = {
                 (s[one.name]["sentences"], s[one.name]["documents"])
                 for f in self.found.values()
-                for s in f.scores
+                for s in f.scores.values()
                 if one.name in s
             }
             lines += [f"{one.label or one.name}: {a:,} sentences in {b:,} documents" for a, b in sorted(sizes)]
@@ -177,17 +184,18 @@ class Rendered:
             test = Significance("", unit="document")
             lines.append(
                 f"p: of the difference in BLEU, paired bootstrap over documents ({test.samples:,} samples, seed "
-                f"{test.seed}); over several seeds the counts of a document are summed"
+                f"{test.seed}); of systems with several "
+                f"seeds, those that both have, the counts of a document summed"
             )
         if any(len(found.signatures) > 1 for found in self.found.values()):
-            lines.append("over several seeds: mean ± standard deviation")
+            lines.append("over several seeds: mean ± standard deviation; Δ between runs of the same seeds")
         if any(column.measure == "speed" for column in self.table.columns):
             lines.append("speed: training tokens a second, relative to Base on the same hardware")
         changed = [self.experiment.changed(cell) for cell in self.table.cells()]
         return [*lines, *self._machines(), *filter(None, changed)]
 
     def _machines(self) -> list[str]:
-        runs = [seed for found in self.found.values() for seed in found.signatures]
+        runs = [seed for found in self.found.values() for seed in found.signatures.values()]
         if not runs:
             return []
         hours = sum(run["seconds"] for run in runs) / 3600
@@ -199,9 +207,9 @@ class Rendered:
         """Those of all scores and accuracies, each once; what a probe says of its model is left out."""
         found: list[str] = []
         for row in self.found.values():
-            scores = [seed[name] for seed in row.scores for name in seed]
+            scores = [seed[name] for seed in row.scores.values() for name in seed]
             found += [one[measure]["signature"] for one in scores for measure in SCORED if measure in one]
-            probes = [seed[name]["signature"] for seed in row.suites for name in seed]
+            probes = [seed[name]["signature"] for seed in row.suites.values() for name in seed]
             found += ["|".join(part for part in one.split("|") if not part.startswith("model:")) for one in probes]
         return list(dict.fromkeys(found))
 
@@ -217,7 +225,7 @@ class Rendered:
             name: {
                 "label": self.found[name].row.label,
                 "values": {column: asdict(value) for column, value in zip(names, values, strict=True)},
-                "seeds": self.found[name].signatures,
+                "seeds": list(self.found[name].signatures.values()),
             }
             for name, values in self.values.items()
         }
