@@ -48,6 +48,12 @@ def translate(
         Path | None,
         typer.Option(help="Known translations, a line for each of the file's, empty where unknown: kept, and context."),
     ] = None,
+    memory: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="FILE", help="Translation memory to go by: a .tmx, a .tsv, or SOURCE,TARGET text files; repeatable."
+        ),
+    ] = None,
     format: Annotated[
         str | None,
         typer.Option(help="lines, text, markdown, html, srt, vtt or docx; by the names of the files otherwise."),
@@ -86,6 +92,8 @@ def translate(
 
     docgraph translate talk.txt -o talk.fr.txt --known corrected.txt
 
+    docgraph translate manual.html -o manual.fr.html --memory company.tmx
+
     echo "She saw the door. It was open." | docgraph translate --explain page.html
     """
     from docgraph.allocator import keep_freed_memory
@@ -106,8 +114,14 @@ def translate(
 
         jobs = find_jobs(files or [], output, form, format, known)
         translator = Translator.load(folder, device, precision, threads, annotator, tag)
+        if memory:
+            from docgraph.translation.translation_memory import TranslationMemory
+
+            translator.memory = TranslationMemory.read(memory, translator.languages)
     search = SearchConfig(beams=max(beam, n_best), length_penalty=length_penalty, n_best=n_best, passes=passes)
-    identity = "|".join(map(str, (fingerprint(folder), annotator, tag, precision, translator.model.device)))
+    remembered = translator.memory.digest if translator.memory is not None else None
+    parts = (fingerprint(folder), annotator, tag, precision, translator.model.device, remembered)
+    identity = "|".join(map(str, parts))
     options = BulkOptions(search, mode, format, form, explain is not None or jsonl, resume, batch, identity)
     try:
         with _Progress(jobs) as progress:

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from docgraph.annotation import BoolArray, IntArray
 from docgraph.graph.document_graph import DocumentGraph
-from docgraph.graph.links import Edges
+from docgraph.graph.links import Edges, Integers
 
 REACH = 4
 """Occurrences of a word weighed before and after each of its occurrences."""
@@ -38,6 +38,12 @@ class Selection:
     def empty(cls, size: int, words: int, sentences: int) -> Selection:
         """Nothing for each of so many sentences."""
         return cls(*(np.full((size, count), -1, dtype=np.int32) for count in (words, sentences)))
+
+    def beside(self, sentences: Integers) -> Selection:
+        """With more sentences [M', K] for each, of M' >= M; those that are more are linked with nothing else."""
+        more = ((0, len(sentences) - len(self.sentences)), (0, 0))
+        words, linked = (np.pad(table, more, constant_values=-1) for table in (self.words, self.sentences))
+        return Selection(words, np.concatenate([linked, sentences.astype(np.int32)], axis=1))
 
 
 def select(

@@ -47,6 +47,9 @@ class DocumentExample:
     """[M]: whether each translation that others see was given, not made by the model; None where all were."""
     ahead: bool = False
     """Whether a sentence may see given translations after it, too, where the model reads no others."""
+    remembered: npt.NDArray[np.integer] | None = None
+    """[M, K]: sentences that each may read beside those it is linked with, -1 for none: entries of a translation
+    memory, which stand after the sentences of the graph."""
     shown: Sequence[Ids] = ()
     """[M] arrays like `target`: the translations that other sentences see, where they are not those."""
 

@@ -65,12 +65,17 @@ def as_read(example: DocumentExample, config: ModelConfig) -> DocumentExample:
     example = replace(example, ahead=example.ahead and reads_given_alone(config))
     if context is not None and context_class(context).reads_selection:
         example = replace(example, selection=_selection(example, config, context.linked))
+        if context.sides == "target":
+            example = replace(example, graph=None, source_words=())  # it has said which sentences are linked
     return concatenate(example, config.concatenation)
 
 
 def _selection(example: DocumentExample, config: ModelConfig, linked: LinkedConfig) -> Selection:
     """What each sentence is linked with: of sentences, those whose translations the model can read."""
     if example.graph is None:
-        return Selection.empty(len(example.source), linked.words, linked.sentences)
-    among = example.given if reads_given_alone(config) else None
-    return select(example.graph, linked.words, linked.sentences, among, example.ahead)
+        found = Selection.empty(len(example.source), linked.words, linked.sentences)
+    else:
+        among = example.given if reads_given_alone(config) else None
+        among = None if among is None else among[: example.graph.num_sentences]
+        found = select(example.graph, linked.words, linked.sentences, among, example.ahead)
+    return found if example.remembered is None else found.beside(example.remembered)

@@ -37,6 +37,11 @@ class Reading:
     gate: float
     """The mean gate: 1 where no context is let in, 0 where all of it is."""
 
+    def without(self, sentence: int) -> Reading:
+        """The same, one sentence not told of."""
+        source, target = ({m: w for m, w in each.items() if m != sentence} for each in (self.source, self.target))
+        return replace(self, source=source, target=target)
+
     @classmethod
     def mean(cls, readings: Sequence[Reading]) -> Reading | None:
         """Of the parts of a sentence, which count alike."""

@@ -24,8 +24,8 @@ from docgraph.document import Document
 from docgraph.errors import DocgraphError
 from docgraph.formats import read
 from docgraph.model import checkpoint
-from docgraph.model.batch import DocumentExample
-from docgraph.model.reading import graph_relations
+from docgraph.model.batch import DocumentExample, Ids
+from docgraph.model.reading import graph_relations, reads_given_alone
 from docgraph.model.system import DocumentTransformer
 from docgraph.model.tokenizer import UNKNOWN, Tokenizer, words_by_space
 from docgraph.translation.documents import (
@@ -44,6 +44,7 @@ from docgraph.translation.quantize import ready_for_cpu
 from docgraph.translation.result import Candidate, SentenceTranslation, Translation
 from docgraph.translation.search import Hypothesis, SearchConfig
 from docgraph.translation.segments import Segments, stretches
+from docgraph.translation.translation_memory import ENTRIES, TranslationMemory
 
 Precision = Literal["float32", "bfloat16", "int8"]
 Found = list[list[Hypothesis]]
@@ -65,7 +66,7 @@ class _Prepared:
     given: dict[int, str]
     """Translations that are known, by sentence."""
     known: Known
-    """The same, and what an earlier run left, by text."""
+    """The same, and what an earlier run left, by text; those of the memory's entries, behind the texts."""
 
     @property
     def size(self) -> float:
@@ -107,6 +108,7 @@ class Translator:
         `tag` chooses the target language, such as >>fra<<, of a model that has several."""
         self.model, self.tokenizer, self.languages, self.tag = model, tokenizer, languages, tag
         self._annotator, self._lock = annotator, Lock()
+        self._memory: TranslationMemory | None = None
         if graph_relations(model.config, given=False) is not None:
             _ = self.pipeline  # every document needs it: now is the time to tell what is missing
         joined = model.config.concatenation
@@ -150,6 +152,22 @@ class Translator:
     def pipeline(self) -> Pipeline | None:
         """What annotates documents, where the model reads their graphs; loaded when first asked for."""
         return None if graph_relations(self.model.config) is None else _pipeline(self._annotator, self.languages)
+
+    @property
+    def memory(self) -> TranslationMemory | None:
+        """A translation memory whose entries are read beside known translations of the document itself.
+
+        What it holds word for word is translated so; of other sentences, the likest entries are context.
+        """
+        return self._memory
+
+    @memory.setter
+    def memory(self, memory: TranslationMemory | None) -> None:
+        if memory is not None and not reads_given_alone(self.model.config):
+            raise DocgraphError(
+                "this model cannot read a translation memory; let it with docgraph recall, or take one that ships"
+            )
+        self._memory = memory
 
     @property
     def language(self) -> str:
@@ -218,14 +236,13 @@ class Translator:
 
     def _decode(self, batch: list[_Prepared], first: int, options: _Options) -> list[_Decoded]:
         examples = [prepared.example for prepared in batch if prepared.example is not None]
-        on_final = options.on_final
+
+        def tell(index: int, place: int, texts: Found) -> None:
+            if options.on_final is not None:
+                options.on_final(first + index, place, texts[: len(batch[index].segments.texts) - place])
+
         with self._lock:
-            decoded = self._search(
-                examples,
-                options,
-                [prepared.known for prepared in batch],
-                None if on_final is None else lambda index, *rest: on_final(first + index, *rest),
-            )
+            decoded = self._search(examples, options, [prepared.known for prepared in batch], tell)
             made = []
             for prepared, example, found in zip(batch, examples, decoded, strict=True):
                 read = self._readings(example, found.sentences, prepared.segments.owners) if options.explain else []
@@ -240,8 +257,7 @@ class Translator:
         for shown, own in stretches(len(segments.texts)):
             if found.keys() >= {*own} and not options.explain:
                 continue
-            known = {place: found[m] for place, m in enumerate(shown) if m in found}
-            example = self._example(segments, shown, known)
+            example, known = self._example(segments, shown, found)
 
             def tell(_: int, place: int, texts: Found, shown: range = shown, own: range = own) -> None:
                 begin = max(own.start - shown.start, place)
@@ -279,30 +295,56 @@ class Translator:
                 f"there are {len(known)} known translations for {len(document)} sentences; give one for each, None for"
                 " what is not known"
             )
-        texts = {m: text for m, text in enumerate(known) if text is not None and text.strip()}
+        exact = [] if self.memory is None else map(self.memory.exact, document.texts)
+        texts = {m: text for each in (exact, known) for m, text in enumerate(each) if text is not None and text.strip()}
         coder = self.tokenizer.source
         segments = Segments.of(document, lambda text: len(coder.encode(text)[0]) < self._longest)
         (shown, _), *more = stretches(len(segments.texts))
-        everything = {**done, **dict(self._given(texts, segments))}
-        example = None if more else self._example(segments, shown, everything)
+        everything: Known = {**done, **dict(self._given(texts, segments))}
+        example = None
+        if not more:
+            example, everything = self._example(segments, shown, everything)
         return _Prepared(document, segments, example, texts, everything)
 
     def _given(self, texts: Mapping[int, str], segments: Segments) -> Iterator[tuple[int, list[Hypothesis]]]:
         """Known translations of sentences as those of their texts; one of several texts is divided among them."""
-        room = self.model.config.transformer.max_positions - 1
         for sentence, ids in zip(texts, self.tokenizer.target.ids(texts.values()), strict=True):
             places = segments.of_sentence[sentence]
             for place, part in zip(places, np.array_split(ids[:-1], len(places) or 1), strict=False):
-                yield place, given(part[:room].tolist())
+                yield place, self._known(part)
 
-    def _example(self, segments: Segments, texts: range, known: Known) -> DocumentExample:
-        """Texts of a document as numbers and, where the model reads their graph, annotated."""
-        document, relations = segments.document(texts), graph_relations(self.model.config, any_given(known))
+    def _known(self, ids: Ids) -> list[Hypothesis]:
+        return given(ids[: self.model.config.transformer.max_positions - 1].tolist())
+
+    def _example(self, segments: Segments, texts: range, found: Known) -> tuple[DocumentExample, Known]:
+        """Texts of a document as numbers and, where the model reads their graph, annotated; entries of the memory
+        behind them. And what is known of all these, by place, where `found` is known by text."""
+        document = segments.document(texts)
+        known = {place: found[m] for place, m in enumerate(texts) if m in found}
+        relations = graph_relations(self.model.config, any_given(known))
         with self._lock:
             pipeline = self.pipeline if relations is not None and len(document) else None
             annotation = None if pipeline is None else pipeline(document)
         example = example_from_text(document.texts, self.tokenizer, annotation, relations, tag=self.tag)
-        return replace(example, ahead=True)
+        example = replace(example, ahead=True)
+        return (example, known) if self.memory is None else self._remembering(example, document.texts, known)
+
+    def _remembering(
+        self, example: DocumentExample, texts: Sequence[str], known: Known
+    ) -> tuple[DocumentExample, Known]:
+        """With the entries of the memory that texts to translate are likest to, and with what these say."""
+        assert self.memory is not None
+        found = [[] if place in known else self.memory.nearest(text) for place, text in enumerate(texts)]
+        entries = {entry: len(texts) + rank for rank, entry in enumerate(sorted({e for row in found for e in row}))}
+        table = np.full((len(texts) + len(entries), ENTRIES), -1)
+        for row, chosen in zip(table, found, strict=False):
+            row[: len(chosen)] = [entries[entry] for entry in chosen]
+        coder = self.tokenizer.source
+        ids = [coder.encode(self.memory.sources[entry], self.tag)[0] for entry in entries]
+        shown = [np.append(each[: self._longest], each[-1]) if len(each) > self._longest else each for each in ids]
+        said = self.tokenizer.target.ids([self.memory.targets[entry] for entry in entries])
+        known = {**known, **{place: self._known(each[:-1]) for place, each in zip(entries.values(), said, strict=True)}}
+        return replace(example, source=[*example.source, *shown], remembered=table), known
 
     def _result(self, prepared: _Prepared, decoded: _Decoded) -> Translation:
         sentences = []
@@ -334,11 +376,15 @@ class Translator:
         )
 
     def _readings(self, example: DocumentExample, found: Found, owners: Sequence[int]) -> list[Reading]:
+        """What texts read of each other; what they read of a memory behind them is not told."""
         eos = self.model.config.transformer.eos
         target = [np.array([*best.tokens, eos]) for best, *_ in found]
         words = [words_by_space(self.tokenizer.target.pieces(ids)) for ids in target]
         known = np.array([best.given for best, *_ in found])
-        return readings(self.model, replace(example, target=target, target_words=words, given=known), owners)
+        example = replace(example, target=target, target_words=words, given=known)
+        memory = max(owners, default=-1) + 1
+        read = readings(self.model, example, [*owners, *[memory] * (len(example.source) - len(owners))])
+        return [each.without(memory) for each in read]
 
 
 def _pipeline(annotator: str | None, languages: tuple[str, str] | None) -> Pipeline:

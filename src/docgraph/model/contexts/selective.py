@@ -25,6 +25,9 @@ from docgraph.model.sparsemax import sparsemax
 if TYPE_CHECKING:  # it needs Triton
     from docgraph.model.two_level_attention import TwoLevelLayout
 
+CELLS = 1 << 26
+"""Weights of words held at once."""
+
 
 @dataclass(frozen=True, eq=False)
 class TwoLevelMemory(Memory):
@@ -90,22 +93,14 @@ class SelectiveAttention(FeedForwardSite):
         return TwoLevelProjected(memory.sentences.in_slots(sentence_key), key, value, words)
 
     def attend(self, x: Tensor, projected: TwoLevelProjected, layout: Layout | TwoLevelLayout) -> Tensor:
+        query = self.attention.split(self.attention.query(x))
         if isinstance(layout, Layout):
-            sentences, words = self.levels(x, projected, layout)
-            weights = (sentences[..., None] * words).flatten(-2).to(projected.value.dtype)
-            attended = layout.rows.pack((weights @ projected.value).transpose(1, 2))
+            sentences = self.sentence_level(x, projected, layout)
+            attended = layout.rows.pack(_read(layout.rows.pad(query).transpose(1, 2), projected, sentences))
         else:
-            sentences, query = self.sentence_level(x, projected, layout.sentences), self.attention.query(x)
-            attended = layout.attend(self.attention.split(query), projected.key, projected.value, sentences)
+            sentences = self.sentence_level(x, projected, layout.sentences)
+            attended = layout.attend(query, projected.key, projected.value, sentences)
         return self.feed_forward(self.attention.join(attended))
-
-    def levels(self, x: Tensor, projected: TwoLevelProjected, layout: Layout) -> tuple[Tensor, Tensor]:
-        """The weights of the sentences, [B, h, L, M], and of the words in each, [B, h, L, M, T]."""
-        query = layout.rows.pad(self.attention.split(self.attention.query(x))).transpose(1, 2)
-        scores = (query @ projected.key.transpose(-2, -1)) * query.shape[-1] ** -0.5
-        scores = scores.unflatten(-1, projected.words.shape[-2:])
-        words = sparsemax(scores.masked_fill(~projected.words, float("-inf")))
-        return self.sentence_level(x, projected, layout), words
 
     def sentence_level(self, x: Tensor, projected: TwoLevelProjected, layout: Layout) -> Tensor:
         """The weights of the sentences: [B, h, L, M]."""
@@ -116,6 +111,22 @@ class SelectiveAttention(FeedForwardSite):
     def attention_weights(self, x: Tensor, projected: TwoLevelProjected, layout: Layout) -> Tensor:
         """Over the sentences of the document."""
         return layout.rows.pack(self.sentence_level(x, projected, layout).mean(1))
+
+
+def _read(query: Tensor, projected: TwoLevelProjected, sentences: Tensor) -> Tensor:
+    """What queries [B, h, L, e] that give sentences these weights [B, h, L, M] read of their words: [B, L, h, e].
+
+    Every word has a weight for every row: without gradients, which need them all, a few rows come at a time.
+    """
+    blocks, heads, length, _ = query.shape
+    rows = length if torch.is_grad_enabled() else max(1, CELLS // max(1, blocks * heads * projected.key.shape[2]))
+    parts = []
+    for part, weights in zip(query.split(rows, 2), sentences.split(rows, 2), strict=True):
+        scores = (part @ projected.key.transpose(-2, -1)) * query.shape[-1] ** -0.5
+        scores = scores.unflatten(-1, projected.words.shape[-2:])
+        words = sparsemax(scores.masked_fill(~projected.words, float("-inf")))
+        parts.append((weights[..., None] * words).flatten(-2).to(projected.value.dtype) @ projected.value)
+    return torch.cat(parts, 2).transpose(1, 2)
 
 
 @context_encoder("selective")

@@ -1,0 +1,139 @@
+"""A translation memory: sentences and their translations from elsewhere, found by the words they share with a text.
+
+What a model may read of it are the translations of the few entries that each sentence is linked with. As inside a
+document (docgraph.graph.selection), the link is lexical consistency, and a word counts by how rare it is:
+
+    likeness(q, e) = sum of log(N / N_w) over the words w in both / sqrt(number of words in e)
+
+with N entries, N_w of which hold w.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from docgraph.annotate.words import unicode_words
+from docgraph.corpus.config import DataEntry
+from docgraph.corpus.readers import Problems, read
+from docgraph.corpus.readers.files import read_lines
+from docgraph.errors import DocgraphError
+
+ENTRIES = 4
+"""Looked up for a sentence (of 2, 4 and 8 the best on the dev split of a Bible)."""
+MOST = 2_000_000
+"""Entries of a memory."""
+COMMON, FEW = 0.1, 1_000
+"""A word in more than this share of the entries finds nothing, where there are more entries than the latter."""
+SHORTEST = 4
+"""Words that an entry of fewer counts as: else every single word would be the likest of all."""
+Integers = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class TranslationMemory:
+    """N entries, each once."""
+
+    sources: Sequence[str]
+    targets: Sequence[str]
+    words: dict[str, int] = field(repr=False)
+    """The number of each word."""
+    bounds: Integers = field(repr=False)
+    """[W+1]: where the entries of each word begin in `entries`."""
+    entries: Integers = field(repr=False)
+    """Entries by word, ascending."""
+    lengths: Integers = field(repr=False)
+    """[N]: words of each entry."""
+
+    @classmethod
+    def of(cls, pairs: Iterable[tuple[str, str]]) -> TranslationMemory:
+        """The memory of pairs of sentences; of pairs that are the same, one."""
+        unique = list(dict.fromkeys((" ".join(source.split()), target.strip()) for source, target in pairs))
+        words = dict[str, int]()
+        rows = [[words.setdefault(word, len(words)) for word in _words(source)] for source, _ in unique]
+        lengths = np.array([len(row) for row in rows], dtype=np.int64)
+        numbers = np.fromiter((word for row in rows for word in row), np.int64, int(lengths.sum()))
+        order = np.argsort(numbers, kind="stable")
+        bounds = np.concatenate([[0], np.cumsum(np.bincount(numbers, minlength=len(words)))])
+        sources, targets = ([pair[side] for pair in unique] for side in (0, 1))
+        return cls(sources, targets, words, bounds, np.repeat(np.arange(len(rows)), lengths)[order], lengths)
+
+    @classmethod
+    def read(cls, files: Sequence[str], languages: tuple[str, str] | None = None) -> TranslationMemory:
+        """From files: each a .tmx, a .tsv with source and target, or two files of the same lines, SOURCE,TARGET."""
+        entries = [_entry(text, languages) for text in files]
+        documents = (document for entry in entries for document in read(entry, Problems()))
+        pairs = (pair for document in documents for pair in zip(document.source, document.target, strict=True))
+        found = list(islice(pairs, MOST + 1))
+        if len(found) > MOST:
+            raise DocgraphError(f"a translation memory holds at most {MOST:,} pairs; give the part that matters")
+        return cls.of(found)
+
+    def __len__(self) -> int:
+        return len(self.sources)
+
+    @cached_property
+    def digest(self) -> str:
+        """Of all entries."""
+        found = hashlib.sha256()
+        for pair in zip(self.sources, self.targets, strict=True):
+            found.update("\t".join((*pair, "\n")).encode())
+        return found.hexdigest()
+
+    @cached_property
+    def _exact(self) -> dict[str, str | None]:
+        """The translation of each source; None where there are several."""
+        found = dict[str, str | None]()
+        for source, target in zip(self.sources, self.targets, strict=True):
+            found[source] = None if source in found else target
+        return found
+
+    def exact(self, text: str) -> str | None:
+        """The translation of a sentence that is there word for word, if there is one and no other."""
+        return self._exact.get(" ".join(text.split()))
+
+    def nearest(self, text: str, count: int = ENTRIES) -> list[int]:
+        """At most so many entries that share rare words with a text, the likest first; of equals, the later."""
+        size, common = len(self), COMMON * len(self) if len(self) > FEW else len(self)
+        likeness = np.zeros(size)
+        for number in (self.words[word] for word in _words(text) if word in self.words):
+            found = self.entries[self.bounds[number] : self.bounds[number + 1]]
+            if len(found) <= common:
+                likeness[found] += np.log(size / len(found))
+        likeness /= np.sqrt(np.maximum(self.lengths, SHORTEST))
+        best = np.argpartition(-likeness, count)[:count] if count < size else np.arange(size)
+        best = best[likeness[best] > 0]
+        order = np.lexsort((-best, -likeness[best]))
+        return [int(entry) for entry in best[order]]
+
+
+def _words(text: str) -> list[str]:
+    """Each word of a text once, as it is compared; signs are none."""
+    found = (text[start:end].casefold() for start, end in unicode_words(text))
+    return list(dict.fromkeys(word for word in found if any(map(str.isalnum, word))))
+
+
+def _entry(text: str, languages: tuple[str, str] | None) -> DataEntry:
+    """What the readers of corpora are told of a file, or of two."""
+    if Path(text).exists() or "," not in text:
+        name = Path(text).name.lower().removesuffix(".gz").removesuffix(".xz")
+        if name.endswith(".tmx"):
+            return DataEntry(text, languages=languages)
+        if name.endswith(".tsv"):
+            return DataEntry(text, columns=_columns(text))
+        raise DocgraphError("a memory is a .tmx or .tsv file, or two text files: SOURCE,TARGET", path=text)
+    source, _, target = text.partition(",")
+    return DataEntry(source, target)
+
+
+def _columns(path: str) -> tuple[str, ...]:
+    """The columns of a table: source and target, and any number that are passed over."""
+    first = next(read_lines(path, Problems(), tabs=True), None) or ""
+    return ("source", "target", *(f"column {number}" for number in range(3, first.count("\t") + 2)))

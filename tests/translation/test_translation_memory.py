@@ -1,0 +1,194 @@
+"""Translation memories: which entries are found, and what becomes of a document that goes by them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from typer.testing import CliRunner
+
+from docgraph.cli import app
+from docgraph.document import Document
+from docgraph.errors import DocgraphError
+from docgraph.model.config import LinkedConfig
+from docgraph.model.contexts import pointer
+from docgraph.model.recalling import add_recall
+from docgraph.translation import segments, translation_memory
+from docgraph.translation.search import SearchConfig
+from docgraph.translation.translation_memory import SHORTEST, TranslationMemory
+from docgraph.translation.translator import Found, Translator
+from translation.translator_examples import model_folder
+
+GREEDY = SearchConfig(beams=1, max_length_factor=0.5, max_length_constant=3)
+BEAM = SearchConfig(beams=2, n_best=2, max_length_factor=0.5, max_length_constant=3)
+SENTENCES = ["The quick fox jumps.", "It told the fox that the dog had met.", "This is a test, hello."]
+PAIRS = [
+    ("A fox  jumps high.", "un renard saute haut"),
+    ("The dog.", "le chien"),
+    ("Nobody knows.", "personne ne sait"),
+]
+MEMORY = TranslationMemory.of(PAIRS)
+WORDS = st.lists(st.sampled_from(["a", "b", "c", "d", "e", "f", "G", "-"]), max_size=7).map(" ".join)
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """A model without context, and the same with a pointer."""
+    base = model_folder(tmp_path_factory.mktemp("base"), context=False)
+    recalling = tmp_path_factory.mktemp("recall") / "model"
+    add_recall(base, recalling, LinkedConfig(sentences=8, own_weight=0.0))
+    return base, recalling
+
+
+@pytest.fixture
+def translator(folders: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch) -> Translator:
+    monkeypatch.setattr(pointer, "NEAR", -1.0)  # states of a random model are not near each other
+    return Translator.load(folders[1], device="cpu")
+
+
+@given(st.lists(st.tuples(WORDS, WORDS), min_size=1, max_size=9), WORDS, st.integers(1, 9))
+def test_the_nearest_entries_are_those_of_the_definition(pairs: list[tuple[str, str]], text: str, count: int) -> None:
+    memory = TranslationMemory.of(pairs)
+    bags = [{word.casefold() for word in source.split()} - {"-"} for source in memory.sources]
+    asked = {word.casefold() for word in text.split()}
+
+    def likeness(entry: int) -> float:
+        rarity = [math.log(len(bags) / sum(word in bag for bag in bags)) for word in asked & bags[entry]]
+        return sum(rarity) / math.sqrt(max(len(bags[entry]), SHORTEST))
+
+    wanted = sorted((e for e in range(len(bags)) if likeness(e) > 1e-12), key=lambda e: (-round(likeness(e), 9), -e))
+    found = memory.nearest(text, count)
+    assert sorted(round(likeness(e), 9) for e in found) == sorted(round(likeness(e), 9) for e in wanted[:count])
+    assert [round(likeness(e), 9) for e in found] == sorted((round(likeness(e), 9) for e in found), reverse=True)
+
+
+def test_an_entry_is_there_once_and_an_exact_one_is_told_unless_it_is_ambiguous() -> None:
+    memory = TranslationMemory.of(
+        [("A dog.", "un chien"), (" A  dog. ", "un chien "), ("So.", "ainsi"), ("So.", "donc")]
+    )
+    assert len(memory) == 3
+    assert [memory.exact(text) for text in ("A dog.", "A\tdog. ", "a dog.", "So.")] == [
+        "un chien",
+        "un chien",
+        None,
+        None,
+    ]
+    assert memory.digest != TranslationMemory.of([("A dog.", "un chien")]).digest
+
+
+@pytest.mark.parametrize("search", [GREEDY, BEAM], ids=["greedy", "beam"])
+def test_an_entry_is_read_as_a_known_translation_in_the_document_is(
+    translator: Translator, search: SearchConfig
+) -> None:
+    plain = translator.translate(SENTENCES[:1], search)
+    known = translator.translate([SENTENCES[0], PAIRS[0][0]], search, known=[None, PAIRS[0][1]])
+    translator.memory = TranslationMemory.of([*PAIRS[:1], *PAIRS[2:]])
+    found = translator.translate(SENTENCES[:1], search, explain=True)
+    assert len(found.sentences) == 1
+    assert found.passes == 1
+    assert found.sentences[0].candidates == known.sentences[0].candidates != plain.sentences[0].candidates
+    assert found.sentences[0].context is not None
+    assert found.sentences[0].context.target == {}
+    assert found.sentences[0].context.gate < 1
+
+
+def test_a_memory_that_shares_no_word_changes_nothing(translator: Translator) -> None:
+    plain = translator.translate(SENTENCES, BEAM)
+    translator.memory = TranslationMemory.of([PAIRS[2], ("Some one else.", "un autre")])
+    assert [one.candidates for one in translator.translate(SENTENCES, BEAM)] == [one.candidates for one in plain]
+
+
+def test_what_the_memory_holds_is_taken_as_it_is_and_read_by_others(translator: Translator) -> None:
+    plain = translator.translate(SENTENCES, BEAM)
+    translator.memory = TranslationMemory.of([(SENTENCES[1], "voici"), (SENTENCES[2], "non")])
+    found = translator.translate(SENTENCES, BEAM, known=[None, None, "mieux"], explain=True)
+    assert found.texts[1:] == ["voici", "mieux"], "what is known of the document itself goes first"
+    assert [one.given for one in found] == [False, True, True]
+    assert found.sentences[0].candidates != plain.sentences[0].candidates
+    assert found.sentences[0].context is not None
+    assert set(found.sentences[0].context.target) == {1, 2}
+
+
+def test_documents_windows_and_stretches_go_by_the_same_entries(
+    translator: Translator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain = translator.translate(SENTENCES, GREEDY)
+    translator.memory = MEMORY
+    told = dict[tuple[int, int], Found]()
+
+    def tell(number: int, place: int, texts: Found) -> None:
+        told[number, place] = texts
+
+    documents = [Document.from_sentences(SENTENCES)] * 2
+    whole = [each.texts for each in translator.translate_all(documents, GREEDY, on_final=tell)]
+    assert whole[0] == whole[1] != plain.texts
+    assert {place: len(texts) for place, texts in told.items()} == {(0, 0): 3, (1, 0): 3}
+    assert [each.texts for each in translator.translate_all(documents, GREEDY, tokens=12)] == whole
+    for name, size in (("BEFORE", 1), ("STRETCH", 1), ("AFTER", 0)):
+        monkeypatch.setattr(segments, name, size)
+    assert translator.translate(SENTENCES, GREEDY, explain=True).texts == whole[0]
+
+
+def test_an_entry_may_be_longer_than_the_model_reads(translator: Translator) -> None:
+    translator.memory = TranslationMemory.of([(" fox jumps" * 99, " renard" * 99), PAIRS[2]])
+    assert len(translator.translate(SENTENCES, GREEDY).texts) == 3
+
+
+def test_a_model_that_cannot_read_it_says_so(folders: tuple[Path, Path]) -> None:
+    base = Translator.load(folders[0], device="cpu")
+    with pytest.raises(DocgraphError, match="cannot read a translation memory; let it with docgraph recall"):
+        base.memory = MEMORY
+    base.memory = None
+
+
+def files(folder: Path) -> dict[str, Sequence[str]]:
+    """The same memory in all forms, and the arguments that name it."""
+    sides = [[f"{pair[side]}\n" for pair in PAIRS] for side in (0, 1)]
+    for name, lines in zip(("a.en", "a.fr"), sides, strict=True):
+        (folder / name).write_text("".join(lines), "utf-8")
+    for name, more in (("two.tsv", ""), ("four.tsv", "\t3\t4")):
+        (folder / name).write_text("".join(f"{source}\t{target}{more}\n" for source, target in PAIRS), "utf-8")
+    lines = [f'<tuv xml:lang="EN-gb"><seg>{s}</seg></tuv><tuv xml:lang="fr"><seg>{t}</seg></tuv>' for s, t in PAIRS]
+    units = "".join(f"<tu>{line}</tu>" for line in lines)
+    (folder / "a.tmx").write_text(f'<tmx version="1.4"><header srclang="en"/><body>{units}</body></tmx>', "utf-8")
+    return {name: [str(folder / name)] for name in ("two.tsv", "four.tsv", "a.tmx")} | {
+        "a.en,a.fr": [f"{folder / 'a.en'},{folder / 'a.fr'}"]
+    }
+
+
+@pytest.mark.parametrize("name", ["two.tsv", "four.tsv", "a.tmx", "a.en,a.fr"])
+def test_all_forms_are_read(name: str, tmp_path: Path) -> None:
+    memory = TranslationMemory.read(files(tmp_path)[name], ("en", "fr"))
+    assert memory.digest == MEMORY.digest
+
+
+def test_files_that_are_no_memory_and_memories_too_large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "a.docx").write_bytes(b"PK")
+    with pytest.raises(DocgraphError, match=r"a memory is a \.tmx or \.tsv file, or two text files: SOURCE,TARGET"):
+        TranslationMemory.read([str(tmp_path / "a.docx")])
+    monkeypatch.setattr(translation_memory, "MOST", 2)
+    with pytest.raises(DocgraphError, match="holds at most 2 pairs; give the part that matters"):
+        TranslationMemory.read(files(tmp_path)["two.tsv"])
+
+
+def test_the_command_goes_by_memories(
+    folders: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pointer, "NEAR", -1.0)
+    (tmp_path / "in.txt").write_text("\n".join(SENTENCES) + "\n")
+    (tmp_path / "other.tsv").write_text("The quick fox jumps.\tvif\n")
+    memory = files(tmp_path)["two.tsv"]
+
+    def run(*more: object) -> list[str]:
+        command = ["translate", tmp_path / "in.txt", "--model", folders[1], "--device", "cpu", "--format", "lines"]
+        result = CliRunner().invoke(app, [*map(str, [*command, "-o", tmp_path / "out.txt", *more])])
+        assert result.exit_code == 0, result.output
+        return (tmp_path / "out.txt").read_text("utf-8").splitlines()
+
+    plain, found = run(), run("--memory", *memory)
+    assert plain != found
+    assert run("--memory", *memory, "--memory", tmp_path / "other.tsv")[0] == "vif"
