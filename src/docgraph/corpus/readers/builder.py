@@ -13,7 +13,7 @@ class DocumentBuilder:
     """Pairs of the document being read; `finish` hands it out and begins the next."""
 
     def __init__(self, path: str, problems: Problems) -> None:
-        self._path = path
+        self._path, self._file = path, Path(path).name
         self._problems = problems
         self._begin("")
 
@@ -44,6 +44,6 @@ class DocumentBuilder:
             self._problems.dropped[spoilt] += len(pairs)
         elif pairs:
             source, target, lines, speakers = zip(*pairs, strict=True)
-            name = identifier or f"{Path(self._path).name}:{lines[0]}"
+            name = identifier or f"{self._file}:{lines[0]}"
             known = speakers if any(speaker is not None for speaker in speakers) else None
             yield ParallelDocument(name, source, target, self._path, lines, known)

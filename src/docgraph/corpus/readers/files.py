@@ -14,6 +14,9 @@ from docgraph.errors import DocgraphError
 
 LONGEST = 1 << 20
 """Bytes: a file with a longer line is no text file."""
+BLOCK = 1 << 16
+DAMAGED = (EOFError, lzma.LZMAError, zlib.error, gzip.BadGzipFile)
+"""What reading a compressed file raises where it is cut short or not what it seems."""
 _BOM = b"\xef\xbb\xbf"
 
 
@@ -22,18 +25,28 @@ def clean(text: str) -> str:
     return text.replace("\0", " ").replace("\r", " ").replace("\n", " ").strip()
 
 
-def open_bytes(path: str | Path) -> BinaryIO | gzip.GzipFile | lzma.LZMAFile:
-    """A file, decompressed where its first bytes say gzip or xz."""
+def open_bytes(path: str | Path, utf16: bool = False) -> BinaryIO | gzip.GzipFile | lzma.LZMAFile:
+    """A file, decompressed where its first bytes say gzip or xz; UTF-16 is refused unless the caller can read it."""
     place = Path(path)
     if place.is_dir():
         raise DocgraphError("this is a folder; name a file", path=path)
     with place.open("rb") as file:
         magic = file.read(6)
-    if magic.startswith((b"\xff\xfe", b"\xfe\xff")):
+    if magic.startswith((b"\xff\xfe", b"\xfe\xff")) and not utf16:
         raise DocgraphError("this is UTF-16; convert it, for example with: iconv -f UTF-16 -t UTF-8", path=path)
     if magic.startswith(b"\x1f\x8b"):
         return gzip.open(place)
     return lzma.open(place) if magic == b"\xfd7zXZ\0" else place.open("rb")
+
+
+def read_blocks(path: str | Path) -> Iterator[bytes]:
+    """The bytes of a file in any encoding, decompressed, for a parser that takes them as they come."""
+    try:
+        with open_bytes(path, utf16=True) as file:
+            while block := file.read(BLOCK):
+                yield block
+    except DAMAGED:
+        raise DocgraphError("the compressed file is cut short or damaged; get it again", path=path) from None
 
 
 def read_lines(path: str | Path, problems: Problems, tabs: bool = False) -> Iterator[str | None]:
@@ -50,7 +63,7 @@ def read_lines(path: str | Path, problems: Problems, tabs: bool = False) -> Iter
                     raise DocgraphError("a line of over a megabyte: this is no text file", path=path, line=number)
                 text = _decode(data.removeprefix(_BOM) if number == 1 else data, path, number, problems)
                 yield text if text is None or tabs else clean(text)
-    except (EOFError, lzma.LZMAError, zlib.error, gzip.BadGzipFile):
+    except DAMAGED:
         raise DocgraphError(
             "the compressed file is cut short or damaged; get it again", path=path, line=number
         ) from None

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import gzip
 import hashlib
 import json
-import lzma
-import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
@@ -14,7 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
-from docgraph.corpus.readers.files import open_bytes
+from docgraph.corpus.readers.files import DAMAGED, open_bytes
 from docgraph.errors import DocgraphError
 
 T = TypeVar("T")
@@ -81,7 +78,7 @@ def read_text(path: str | Path) -> str:
     try:
         with open_bytes(path) as file:
             return file.read().decode("utf-8-sig")
-    except (UnicodeDecodeError, EOFError, lzma.LZMAError, zlib.error, gzip.BadGzipFile):
+    except (UnicodeDecodeError, *DAMAGED):
         raise DocgraphError("this file is cut short or not UTF-8; get it again", path=path) from None
 
 
