@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+from xml.sax.saxutils import escape
 
 import numpy as np
 
@@ -33,6 +34,17 @@ def write(folder: Path, **files: str | bytes) -> dict[str, str]:
 
 def blank_lines(documents: list[list[str]]) -> str:
     return "\n".join("".join(f"{line}\n" for line in document) for document in documents)
+
+
+def tmx(units: Iterable[tuple[str, Mapping[str, str]]], srclang: str = "en-US") -> str:
+    """A translation memory of units: the document, where not empty, and texts by language."""
+    lines = ['<?xml version="1.0"?>', '<!DOCTYPE tmx SYSTEM "tmx14.dtd">', '<tmx version="1.4">']
+    lines.append(f'<header srclang="{srclang}" segtype="sentence"/><body>')
+    for document, segments in units:
+        lines.append("<tu>" + (f'<prop type="x-document">{document}</prop>' if document else ""))
+        lines += [f'<tuv xml:lang="{tag}"><seg>{escape(text)}</seg></tuv>' for tag, text in segments.items()]
+        lines.append("</tu>")
+    return "\n".join([*lines, "</body></tmx>\n"])
 
 
 def texts(documents: list[ParallelDocument]) -> tuple[list[list[str]], list[list[str]]]:

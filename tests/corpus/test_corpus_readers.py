@@ -8,7 +8,7 @@ import tracemalloc
 from pathlib import Path
 
 import pytest
-from corpus_examples import SOURCE, TARGET, blank_lines, read_documents, texts, write
+from corpus_examples import SOURCE, TARGET, blank_lines, read_documents, texts, tmx, write
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -80,6 +80,9 @@ def make(name: str, folder: Path) -> dict[str, object]:
         content = {"source": talks(SOURCE, False), "target": talks(TARGET, True)}
     elif name == "wmt-xml":
         content = {"source": wmt()}
+    elif name == "tmx":
+        rows = zip(IDS, *FLAT, strict=True)
+        content = {"source": tmx((docid, {"EN": source, "fr-FR": target}) for docid, source, target in rows)}
     else:
         rows = zip(*FLAT, IDS, strict=True)
         content = {"source": "source\ttarget\tdocid\n" + "".join("\t".join(row) + "\n" for row in rows)}
@@ -88,7 +91,7 @@ def make(name: str, folder: Path) -> dict[str, object]:
 
 NAMES = [
     *("lines", "docids file", "docids column", "marks", "marks alone", "sgm", "sgm capitals"),
-    *("train-tags", "wmt-xml", "tsv"),
+    *("train-tags", "wmt-xml", "tsv", "tmx"),
 ]
 
 
@@ -129,6 +132,7 @@ def test_formats_are_told_by_name_and_content(tmp_path: Path) -> None:
         tmp_path,
         x__tsv="a\tb",
         y__sgm__gz="",
+        m__TMX__xz="",
         z__xml="<dataset>",
         w__xml="<mteval>",
         m="<d> a",
@@ -137,7 +141,8 @@ def test_formats_are_told_by_name_and_content(tmp_path: Path) -> None:
     )
     tags = tmp_path / "train.tags.en-fr.en"
     tags.write_text("")
-    expected = {"x__tsv": "tsv", "y__sgm__gz": "sgm", "z__xml": "wmt-xml", "m": "marks", "t": "lines", "u": "marks"}
+    expected = {"x__tsv": "tsv", "y__sgm__gz": "sgm", "z__xml": "wmt-xml", "m__TMX__xz": "tmx"}
+    expected |= {"m": "marks", "t": "lines", "u": "marks"}
     assert {name: detect(DataEntry(paths[name])) for name in expected} == expected
     assert detect(DataEntry(paths["w__xml"], paths["t"])) == "sgm"
     assert detect(DataEntry(str(tags))) == "train-tags"

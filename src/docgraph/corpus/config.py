@@ -11,7 +11,7 @@ from docgraph.errors import DocgraphError
 from docgraph.model.config import from_dict
 from docgraph.settings import read_settings
 
-FormatName = Literal["lines", "docids", "marks", "sgm", "train-tags", "wmt-xml", "tsv"]
+FormatName = Literal["lines", "docids", "marks", "sgm", "train-tags", "wmt-xml", "tsv", "tmx"]
 SPLITS = ("train", "dev", "test")
 
 
@@ -29,6 +29,8 @@ class DataEntry:
     """Formats lines, docids, marks: a file with the speaker of each line, for coreference."""
     columns: tuple[str, ...] = ("source", "target", "docid")
     """Format tsv: what the columns are, in order; any other name is passed over."""
+    languages: tuple[str, str] | None = None
+    """Format tmx: the two languages to read, source first; None is the file's srclang and the one other it has."""
 
     def __post_init__(self) -> None:
         if not self.source:

@@ -12,6 +12,7 @@ from docgraph.corpus.readers.aligned import read_blank_lines, read_docids, read_
 from docgraph.corpus.readers.files import open_bytes
 from docgraph.corpus.readers.markup import read_sgm, read_train_tags, read_wmt_xml
 from docgraph.corpus.readers.problems import Problems
+from docgraph.corpus.readers.tmx import read_tmx
 from docgraph.corpus.readers.tsv import read_tsv
 from docgraph.errors import DocgraphError
 
@@ -26,6 +27,7 @@ FORMATS: dict[FormatName, Reader] = {
     "train-tags": read_train_tags,
     "wmt-xml": read_wmt_xml,
     "tsv": read_tsv,
+    "tmx": read_tmx,
 }
 SMOOTHING = 20
 """Characters added to both sides before their lengths are compared: short pairs vary."""
@@ -52,6 +54,8 @@ def detect(entry: DataEntry) -> FormatName:
         return "sgm"
     if name.endswith(".tsv"):
         return "tsv"
+    if name.endswith(".tmx"):
+        return "tmx"
     with open_bytes(entry.source) as file:
         head = file.read(4096)
     if name.endswith(".xml"):
