@@ -11,10 +11,11 @@ import sys
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from pathlib import Path
 
 import pytest
-from corpus_examples import blank_lines, corpus_config, synthetic, write
+from corpus_examples import blank_lines, corpus_config, synthetic, tmx, write
 
 from docgraph.annotate.base import Pipeline
 from docgraph.annotate.cache import AnnotationCache
@@ -148,6 +149,22 @@ def test_other_sub_words_annotate_nothing_again(tmp_path: Path, counts: Counts) 
     run(corpus_config(tmp_path, subwords={"size": 330, "kind": "unigram"}), tmp_path, counts)
     assert (counts.learnt, counts.annotated) == (1, [])
     assert len(counts.chunks) > 4
+
+
+def test_other_languages_of_the_same_file_are_another_corpus(tmp_path: Path, counts: Counts) -> None:
+    source, target = synthetic(12)
+    rows = zip(chain(*source), chain(*target), strict=True)
+    content = tmx((f"{index // 4}", {"en": one, "fr": two, "qu": one[::-1]}) for index, (one, two) in enumerate(rows))
+    path = write(tmp_path, m__tmx=content)["m__tmx"]
+    found = []
+    for languages in (["en", "fr"], ["qu", "fr"]):
+        report = run(
+            corpus_config(tmp_path, data={"train": {"source": path, "languages": languages}}), tmp_path, counts
+        )
+        assert (report.splits["train"].documents, counts.learnt) == (12, 1)
+        corpus = PreparedCorpus.open(tmp_path / "store")
+        found.append(corpus.tokenizer.source.decode(corpus.sentences(0, "source")[0][0]))
+    assert found == [source[0][0], source[0][0][::-1]]
 
 
 def test_other_relations_annotate_and_write_nothing(tmp_path: Path, counts: Counts) -> None:

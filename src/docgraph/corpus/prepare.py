@@ -135,7 +135,7 @@ def _learn(
     """Read all files once, so that a bad one is told before hours of annotation, and learn sub-words on the way."""
     settings, train = config.subwords, {path: inputs[path] for entry in config.data.train for path in entry.paths}
     origin, version = _folder_digest(settings.folder), package_version("sentencepiece")
-    fingerprint = _hash(to_dict(settings), train, to_dict(reading), origin, version)
+    fingerprint = _hash(to_dict(settings), train, to_dict(config.data)["train"], to_dict(reading), origin, version)
     outdated = not subwords.is_current(folder / "tokenizer", fingerprint)
     sample = subwords.Sample(settings.sample if outdated and settings.folder is None else 0)
     surveys: dict[str, _Survey] = {}
