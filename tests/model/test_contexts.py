@@ -11,6 +11,7 @@ from torch import Tensor
 from docgraph.errors import DocgraphError
 from docgraph.model.batch import DocumentExample
 from docgraph.model.capacity import capacity, fill_up
+from docgraph.model.contexts import selective
 from docgraph.model.contexts.han import HierarchicalAttention
 from docgraph.model.contexts.selective import SelectiveAttention
 from docgraph.model.integration import SiteReader
@@ -262,10 +263,12 @@ def test_selective_leaves_sentences_and_words_out() -> None:
     reader, x, index = reader_of(model)
     site, projected, layout = reader.sites[0].attention, reader.sites[0].projected, reader.sites[0].layout
     assert isinstance(site, SelectiveAttention)
-    for weights in site.levels(x, projected, layout):
+    query = layout.rows.pad(site.attention.split(site.attention.query(x))).transpose(1, 2)
+    by_sentence = site.sentence_level(x, projected, layout)
+    for weights in (by_sentence, selective.word_level(query, projected)):
         torch.testing.assert_close(weights.sum(-1), torch.ones(weights.shape[:-1]))
         assert (weights >= 0).all()
-    sentences = layout.rows.pack(site.levels(x, projected, layout)[0].transpose(1, 2))
+    sentences = layout.rows.pack(by_sentence.transpose(1, 2))
     first = torch.cat([torch.ones(int(batch_of(DOCUMENTS[:1]).source.sentences.num_tokens)), torch.zeros(len(x))])[
         : len(x)
     ]
@@ -349,3 +352,11 @@ def test_what_is_visible_is_said_in_two_numbers(name: str, kind: str) -> None:
         part = memory.of_sentences(range(1, 3)).prefix
         assert part is not None
         assert torch.equal(part.seen, prefix.seen[1:3])
+
+
+def test_selective_reads_the_same_a_few_rows_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    model, batch = system("selective"), batch_of(DOCUMENTS)
+    with torch.inference_mode():
+        whole = model.logits(batch)
+        monkeypatch.setattr(selective, "CELLS", 1)
+        torch.testing.assert_close(model.logits(batch), whole)

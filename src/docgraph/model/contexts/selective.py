@@ -121,12 +121,17 @@ def _read(query: Tensor, projected: TwoLevelProjected, sentences: Tensor) -> Ten
     blocks, heads, length, _ = query.shape
     rows = length if torch.is_grad_enabled() else max(1, CELLS // max(1, blocks * heads * projected.key.shape[2]))
     parts = []
-    for part, weights in zip(query.split(rows, 2), sentences.split(rows, 2), strict=True):
-        scores = (part @ projected.key.transpose(-2, -1)) * query.shape[-1] ** -0.5
-        scores = scores.unflatten(-1, projected.words.shape[-2:])
-        words = sparsemax(scores.masked_fill(~projected.words, float("-inf")))
-        parts.append((weights[..., None] * words).flatten(-2).to(projected.value.dtype) @ projected.value)
+    for part, weights in zip(torch.split(query, rows, 2), torch.split(sentences, rows, 2), strict=True):
+        words = weights[..., None] * word_level(part, projected)
+        parts.append(words.flatten(-2).to(projected.value.dtype) @ projected.value)
     return torch.cat(parts, 2).transpose(1, 2)
+
+
+def word_level(query: Tensor, projected: TwoLevelProjected) -> Tensor:
+    """The weights of the words in each sentence, [B, h, L, M, T], for queries [B, h, L, e]."""
+    scores = (query @ projected.key.transpose(-2, -1)) * query.shape[-1] ** -0.5
+    scores = scores.unflatten(-1, projected.words.shape[-2:])
+    return sparsemax(scores.masked_fill(~projected.words, float("-inf")))
 
 
 @context_encoder("selective")
