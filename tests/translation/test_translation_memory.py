@@ -18,6 +18,7 @@ from docgraph.model.config import LinkedConfig
 from docgraph.model.contexts import pointer
 from docgraph.model.recalling import add_recall
 from docgraph.translation import segments, translation_memory
+from docgraph.translation.page import to_html
 from docgraph.translation.search import SearchConfig
 from docgraph.translation.translation_memory import SHORTEST, TranslationMemory
 from docgraph.translation.translator import Found, Translator
@@ -94,6 +95,9 @@ def test_an_entry_is_read_as_a_known_translation_in_the_document_is(
     assert found.sentences[0].context is not None
     assert found.sentences[0].context.target == {}
     assert found.sentences[0].context.gate < 1
+    assert found.sentences[0].memory == (("A fox jumps high.", "un renard saute haut"),)
+    assert found.sentences[0].to_json()["memory"][0]["translation"] == "un renard saute haut"
+    assert "un renard saute haut" in to_html([found])
 
 
 def test_a_memory_that_shares_no_word_changes_nothing(translator: Translator) -> None:

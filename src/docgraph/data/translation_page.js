@@ -74,6 +74,12 @@ function contextList(title, hue, context, row, side) {
   for (const part of [heading, list]) part.style.setProperty("--hue", hue);
   return [heading, list];
 }
+function memoryList(entries) {
+  if (!entries.length) return [];
+  const list = make("ul", { className: "memory" }, ...entries.map(([source, target]) => make("li", {},
+    make("span", { dir: "auto", textContent: source }), make("span", { dir: "auto", textContent: target }))));
+  return [make("h3", { textContent: "From the translation memory" }), list];
+}
 function select(row) {
   if (chosen === row) return;
   if (chosen) { chosen.element.removeAttribute("aria-current"); chosen.element.tabIndex = -1; }
@@ -94,8 +100,10 @@ function select(row) {
   const read = [
     ...contextList("Source sentences read", "var(--source)", sentence.sourceContext, row, "source"),
     ...contextList("Translations read", "var(--target)", sentence.targetContext, row, "target"),
+    ...memoryList(sentence.memory),
   ];
-  const note = !sentence.candidates.length ? "There are no words in it: it stays as it is."
+  const note = sentence.given ? "Its translation was given."
+    : !sentence.candidates.length ? "There are no words in it: it stays as it is."
     : sentence.gate === undefined ? "This model does not tell what it reads of other sentences."
     : read.length ? "" : "It read no other sentence.";
   $("aside").replaceChildren(

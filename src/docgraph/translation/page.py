@@ -36,6 +36,8 @@ def _sentence(sentence: SentenceTranslation) -> dict[str, Any]:
         "source": sentence.source,
         "text": sentence.text,
         "candidates": [[each.text, round(each.score, 4)] for each in sentence.candidates],
+        "given": sentence.given,
+        "memory": sentence.memory,
     }
     if sentence.context is not None:
         found["gate"] = round(sentence.context.gate, 4)

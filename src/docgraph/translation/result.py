@@ -37,6 +37,9 @@ class SentenceTranslation:
     """The sentences it read and the mean gate, where that was asked for and the model has context."""
     given: bool = False
     """Whether the translation was known, and not the model's."""
+    memory: tuple[tuple[str, str], ...] = ()
+    """Entries of a translation memory that it was shown, source and translation, the likest first; told with the
+    context."""
 
     @property
     def score(self) -> float | None:
@@ -52,6 +55,8 @@ class SentenceTranslation:
             found |= {"gate": self.context.gate}
             for side, weights in (("source_context", self.context.source), ("target_context", self.context.target)):
                 found[side] = [{"sentence": place, "weight": weight} for place, weight in weights.items()]
+        if self.memory:
+            found["memory"] = [{"source": source, "translation": target} for source, target in self.memory]
         return found
 
 

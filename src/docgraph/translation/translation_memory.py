@@ -26,8 +26,8 @@ from docgraph.corpus.readers import Problems, read
 from docgraph.corpus.readers.files import read_lines
 from docgraph.errors import DocgraphError
 
-ENTRIES = 4
-"""Looked up for a sentence (of 2, 4 and 8 the best on the dev split of a Bible)."""
+ENTRIES = 8
+"""Looked up for a sentence: as many as sentences of the document itself; each costs time (docs/results.md)."""
 MOST = 2_000_000
 """Entries of a memory."""
 COMMON, FEW = 0.1, 1_000

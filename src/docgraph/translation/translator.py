@@ -354,9 +354,17 @@ class Translator:
             candidates = self._candidates(prepared.segments, index, decoded.found) if known is None else ()
             best = candidates[0].text if candidates else known
             context = Reading.mean(decoded.readings[places.start : places.stop])
+            shown = self._entries(prepared.segments, places) if context is not None and known is None else ()
             # What the model leaves empty stays as it is: a line that vanished would shift all others.
-            sentences.append(SentenceTranslation(text, best or text, candidates, context, known is not None))
+            sentences.append(SentenceTranslation(text, best or text, candidates, context, known is not None, shown))
         return Translation(prepared.document, tuple(sentences), decoded.passes)
+
+    def _entries(self, segments: Segments, places: range) -> tuple[tuple[str, str], ...]:
+        """The entries of the memory that some texts are shown."""
+        if self.memory is None:
+            return ()
+        found = dict.fromkeys(entry for place in places for entry in self.memory.nearest(segments.texts[place]))
+        return tuple((self.memory.sources[entry], self.memory.targets[entry]) for entry in found)
 
     def _candidates(self, segments: Segments, sentence: int, found: Found) -> tuple[Candidate, ...]:
         """The n best of a sentence; where it came in parts, the best of each, the second best of each, ..."""
