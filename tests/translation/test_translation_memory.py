@@ -20,7 +20,7 @@ from docgraph.model.recalling import add_recall
 from docgraph.translation import segments, translation_memory
 from docgraph.translation.page import to_html
 from docgraph.translation.search import SearchConfig
-from docgraph.translation.translation_memory import SHORTEST, TranslationMemory
+from docgraph.translation.translation_memory import LEAST, SHORTEST, TranslationMemory
 from docgraph.translation.translator import Found, Translator
 from translation.translator_examples import model_folder
 
@@ -55,11 +55,13 @@ def translator(folders: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch) -> T
 def test_the_nearest_entries_are_those_of_the_definition(pairs: list[tuple[str, str]], text: str, count: int) -> None:
     memory = TranslationMemory.of(pairs)
     bags = [{word.casefold() for word in source.split()} - {"-"} for source in memory.sources]
-    asked = {word.casefold() for word in text.split()}
+    asked = {word.casefold() for word in text.split()} - {"-"}
+    rarity = {word: math.log(len(bags) / max(sum(word in bag for bag in bags), 1)) for word in asked}
 
     def likeness(entry: int) -> float:
-        rarity = [math.log(len(bags) / sum(word in bag for bag in bags)) for word in asked & bags[entry]]
-        return sum(rarity) / math.sqrt(max(len(bags[entry]), SHORTEST))
+        shared = sum(rarity[word] for word in asked & bags[entry])
+        enough = shared >= LEAST * sum(rarity.values()) - 1e-12
+        return shared / math.sqrt(max(len(bags[entry]), SHORTEST)) if enough else 0.0
 
     wanted = sorted((e for e in range(len(bags)) if likeness(e) > 1e-12), key=lambda e: (-round(likeness(e), 9), -e))
     found = memory.nearest(text, count)
