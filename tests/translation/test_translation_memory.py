@@ -51,16 +51,26 @@ def translator(folders: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch) -> T
     return Translator.load(folders[1], device="cpu")
 
 
-@given(st.lists(st.tuples(WORDS, WORDS), min_size=1, max_size=9), WORDS, st.integers(1, 9))
-def test_the_nearest_entries_are_those_of_the_definition(pairs: list[tuple[str, str]], text: str, count: int) -> None:
-    memory = TranslationMemory.of(pairs)
+@given(st.lists(st.tuples(WORDS, WORDS), min_size=1, max_size=9), WORDS, st.integers(1, 9), st.booleans())
+def test_the_nearest_entries_are_those_of_the_definition(
+    pairs: list[tuple[str, str]], text: str, count: int, many: bool
+) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        if many:
+            patch.setattr(translation_memory, "FEW", 0)
+            patch.setattr(translation_memory, "COMMON", 0.5)
+        check_nearest(TranslationMemory.of(pairs), text, count, 0.5 if many else 1.0, LEAST if many else 0.0)
+
+
+def check_nearest(memory: TranslationMemory, text: str, count: int, common: float, least: float) -> None:
     bags = [{word.casefold() for word in source.split()} - {"-"} for source in memory.sources]
     asked = {word.casefold() for word in text.split()} - {"-"}
-    rarity = {word: math.log(len(bags) / max(sum(word in bag for bag in bags), 1)) for word in asked}
+    holding = {word: sum(word in bag for bag in bags) for word in asked}
+    rarity = {w: math.log(len(bags) / max(n, 1)) for w, n in holding.items() if n <= common * len(bags)}
 
     def likeness(entry: int) -> float:
-        shared = sum(rarity[word] for word in asked & bags[entry])
-        enough = shared >= LEAST * sum(rarity.values()) - 1e-12
+        shared = sum(rarity[word] for word in rarity.keys() & bags[entry])
+        enough = shared >= least * sum(rarity.values()) - 1e-12
         return shared / math.sqrt(max(len(bags[entry]), SHORTEST)) if enough else 0.0
 
     wanted = sorted((e for e in range(len(bags)) if likeness(e) > 1e-12), key=lambda e: (-round(likeness(e), 9), -e))

@@ -7,7 +7,8 @@ document (docgraph.graph.selection), the link is lexical consistency, and a word
     likeness(q, e) = shared(q, e) / sqrt(number of words in e)
 
 with N entries, N_w of which hold w. An entry with little of what the text says, shared(q, e) < 0.15 shared(q, q), is
-not like it at all: of a memory of other things nothing is read. (A word that is in no entry counts as if in one.)
+not like it at all: of a memory of other things nothing is read. (A word that is in no entry counts as if in one.) Where
+there are few entries, rarity says little, and one word is enough.
 """
 
 from __future__ import annotations
@@ -33,8 +34,10 @@ ENTRIES = 8
 """Looked up for a sentence: as many as sentences of the document itself; each costs time (docs/results.md)."""
 MOST = 2_000_000
 """Entries of a memory."""
-COMMON, FEW = 0.1, 1_000
-"""A word in more than this share of the entries finds nothing, where there are more entries than the latter."""
+FEW = 1_000
+"""Up to so many entries, neither of these counts."""
+COMMON = 0.1
+"""A word in more than this share of the entries finds nothing."""
 LEAST = 0.15
 """The share of a text that an entry must hold. Of the eight likest verses of a Bible, nine in ten do to another verse,
 a quarter to a sentence of parliament."""
@@ -107,7 +110,8 @@ class TranslationMemory:
 
     def nearest(self, text: str, count: int = ENTRIES) -> list[int]:
         """At most so many entries that are like a text, the likest first; of equals, the later."""
-        size, common = len(self), COMMON * len(self) if len(self) > FEW else len(self)
+        size = len(self)
+        common, least = (COMMON * size, LEAST) if size > FEW else (size, 0.0)
         shared, total = np.zeros(size), 0.0
         for word in _words(text):
             found = self._holding(word)
@@ -116,7 +120,7 @@ class TranslationMemory:
                 shared[found] += rarity
                 total += rarity
         likeness = shared / np.sqrt(np.maximum(self.lengths, SHORTEST))
-        likeness[shared < LEAST * total] = 0.0
+        likeness[shared < least * total] = 0.0
         best = np.argpartition(-likeness, count)[:count] if count < size else np.arange(size)
         best = best[likeness[best] > 0]
         order = np.lexsort((-best, -likeness[best]))
