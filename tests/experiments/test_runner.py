@@ -105,6 +105,20 @@ def test_the_table_needs_results_alone(done: Experiment, tmp_path: Path) -> None
     assert rendered.to_json()["rows"]["graph"]["values"]["bleu:test"]["paper"] == 38.79
 
 
+def test_rows_are_compared_over_the_seeds_that_both_have(done: Experiment, tmp_path: Path) -> None:
+    now = copied(done, tmp_path)
+    usual = Rendered(now).grid()[2]
+    second = ResultFolder(now.results / "toy" / "base" / "seed2")
+    scores = second.read(SCORES)
+    scores["test"]["bleu"] |= {"value": 99.0, "statistics": [[0] * 10] * 4}
+    second.write(SCORES, scores)
+    rendered = Rendered(now)
+    head, _, graph = rendered.grid()
+    first, row = (rendered.found[name].scored("bleu", "test")[0] for name in ("base", "graph"))
+    assert graph[head.index("Δ BLEU")] == f"{row - first:+.2f}"
+    assert graph == usual, "the second seed of Base is another Base than the one beneath the row"
+
+
 def test_what_is_missing_is_a_dash(done: Experiment, tmp_path: Path) -> None:
     partial = copied(done, tmp_path)
     shutil.rmtree(partial.results / "toy" / "graph")
