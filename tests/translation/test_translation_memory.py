@@ -149,6 +149,15 @@ def test_documents_windows_and_stretches_go_by_the_same_entries(
     assert translator.translate(SENTENCES, GREEDY, explain=True).texts == whole[0]
 
 
+def test_nothing_in_the_memory_or_nothing_to_translate(translator: Translator) -> None:
+    plain = translator.translate(SENTENCES, GREEDY).texts
+    translator.memory = TranslationMemory.of([])
+    assert translator.translate(SENTENCES, GREEDY).texts == plain
+    translator.memory = MEMORY
+    assert translator.translate([], GREEDY).texts == []
+    assert translator.translate(["...", "1 2 3"], GREEDY, explain=True).texts == ["...", "1 2 3"]
+
+
 def test_an_entry_may_be_longer_than_the_model_reads(translator: Translator) -> None:
     translator.memory = TranslationMemory.of([(" fox jumps" * 99, " renard" * 99), PAIRS[2]])
     assert len(translator.translate(SENTENCES, GREEDY).texts) == 3

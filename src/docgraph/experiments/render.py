@@ -184,8 +184,7 @@ class Rendered:
             test = Significance("", unit="document")
             lines.append(
                 f"p: of the difference in BLEU, paired bootstrap over documents ({test.samples:,} samples, seed "
-                f"{test.seed}); of systems with several "
-                f"seeds, those that both have, the counts of a document summed"
+                f"{test.seed}); of systems with several seeds, those that both have, the counts of a document summed"
             )
         if any(len(found.signatures) > 1 for found in self.found.values()):
             lines.append("over several seeds: mean ± standard deviation; Δ between runs of the same seeds")

@@ -116,7 +116,7 @@ class TranslationMemory:
         for word in _words(text):
             found = self._holding(word)
             if len(found) <= common:
-                rarity = math.log(size / max(len(found), 1))
+                rarity = math.log(max(size, 1) / max(len(found), 1))
                 shared[found] += rarity
                 total += rarity
         likeness = shared / np.sqrt(np.maximum(self.lengths, SHORTEST))
