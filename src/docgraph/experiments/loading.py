@@ -17,6 +17,7 @@ from docgraph.errors import DocgraphError
 from docgraph.evaluation.dataset import read_output
 from docgraph.experiments.documents import Documents
 from docgraph.model import checkpoint
+from docgraph.model.device import find_device
 from docgraph.model.reading import graph_relations
 from docgraph.model.system import DocumentTransformer
 from docgraph.model.tokenizer import Tokenizer
@@ -48,7 +49,7 @@ def load_systems(
     folders: Mapping[str, Path], device: str | None, dtype: torch.dtype = torch.float32
 ) -> dict[str, DocumentTransformer]:
     """The models, on a GPU where there is one."""
-    place = device or ("cuda" if torch.cuda.is_available() else "cpu")
+    place = find_device(device)
     return {name: checkpoint.load(folder, place).to(dtype) for name, folder in folders.items()}
 
 

@@ -1,4 +1,4 @@
-"""Moving nested dataclasses of tensors between devices, and between processes as one buffer."""
+"""Devices, and moving nested dataclasses of tensors between them, and between processes as one buffer."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
+
+from docgraph.errors import DocgraphError
 
 T = TypeVar("T")
 ALIGNMENT = 64
@@ -85,3 +87,16 @@ class Parcel:
         """The value, its tensors on the memory of the buffer, or of a page-locked copy, which a GPU reads by itself."""
         buffer = self.buffer.pin_memory() if pin else self.buffer
         return _mapped(self.content, _Place, lambda place: place.read(buffer))
+
+
+def find_device(name: str | None) -> torch.device:
+    """The device of this name; a GPU where there is one, and none is named."""
+    if name is None:
+        name = "cuda" if torch.cuda.is_available() else "cpu"
+    try:
+        device = torch.device(name)
+    except RuntimeError:
+        raise DocgraphError(f"there is no device '{name}'; choose cpu or cuda") from None
+    if device.type == "cuda" and not torch.cuda.is_available():
+        raise DocgraphError("there is no GPU here that torch can use; take --device cpu")
+    return device

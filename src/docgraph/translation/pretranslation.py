@@ -14,6 +14,7 @@ from docgraph.corpus.store import PreparedCorpus
 from docgraph.corpus.translations import write
 from docgraph.errors import DocgraphError
 from docgraph.model import checkpoint
+from docgraph.model.device import find_device
 from docgraph.model.reading import graph_relations
 from docgraph.model.system import DocumentTransformer
 from docgraph.translation.documents import decode_documents
@@ -44,7 +45,7 @@ def pretranslate(
         raise DocgraphError(
             f"has other sub-words than {corpus.folder}; take a model that was trained on this store", path=model
         )
-    place = device or ("cuda" if torch.cuda.is_available() else "cpu")
+    place = find_device(device)
     system = checkpoint.load(model, place)
     system = system.to(torch.bfloat16) if system.device.type == "cuda" else ready_for_cpu(system)
     parts = translated(system, corpus, search, tokens, progress)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from threading import Lock
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import torch
@@ -25,6 +25,7 @@ from docgraph.errors import DocgraphError
 from docgraph.formats import read
 from docgraph.model import checkpoint
 from docgraph.model.batch import DocumentExample, Ids
+from docgraph.model.device import find_device
 from docgraph.model.reading import graph_relations, reads_given_alone
 from docgraph.model.system import DocumentTransformer
 from docgraph.model.tokenizer import UNKNOWN, Tokenizer, words_by_space
@@ -38,13 +39,15 @@ from docgraph.translation.documents import (
     given,
 )
 from docgraph.translation.explain import Reading, readings
-from docgraph.translation.inputs import example_from_text
+from docgraph.translation.inputs import example_from_text, with_memory
 from docgraph.translation.models import find_model
 from docgraph.translation.quantize import ready_for_cpu
 from docgraph.translation.result import Candidate, SentenceTranslation, Translation
 from docgraph.translation.search import Hypothesis, SearchConfig
 from docgraph.translation.segments import Segments, stretches
-from docgraph.translation.translation_memory import ENTRIES, TranslationMemory
+
+if TYPE_CHECKING:  # who has no memory does not wait for its readers
+    from docgraph.translation.translation_memory import TranslationMemory
 
 Precision = Literal["float32", "bfloat16", "int8"]
 Found = list[list[Hypothesis]]
@@ -135,7 +138,7 @@ class Translator:
         are stored so. `threads` is for the whole process.
         """
         folder = find_model(name)
-        place = _device(device)
+        place = find_device(device)
         if threads is not None:
             torch.set_num_threads(threads)
         if precision is None:
@@ -327,24 +330,12 @@ class Translator:
             annotation = None if pipeline is None else pipeline(document)
         example = example_from_text(document.texts, self.tokenizer, annotation, relations, tag=self.tag)
         example = replace(example, ahead=True)
-        return (example, known) if self.memory is None else self._remembering(example, document.texts, known)
-
-    def _remembering(
-        self, example: DocumentExample, texts: Sequence[str], known: Known
-    ) -> tuple[DocumentExample, Known]:
-        """With the entries of the memory that texts to translate are likest to, and with what these say."""
-        assert self.memory is not None
-        found = [[] if place in known else self.memory.nearest(text) for place, text in enumerate(texts)]
-        entries = {entry: len(texts) + rank for rank, entry in enumerate(sorted({e for row in found for e in row}))}
-        table = np.full((len(texts) + len(entries), ENTRIES), -1)
-        for row, chosen in zip(table, found, strict=False):
-            row[: len(chosen)] = [entries[entry] for entry in chosen]
-        coder = self.tokenizer.source
-        ids = [coder.encode(self.memory.sources[entry], self.tag)[0] for entry in entries]
-        shown = [np.append(each[: self._longest], each[-1]) if len(each) > self._longest else each for each in ids]
-        said = self.tokenizer.target.ids([self.memory.targets[entry] for entry in entries])
-        known = {**known, **{place: self._known(each[:-1]) for place, each in zip(entries.values(), said, strict=True)}}
-        return replace(example, source=[*example.source, *shown], remembered=table), known
+        if self.memory is None:
+            return example, known
+        example, said = with_memory(
+            example, document.texts, known, self.memory, self.tokenizer, self._longest, self.tag
+        )
+        return example, {**known, **{place: self._known(ids[:-1]) for place, ids in said.items()}}
 
     def _result(self, prepared: _Prepared, decoded: _Decoded) -> Translation:
         sentences = []
@@ -404,15 +395,3 @@ def _pipeline(annotator: str | None, languages: tuple[str, str] | None) -> Pipel
             "the model reads document graphs and does not say its languages; name an annotator, such as words:fr"
         )
     return load_pipeline(spec)
-
-
-def _device(name: str | None) -> torch.device:
-    if name is None:
-        name = "cuda" if torch.cuda.is_available() else "cpu"
-    try:
-        device = torch.device(name)
-    except RuntimeError:
-        raise DocgraphError(f"there is no device '{name}'; choose cpu or cuda") from None
-    if device.type == "cuda" and not torch.cuda.is_available():
-        raise DocgraphError("there is no GPU here that torch can use; take --device cpu")
-    return device
