@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -72,8 +73,10 @@ def test_the_files_of_the_sets_and_suites_are_whole(monkeypatch: pytest.MonkeyPa
 
 def test_a_row_of_another_table_is_run_there() -> None:
     [base] = shipped("relations").of_role("base")
-    places = [str(cell.place) for cell in shipped("relations").cells([base])]
-    assert places == ["main/base/seed1", "main/base/seed2"]
+    places = {n: [str(cell.place) for cell in shipped("relations").cells([replace(base, seeds=n)])] for n in (1, 2, 3)}
+    assert base.seeds == 1
+    assert places[1] == ["main/base/seed1"]
+    assert places[2] == places[3] == ["main/base/seed1", "main/base/seed2"]
 
 
 def toy(tmp_path: Path, **changes: object) -> Table:

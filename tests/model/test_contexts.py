@@ -265,9 +265,13 @@ def test_selective_leaves_sentences_and_words_out() -> None:
     assert isinstance(site, SelectiveAttention)
     query = layout.rows.pad(site.attention.split(site.attention.query(x))).transpose(1, 2)
     by_sentence = site.sentence_level(x, projected, layout)
-    for weights in (by_sentence, selective.word_level(query, projected)):
+    everything = torch.ones_like(by_sentence)
+    by_word = selective.word_level(query, projected, everything)
+    for weights in (by_sentence, by_word):
         torch.testing.assert_close(weights.sum(-1), torch.ones(weights.shape[:-1]))
         assert (weights >= 0).all()
+    where_read = selective.word_level(query, projected, by_sentence)
+    torch.testing.assert_close(where_read, by_word * (by_sentence > 0)[..., None], rtol=0, atol=0)
     sentences = layout.rows.pack(by_sentence.transpose(1, 2))
     first = torch.cat([torch.ones(int(batch_of(DOCUMENTS[:1]).source.sentences.num_tokens)), torch.zeros(len(x))])[
         : len(x)

@@ -76,7 +76,7 @@ class Row:
     """That of its folders; the config's where left out."""
     label: str = ""
     seeds: int = 1
-    """How many: 1, 2, ..."""
+    """How many: 1, 2, ...; of a `same` row, at most as many as there are."""
     role: Literal["base", "control", "baseline", "ours"] = "ours"
     """base: the others start from it and are compared with it; so they are with the control and the best baseline."""
     same: str = ""
@@ -172,7 +172,7 @@ class Table:
             while origin.same:
                 owner = read_table(owner.path.with_name(origin.same.partition("/")[0] + owner.path.suffix))
                 origin = owner.row(origin.same.partition("/")[2])
-            yield from (Cell(owner, origin, row, seed) for seed in range(1, origin.seeds + 1))
+            yield from (Cell(owner, origin, row, seed) for seed in range(1, min(row.seeds, origin.seeds) + 1))
 
 
 @dataclass(frozen=True, eq=False)
