@@ -24,6 +24,8 @@ class Segments:
     """The texts a model translates in place of the sentences of a document."""
 
     texts: list[str]
+    originals: list[str]
+    """The words of the document where a text has others, see `docgraph.translation.wording`."""
     of_sentence: list[range]
     """[M]: the texts of each sentence; none for one that stays as it is."""
     joints: list[str]
@@ -31,13 +33,14 @@ class Segments:
     speakers: list[str | None]
 
     @classmethod
-    def of(cls, document: Document, fits: Callable[[str], bool]) -> Segments:
-        made = cls([], [], [], [])
+    def of(cls, document: Document, fits: Callable[[str], bool], shown: Callable[[str], str] = str) -> Segments:
+        made = cls([], [], [], [], [])
         for sentence in document:
             begin = len(made.texts)
             for text in cut(sentence.text, fits) if is_translatable(sentence.text) else ():
                 if not text.isspace():
-                    made.texts.append(text.strip())
+                    made.originals.append(text.strip())
+                    made.texts.append(shown(made.originals[-1]))
                     made.joints.append(" " if text[-1:].isspace() else "")
                     made.speakers.append(sentence.speaker)
             made.of_sentence.append(range(begin, len(made.texts)))

@@ -45,6 +45,7 @@ from docgraph.translation.quantize import ready_for_cpu
 from docgraph.translation.result import Candidate, SentenceTranslation, Translation
 from docgraph.translation.search import Hypothesis, SearchConfig
 from docgraph.translation.segments import Segments, stretches
+from docgraph.translation.wording import Wording
 
 if TYPE_CHECKING:  # who has no memory does not wait for its readers
     from docgraph.translation.translation_memory import TranslationMemory
@@ -111,6 +112,7 @@ class Translator:
         `tag` chooses the target language, such as >>fra<<, of a model that has several."""
         self.model, self.tokenizer, self.languages, self.tag = model, tokenizer, languages, tag
         self._annotator, self._lock = annotator, Lock()
+        self._wording = Wording(tokenizer.source, languages)
         self._memory: TranslationMemory | None = None
         if graph_relations(model.config, given=False) is not None:
             _ = self.pipeline  # every document needs it: now is the time to tell what is missing
@@ -300,8 +302,8 @@ class Translator:
             )
         exact = [] if self.memory is None else map(self.memory.exact, document.texts)
         texts = {m: text for each in (exact, known) for m, text in enumerate(each) if text is not None and text.strip()}
-        coder = self.tokenizer.source
-        segments = Segments.of(document, lambda text: len(coder.encode(text)[0]) < self._longest)
+        coder, wording = self.tokenizer.source, self._wording
+        segments = Segments.of(document, lambda text: len(coder.encode(text)[0]) < self._longest, wording.shown)
         (shown, _), *more = stretches(len(segments.texts))
         everything: Known = {**done, **dict(self._given(texts, segments))}
         example = None
@@ -362,17 +364,16 @@ class Translator:
         places = segments.of_sentence[sentence]
         candidates = []
         for chosen in zip(*(found[place] for place in places), strict=False):
-            texts = [self._text(hypothesis) for hypothesis in chosen]
+            texts = [self._text(h, segments.originals[place]) for h, place in zip(chosen, places, strict=True)]
             scores = (sum(h.score for h in chosen), sum(h.log_probability for h in chosen))
             candidates.append(Candidate(segments.joined(texts, sentence), *scores))
         return tuple(candidates)
 
-    def _text(self, hypothesis: Hypothesis) -> str:
+    def _text(self, hypothesis: Hypothesis, source: str) -> str:
         """The text of a hypothesis; a piece unknown to the tokenizer says nothing."""
         coder, tokens = self.tokenizer.target, hypothesis.tokens
-        return coder.decode(
-            token for token, piece in zip(tokens, coder.pieces(tokens), strict=True) if piece != UNKNOWN
-        )
+        known = (token for token, piece in zip(tokens, coder.pieces(tokens), strict=True) if piece != UNKNOWN)
+        return self._wording.finished(source, coder.decode(known))
 
     def _readings(self, example: DocumentExample, found: Found, owners: Sequence[int]) -> list[Reading]:
         """What texts read of each other; what they read of a memory behind them is not told."""

@@ -1,0 +1,118 @@
+"""What a model is shown in place of a text, and what becomes of what it says.
+
+A model knows words by their sub-words: INSTRUCTIONS and “ in pieces that it has hardly seen tell it nothing, where
+instructions and " would. So a text is shown in letters that it knows, and its own are given to the translation.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from difflib import SequenceMatcher
+
+from docgraph.model.tokenizer import SubwordCoder
+from docgraph.translation.typography import FINISHES
+
+_LIKENESS = dict(zip("“”„‟«»″‘’‚‛′–‒", '"""""""' + "'''''" + "--", strict=True))
+_NUMBER = re.compile(r"\d+")
+_WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
+_TITLE = re.compile(rf"{_WORD.pattern}(?:[,:]? {_WORD.pattern})*[?!]?")
+"""Nothing but words: a path through menus has capitals for its own reasons."""
+_CLOCK = re.compile(r"\b(1[0-2]|0?[1-9])(?:[:.]([0-5]\d))?\s?([ap])(?:\.\s?m\.|m\b)", re.IGNORECASE)
+_CAPITAL_LETTERS, _CAPITAL_WORDS, _TITLE_WORDS = 8, 2, 3
+"""Fewest letters and words of a text in capitals, and fewest long words of a title: less may be a name."""
+_WHOLE = 2
+"""Pieces of a word that is one, its end included."""
+_LONG = 4
+"""Letters of a word that titles capitalise: they leave of, the and with as they are, or not."""
+
+
+class Wording:
+    """The wording of texts for one model."""
+
+    def __init__(self, coder: SubwordCoder, languages: tuple[str, str] | None) -> None:
+        self._coder = coder
+        self._clock = languages is not None and languages[0] == "en"
+        self._finish = FINISHES.get(languages) if languages is not None else None
+        self._likeness = str.maketrans({char: plain for char, plain in _LIKENESS.items() if self._spelt_out(char)})
+
+    def shown(self, text: str) -> str:
+        """A text as the model knows its words: characters by their likes, capitals and titles in small letters, and
+        hours of the day by 24."""
+        text = text.translate(self._likeness)
+        if self._clock:
+            text = _CLOCK.sub(_by_24_hours, text)
+        if in_capitals(text):
+            small = _WORD.sub(lambda word: self._smaller(word[0]), text)
+            first = _WORD.search(small)
+            return small if first is None else _capitalised(small, first.start())
+        return self._without_title_case(text)
+
+    def finished(self, source: str, translation: str) -> str:
+        """The translation of a text with the numbers and capitals of the text, and signs and spaces of its language."""
+        translation = _with_numbers(source, translation)
+        translation = translation.upper() if in_capitals(source) else _begun_alike(source, translation)
+        return translation if self._finish is None else self._finish(source, translation)
+
+    def _without_title_case(self, text: str) -> str:
+        words = list(_WORD.finditer(text)) if _TITLE.fullmatch(text) else []
+        long = [word[0] for word in words if len(word[0]) >= _LONG]
+        if len(long) < _TITLE_WORDS or not all(word.istitle() or word[0].isupper() for word in long):
+            return text
+        for word in words[1:]:
+            if word[0].istitle():
+                text = text[: word.start()] + self._smaller(word[0], _WHOLE) + text[word.end() :]
+        return text
+
+    def _smaller(self, word: str, most: int | None = None) -> str:
+        """A word in small letters where these are fewer pieces, and at most so many: abbreviations stay, and names."""
+        small = word.lower()
+        ours, theirs = map(len, self._coder.ids([word, small]))
+        return small if theirs < ours and theirs <= (most or theirs) else word
+
+    def _spelt_out(self, char: str) -> bool:
+        unknown, is_byte = self._coder.special_pieces()
+        [ids] = self._coder.ids([char])
+        return bool((ids == unknown).any() or is_byte[ids].any())
+
+
+def in_capitals(text: str) -> bool:
+    """Whether a text of several words is in capital letters throughout, as a heading or a warning."""
+    words = [word for word in _WORD.findall(text) if len(word) > 1]
+    return text.isupper() and len(words) >= _CAPITAL_WORDS and sum(map(len, words)) >= _CAPITAL_LETTERS
+
+
+def _by_24_hours(time: re.Match[str]) -> str:
+    hour = int(time[1]) % 12 + (12 if time[3] in "pP" else 0)
+    ends = time[0].endswith(".") and not any(map(str.isalnum, time.string[time.end() :]))
+    return f"{hour}:{time[2] or '00'}{'.' if ends else ''}"
+
+
+def _begun_alike(source: str, translation: str) -> str:
+    """The translation with a capital first where the source has one; what stands in the source so stays."""
+    theirs, ours = _WORD.search(source), _WORD.search(translation)
+    if theirs is None or ours is None or not theirs[0][0].isupper() or not ours[0][0].islower():
+        return translation
+    begin = re.match(r"\S+", translation[ours.start() :])
+    kept = begin is not None and begin[0] in source.split()
+    follows = any(char.isdigit() for char in translation[: ours.start()])
+    return translation if kept or follows else _capitalised(translation, ours.start())
+
+
+def _with_numbers(source: str, translation: str) -> str:
+    """The translation with numbers of the source in the place of those that are miscopied: as many, and much alike."""
+    wanted, found = (Counter(_NUMBER.findall(text)) for text in (source, translation))
+    right, wrong = list((wanted - found).elements()), list((found - wanted).elements())
+    if len(right) != len(wrong) or not all(map(_alike, right, wrong)):
+        return translation
+    for number, miscopied in zip(right, wrong, strict=True):
+        translation = re.sub(rf"(?<!\d){miscopied}(?!\d)", number, translation, count=1)
+    return translation
+
+
+def _alike(one: str, other: str) -> bool:
+    return SequenceMatcher(None, one, other).ratio() >= 0.6
+
+
+def _capitalised(text: str, place: int) -> str:
+    return text[:place] + text[place].upper() + text[place + 1 :]

@@ -1,0 +1,42 @@
+"""French as it is written."""
+
+from __future__ import annotations
+
+import pytest
+
+from docgraph.translation.typography import french
+
+
+@pytest.mark.parametrize(
+    ("source", "text", "finished"),
+    [
+        ("Why? Stop!", "Pourquoi? Arrêtez !", "Pourquoi\u202f? Arrêtez\u202f!"),
+        ("Note: it is; go", "Remarque: c'est; allez", "Remarque\u00a0: c'est\u202f; allez"),
+        ("by 40%", "de 40 %", "de 40\u00a0%"),
+        ("“Yes?” he said, “no.”", '"Oui?" dit-il, "non."', "«\u00a0Oui\u202f?\u00a0» dit-il, «\u00a0non.\u00a0»"),
+        ('"a", "b c"', '"un", «b c »', "«\u00a0un\u00a0», «\u00a0b c\u00a0»"),
+        ("1,200 W and 3,000 m", "1,200 W et 3 000 m", "1\u202f200 W et 3\u202f000 m"),
+        ("$45,000 or £149.50!", "$45,000 ou £149.50!", "45\u202f000\u00a0$ ou 149,50\u00a0£\u202f!"),
+        ("$1.2 million", "$1,2 million", "1,2 million de dollars"),
+        ("at 11:45", "à 11 h45", "à 11\u00a0h\u00a045"),
+        ("the iPhone", "l' iPhone", "l'iPhone"),
+    ],
+)
+def test_signs_spaces_and_numbers_are_french(source: str, text: str, finished: str) -> None:
+    assert french(source, text) == finished
+
+
+@pytest.mark.parametrize(
+    ("source", "text"),
+    [
+        ("Set display: flex; here", "Définissez display: flex; ici"),
+        ("Use a ? b : c", "Utilisez a ? b : c"),
+        ("rgb(255,255,255) and $1 or $A$10", "rgb(255,255,255) et $1 ou $A$10"),
+        ('Write "use strict" first', 'Écrivez "use strict" d\'abord'),
+        ("http://a.b/c?d=e at 10:30", "http://a.b/c?d=e à 10:30"),
+        ("$117.9bn, smile :)", "$117,9bn, souriez :)"),
+        ('say "hello"', 'dites "bonjour"'),
+    ],
+)
+def test_code_and_what_is_a_matter_of_taste_stay(source: str, text: str) -> None:
+    assert french(source, text) == text

@@ -1,0 +1,75 @@
+"""What the model that ships is shown of a text, and how the letters and numbers of a text come back."""
+
+from __future__ import annotations
+
+import pytest
+
+from docgraph.model.checkpoint import read_config
+from docgraph.model.tokenizer import Tokenizer
+from docgraph.translation.models import find_model
+from docgraph.translation.wording import Wording, in_capitals
+
+
+@pytest.fixture(scope="module")
+def wording() -> Wording:
+    folder = find_model("en-fr")
+    return Wording(Tokenizer.load(folder, read_config(folder).transformer).source, ("en", "fr"))
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("SAFETY INSTRUCTIONS", "Safety instructions"),
+        ("DO NOT USE HTML ON NATO SERVERS.", "Do not use HTML on NATO servers."),
+        ("How to Write a Good Letter", "How to write a good letter"),
+        ("“Where’s Anna?” he asked.", '"Where\'s Anna?" he asked.'),
+        ("The doors open at 6 p.m. and close at 11:45 PM.", "The doors open at 18:00 and close at 23:45."),
+        ("It is 12 am. It was 12:30 p.m.", "It is 0:00. It was 12:30."),
+    ],
+)
+def test_a_text_is_shown_in_letters_that_the_model_knows(wording: Wording, text: str, shown: str) -> None:
+    assert wording.shown(text) == shown
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "NATO",
+        "HTML DOM",
+        "Choose Tools - Protect Sheet.",
+        "European Parliament",
+        "He met Mary Byrne at Mount Etna.",
+        "I am 12.",
+        "The ECOFIN Council has met.",
+    ],
+)
+def test_names_and_prose_are_shown_as_they_are(wording: Wording, text: str) -> None:
+    assert wording.shown(text) == text
+
+
+@pytest.mark.parametrize(
+    ("source", "said", "finished"),
+    [
+        ("SAFETY INSTRUCTIONS", "Instructions de sécurité", "INSTRUCTIONS DE SÉCURITÉ"),
+        ("Only valid here.", "valide uniquement ici.", "Valide uniquement ici."),
+        ("EUR 26 billion", "26 milliards d'euros", "26 milliards d'euros"),
+        ("The text-align property", "text-align est une propriété", "text-align est une propriété"),
+        ("see below", "voir plus bas", "voir plus bas"),
+        ("Bugs 985825 and 106", "Les bugs 9825858 et 106", "Les bugs 985825 et 106"),
+        ("It opens at 6 or 7.", "Il ouvre à 18 ou à 7.", "Il ouvre à 18 ou à 7."),
+        ("Two of 21", "2 sur 21", "2 sur 21"),
+    ],
+)
+def test_capitals_and_numbers_of_the_source_come_back(wording: Wording, source: str, said: str, finished: str) -> None:
+    assert wording.finished(source, said) == finished
+
+
+def test_characters_that_a_model_knows_stay_and_other_languages_are_left_alone(wording: Wording) -> None:
+    other = Wording(wording._coder, None)
+    assert other.finished("Why?", "Pourquoi?") == "Pourquoi?"
+    assert other.shown("« café » at 6 p.m.") == "« café » at 6 p.m."
+
+
+def test_a_heading_is_in_capitals_and_an_abbreviation_is_not() -> None:
+    assert in_capitals("INVOICE NO. 12")
+    assert not any(map(in_capitals, ["INVOICE", "CSS DOM", "A B C", "Invoice NUMBER TWELVE", "42", ""]))
