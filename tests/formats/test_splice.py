@@ -35,6 +35,12 @@ def sentence(raw: str) -> Sentence:
         ("one two\nthree four", "un deux\ntrois quatre"),
         ("one\ntwo\nthree", "un\n\n"),
         ("我<b>爱</b>你", "我们<b>喜</b>欢你"),
+        ("see the <b>documentation</b> for a list", "voir la <b>documentation</b> pour une liste"),
+        ("long ago at <b>A, B</b> he wrote this all", "<b>A, B</b> écrit par lui il y a longtemps"),
+        ("a big <b>cat</b>, Acme, Rome (1999): it was there", "un <b>chat</b>, Acme, Rome (1999) : il y est resté"),
+        ("I have added the log (<b>).", "J'ai joint le fichier de journal (<b>)."),
+        ("we talk of them,\nand why they explode", "ici, nous parlons de\npourquoi ils explosent"),
+        ("it is so\nreally?", "c'est\u00a0ainsi\nvraiment\u00a0?"),
         ('he said "<i>No</i>" again', 'il redit "<i>Non</i>" encore'),
     ],
 )

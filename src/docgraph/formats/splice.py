@@ -1,24 +1,34 @@
 """Writing a document: the source with new sentences in the place of the old, and the markup inside them put back.
 
-A sentence that did not change is copied raw. In one that did, each gap goes to the word boundary of the new text that
-lies proportionally where it lay in the old, in the old order, so that nested markup stays nested.
+A sentence that did not change is copied raw. In one that did, gaps around words that the new text has, too, go around
+them there; any other goes to the word boundary that lies proportionally where it lay between signs and numbers that
+both have. Gaps stay in the old order, so that nested markup stays nested.
 """
 
 from __future__ import annotations
 
+import itertools
+import math
 import re
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Literal
+from typing import Any, Literal
 
 from docgraph.document import Document, Sentence
 from docgraph.formats.base import CJK
 
+_LANDMARK = re.compile(r"\d+(?:[.,:/-]\d+)*|[^\w\s'’-]")
+"""What a translation keeps in its place, more or less: numbers and signs."""
+_FAR = 0.2
+"""Share of a text that a landmark may have moved; what went further is another one."""
+
+Landmark = tuple[int, int, int]
+"""Where it is in the old text and in the new one, and how long."""
 Side = Literal["after", "before", "between"]
 """What a gap holds on to: the word before it, the word after it, or neither (a line or subtitle break)."""
-_TOKEN = re.compile(rf"[{CJK}][^\w\s]*|[^\s{CJK}]+")
+_TOKEN = re.compile(rf"[{CJK}][^\w\s]*|(?:[^\s{CJK}]|[\u00a0\u202f])+")
 _WORD = re.compile(rf"[{CJK}]|[^\W{CJK}]+(?:['’-][^\W{CJK}]+)*")
 
 
@@ -57,19 +67,22 @@ def rewrite(sentence: Sentence, text: str, escape: Callable[[str], str]) -> str:
 def _places(sentence: Sentence, text: str) -> list[int]:
     """Where each gap goes in the new text, never before the gap that precedes it."""
     tokens, words = _spans(_TOKEN, text), _spans(_WORD, text)
-    scale = len(text) / max(len(sentence.text), 1)
+    landmarks = _landmarks(sentence.text, text) if sentence.gaps else []
     sides = _sides(sentence)
+    kept = _kept(sentence, sides, text)
     breaks_left = sides.count("between")
     places: list[int] = []
     token, last, opened = 0, 0, False
-    for gap, side in zip(sentence.gaps, sides, strict=True):
-        target = gap.offset * scale
+    for index, (gap, side) in enumerate(zip(sentence.gaps, sides, strict=True)):
+        target, beside = _mapped(gap.offset, side, landmarks)
         if side == "between":
             breaks_left -= 1
             # each line keeps a word while there are words enough
             nearest = _nearest(tokens[1], target) + 1
             token = min(max(token + 1, min(nearest, len(tokens[1]) - 1 - breaks_left)), len(tokens[1]))
             place = tokens[1][token - 1] if token else 0
+        elif index in kept or beside:
+            place = kept.get(index, int(target))
         else:
             starts, ends = tokens if _beside_space(sentence.text, gap.offset) else words
             choices = starts if side == "before" else ends
@@ -80,6 +93,59 @@ def _places(sentence: Sentence, text: str) -> list[int]:
         opened = side == "before"
         places.append(last)
     return places
+
+
+def _kept(sentence: Sentence, sides: list[Side], text: str) -> dict[int, int]:
+    """The places of gaps, by number, around words that the new text has, too."""
+    places = {}
+    for index, (gap, following) in enumerate(itertools.pairwise(sentence.gaps)):
+        inside = sentence.text[gap.offset : following.offset]
+        if sides[index : index + 2] == ["before", "after"] and inside.strip():
+            pattern = re.compile(rf"(?<!\w){re.escape(inside)}(?!\w)")
+            found = list(pattern.finditer(text))
+            if len(found) == 1 == len(pattern.findall(sentence.text)):
+                places[index], places[index + 1] = found[0].span()
+    return places
+
+
+def _landmarks(old: str, new: str) -> list[Landmark]:
+    """Signs and numbers that are in both texts, as often in one as in the other, in the longest order that both have;
+    and the two ends."""
+    found: list[dict[str, list[int]]] = [{}, {}]
+    for text, starts in zip((old, new), found, strict=True):
+        for match in _LANDMARK.finditer(text):
+            starts.setdefault(match[0], []).append(match.start())
+    both = sorted(
+        (one, other, len(sign))
+        for sign, ones in found[0].items()
+        if len(ones) == len(others := found[1].get(sign, []))
+        for one, other in zip(ones, others, strict=True)
+        if abs(one / len(old) - other / len(new)) < _FAR
+    )
+    ends: list[int] = []  # of the chains of 1, 2, ... landmarks that end earliest in the new text
+    chains: list[tuple[Landmark, Any]] = []
+    for landmark in both:
+        length = bisect_left(ends, landmark[1])
+        chain = (landmark, chains[length - 1] if length else None)
+        ends[length : length + 1], chains[length : length + 1] = [landmark[1]], [chain]
+    last, order = chains[-1] if chains else None, [(len(old), len(new), 0)]
+    while last is not None:
+        landmark, last = last
+        order.append(landmark)
+    return [(0, 0, 0), *reversed(order)]
+
+
+def _mapped(offset: int, side: Side, landmarks: list[Landmark]) -> tuple[float, bool]:
+    """A place of the old text in the new one, and whether a sign is there that it goes beside."""
+    index = bisect_right(landmarks, (offset, math.inf, 0)) - 1
+    old, new, length = landmarks[index]
+    if side == "before" and offset == old and length == 1:
+        return new, True
+    if side == "after" and offset == old + length and length == 1:
+        return new + length, True
+    following = landmarks[min(index + 1, len(landmarks) - 1)]
+    share = (offset - old) / max(following[0] - old, 1)
+    return new + share * (following[1] - new), False
 
 
 def _spans(pattern: re.Pattern[str], text: str) -> tuple[list[int], list[int]]:
