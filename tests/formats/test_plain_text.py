@@ -60,6 +60,18 @@ def test_short_lines_are_not_joined() -> None:
     assert document.texts == ["Red roses", "Blue violets", "White lilies"]
 
 
+def test_lines_of_all_lengths_are_not_joined_though_they_begin_small() -> None:
+    lines = [
+        "are you free?",
+        "yeah, what's up",
+        "thinking about a pizza at the new place around 8",
+        "great",
+        "see you",
+    ]
+    (document,) = read_text("\n".join(lines), "text")
+    assert document.texts == lines
+
+
 def test_paragraphs_on_a_line_each_are_not_joined() -> None:
     line = "This is a paragraph on one line, with some length. It has two sentences" + " and many words" * 10
     (document,) = read_text(f"{line}\n{line} more.\n{line}\n", "text")

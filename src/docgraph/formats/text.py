@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterator
 
@@ -14,6 +15,8 @@ _ENDS = tuple(".!?…。！？\"'”’»:;)")
 _SAMPLE = 200
 _NARROWEST, _WIDEST = 40, 160
 """A text is hard-wrapped at a width between these; shorter lines are a list or verse, longer ones are paragraphs."""
+_FULL = 0.8
+"""Share of the width that a full line has at least, with the word that did not fit."""
 
 Line = tuple[int, int]
 """(start, end) of a line in the source, less the white space around it."""
@@ -25,7 +28,7 @@ def parse(source: str, language: str) -> list[Document]:
 
 def _paragraphs(source: str) -> Iterator[Block]:
     runs = list(_runs(source))
-    width = _wrap_width(runs)
+    width = _wrap_width(source, runs)
     for run in runs:
         block = Block(source)
         for index, (start, end) in enumerate(run):
@@ -53,19 +56,27 @@ def _runs(source: str) -> Iterator[list[Line]]:
         yield run
 
 
-def _wrap_width(runs: list[list[Line]]) -> int:
-    """The width the text is wrapped at (the 95th percentile of the lines that have a next one); 0 where it is not."""
-    lengths = sorted(end - start for run in runs for start, end in run[:-1])
+def _wrap_width(source: str, runs: list[list[Line]]) -> int:
+    """The width the text is wrapped at (the 95th percentile of the lines that have a next one); 0 where it is not:
+    where it is, most of these are full."""
+    pairs = [pair for run in runs for pair in itertools.pairwise(run)]
+    lengths = sorted(end - start for (start, end), _ in pairs)
     width = lengths[int(len(lengths) * 0.95)] if lengths else 0
-    return width if _NARROWEST <= width <= _WIDEST else 0
+    full = sum(_filled(source, *pair) > width * _FULL for pair in pairs)
+    return width if _NARROWEST <= width <= _WIDEST and 2 * full >= len(pairs) else 0
 
 
 def _continues(source: str, line: Line, following: Line, width: int) -> bool:
     """Whether the line was broken because the next word did not fit, not because something ended there."""
     if not width:
         return False
+    return source[following[0]].islower() or _filled(source, line, following) > width * 0.95
+
+
+def _filled(source: str, line: Line, following: Line) -> int:
+    """How long the line would be with the next word."""
     word = source[following[0] : min(following[1], following[0] + 20)].split(maxsplit=1)[0]
-    return word[0].islower() or line[1] - line[0] + 1 + len(word) > width * 0.95
+    return line[1] - line[0] + 1 + len(word)
 
 
 def looks_like_lines(source: str, language: str) -> bool:
