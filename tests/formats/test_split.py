@@ -22,6 +22,7 @@ def split(text: str, language: str = "en") -> list[str]:
     [
         ("en", ["Dr. J. K. Smith paid $3.50, e.g. for tea.", "Did he?", "Yes!"]),
         ("en", ["He left.", '"And then?', "Nothing."]),
+        ("en", ["No.", "It is 12 m.", "It is deep, see No. 12."]),
         ("fr", ["M. Dupont est venu.", "« Bonjour ! » dit-il.", "Il pleut, cf. p. 4."]),
         ("de", ["Das ist z. B. gut.", "Am 3. Oktober kam Dr. Müller.", "Gut."]),
         ("ru", ["Он жил в г. Москве, т. е. далеко.", "Потом уехал."]),
@@ -31,6 +32,10 @@ def split(text: str, language: str = "en") -> list[str]:
 )
 def test_sentences_of_many_languages(language: str, sentences: list[str]) -> None:
     assert split(" ".join(sentences), language) == sentences
+
+
+def test_half_a_character_is_no_obstacle() -> None:
+    assert split("One \ud800. Two.") == ["One \ud800.", "Two."]
 
 
 def test_chinese_needs_no_spaces() -> None:

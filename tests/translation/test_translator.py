@@ -17,7 +17,7 @@ from docgraph.model.checkpoint import save
 from docgraph.translation import models, segments
 from docgraph.translation.models import find_model
 from docgraph.translation.search import Hypothesis, SearchConfig
-from docgraph.translation.segments import cut, is_translatable
+from docgraph.translation.segments import cut, is_translatable, sentences
 from docgraph.translation.translator import Found, Translator
 from model.examples import small_config, small_model
 from model.subword_examples import marian_files
@@ -323,3 +323,31 @@ def test_a_known_translation_may_be_longer_than_the_model_reads(translator: Tran
     text = "The quick fox. " * 60
     found = translator.translate(SENTENCES, GREEDY, explain=True, known=[text, None, None, None])
     assert found.texts[0] == text
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        ["No. ", "I am serious. ", "I am."],
+        ["The com.sun.star.util.Date object is one. ", "So is this."],
+        ['He said, "No. They do." ', "Then he left. 42"],
+        ["1. Then he left. ", "So did I.\t"],
+        ["..."],
+        [""],
+    ],
+)
+def test_a_line_comes_apart_after_its_sentences(parts: list[str]) -> None:
+    assert sentences("".join(parts), "en") == parts
+
+
+def test_sentences_on_one_line_are_translated_as_on_their_own_and_a_known_line_stays_whole(base: Translator) -> None:
+    assert base.translate([" ".join(SENTENCES[:2])], GREEDY).texts == [
+        " ".join(base.translate(SENTENCES[:2], GREEDY).texts)
+    ]
+    prepared = base._prepared(Document.from_sentences([" ".join(SENTENCES[:2])] * 2), ["Connu. Oui.", None], {})
+    assert list(map(len, prepared.segments.of_sentence)) == [1, 2]
+
+
+def test_a_model_that_reads_other_sentences_reads_lines_as_they_are(translator: Translator) -> None:
+    prepared = translator._prepared(Document.from_sentences([" ".join(SENTENCES[:2])]), [], {})
+    assert prepared.segments.texts == [" ".join(SENTENCES[:2])]

@@ -24,6 +24,7 @@ def wording() -> Wording:
         ("How to Write a Good Letter", "How to write a good letter"),
         ("“Where’s Anna?” he asked.", '"Where\'s Anna?" he asked.'),
         ("The doors open at 6 p.m. and close at 11:45 PM.", "The doors open at 18:00 and close at 23:45."),
+        ("Prices in the U.K. and the U.S., too, rose.", "Prices in the UK and the US, too, rose."),
         ("It is 12 am. It was 12:30 p.m.", "It is 0:00. It was 12:30."),
     ],
 )
@@ -40,6 +41,8 @@ def test_a_text_is_shown_in_letters_that_the_model_knows(wording: Wording, text:
         "European Parliament",
         "He met Mary Byrne at Mount Etna.",
         "I am 12.",
+        "He left the U.K.",
+        "A. B. Smith has a B.Sc. of e.g. York.",
         "The ECOFIN Council has met.",
     ],
 )

@@ -8,13 +8,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-_WHITE = re.compile(r"\s")
+_WHITE = re.compile(r"[\s\ud800-\udfff]")
 _OPENING = "\"'“‘„«‹([{¿¡「『（"
 _ABBREVIATION = {
     "fr": re.compile(r"(?<!\w)MM?\.\s*$"),
     "ru": re.compile(r"(?<!\w)[тТ]\.\s?[еЕ]\.\s*$"),
 }
 """What the rules of a language take for the end of a sentence and is not: M. Dupont, т. е. (that is)."""
+
+_END = {"en": re.compile(r"(?:(?<!\w)No|\d\s[a-z])\.\s+(?=[^\W\d_a-z])")}
+"""What they take for an abbreviation or an initial and is an end: No. I do not. It is 12 m. It is deep."""
 
 
 def split_sentences(text: str, language: str = "en") -> list[tuple[int, int]]:
@@ -34,17 +37,19 @@ def _segments(text: str, language: str) -> Iterator[tuple[int, int]]:
     """Segments that join to the text, mended where the rules are known to be wrong."""
     from sentencex import segment
 
-    abbreviation = _ABBREVIATION.get(language)
+    abbreviation, missed = _ABBREVIATION.get(language), _END.get(language)
     start = end = 0
-    # sentencex 1.0 indexes bytes: white space outside ASCII after an initial makes it panic
+    # sentencex 1.0 indexes bytes: white space outside ASCII after an initial makes it panic, and so do surrogates
     for piece in segment(language, _WHITE.sub(" ", text)):
         end += len(piece)
         if abbreviation is not None and abbreviation.search(piece):
             continue
         cut = _before_opening_quote(text, start, end)
-        if cut > start:
-            yield start, cut
-            start = cut
+        ends = [match.end() for match in missed.finditer(text, start, cut)] if missed is not None else []
+        for place in [*ends, cut]:
+            if place > start:
+                yield start, place
+                start = place
     if start < len(text):
         yield start, len(text)
 

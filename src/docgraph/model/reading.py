@@ -40,6 +40,11 @@ def reads_given_alone(config: ModelConfig) -> bool:
     return reads_translations(config) and not reads_own_translations(config)
 
 
+def takes_sentences_apart(config: ModelConfig) -> bool:
+    """Whether a sentence is translated without the others, but for given translations."""
+    return config.concatenation is None and (config.context is None or reads_given_alone(config))
+
+
 def reads_target_words(config: ModelConfig) -> bool:
     """Whether a model makes graphs of the words of translations."""
     context = config.context

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import itertools
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
 from docgraph.document import Document
+from docgraph.formats.split import split_sentences
 
 _ADDRESS = re.compile(r"\s*(?:[a-z][a-z0-9+.-]*://\S+|www\.\S+|\S+@\S+\.\w+)\s*", re.IGNORECASE)
 _BREAKS = tuple(
     re.compile(pattern) for pattern in (r"[.!?…][\"'”’»)\]]*\s+|[。！？]", r"[,;:–—][\"'”’»)]*\s+|[，、；：]", r"\s+")
 )
 """Ends of sentences, of clauses, of words: a text is cut after the best there is."""
+
+_AFTER_SENTENCE = (" ", "\t", "\u00a0", "\u202f", "\u3000", *"。！？")
+"""What a sentence that follows another on its line begins after."""
 
 STRETCH, BEFORE, AFTER = 1024, 256, 32
 """Texts of a long document translated at a time, and those before and after that are shown with them."""
@@ -33,11 +38,23 @@ class Segments:
     speakers: list[str | None]
 
     @classmethod
-    def of(cls, document: Document, fits: Callable[[str], bool], shown: Callable[[str], str] = str) -> Segments:
+    def of(
+        cls,
+        document: Document,
+        fits: Callable[[str], bool],
+        shown: Callable[[str], str] = str,
+        language: str | None = None,
+        whole: Container[int] = (),
+    ) -> Segments:
+        """`shown` words texts for the model. With the rules of a `language`, a line of several sentences comes apart,
+        unless it is among those that stay `whole`."""
         made = cls([], [], [], [], [])
-        for sentence in document:
+        for place, sentence in enumerate(document):
             begin = len(made.texts)
-            for text in cut(sentence.text, fits) if is_translatable(sentence.text) else ():
+            parts = [sentence.text] if is_translatable(sentence.text) else []
+            if language is not None and place not in whole:
+                parts = [each for part in parts for each in sentences(part, language)]
+            for text in itertools.chain.from_iterable(cut(part, fits) for part in parts):
                 if not text.isspace():
                     made.originals.append(text.strip())
                     made.texts.append(shown(made.originals[-1]))
@@ -79,6 +96,19 @@ def stretches(texts: int) -> Iterator[tuple[range, range]]:
 def is_translatable(text: str) -> bool:
     """Whether there is a letter in the text, and it is no address of a page or a person."""
     return any(char.isalpha() for char in text) and _ADDRESS.fullmatch(text) is None
+
+
+def sentences(text: str, language: str) -> list[str]:
+    """What joins to the text, cut after each of its sentences but inside a quotation or a word (util.Date); one without
+    words goes with the next, or the last."""
+    begins = [begin for begin, _ in split_sentences(text, language) if text[:begin].endswith(_AFTER_SENTENCE)]
+    found = [""]
+    for begin, end in itertools.pairwise([0, *begins, len(text)]):
+        quoting = found[-1].count('"') % 2 or found[-1].count("“") != found[-1].count("”")
+        if not quoting and is_translatable(found[-1]) and is_translatable(text[begin:]):
+            found.append("")
+        found[-1] += text[begin:end]
+    return found
 
 
 def cut(text: str, fits: Callable[[str], bool]) -> Iterator[str]:

@@ -26,7 +26,7 @@ from docgraph.formats import read
 from docgraph.model import checkpoint
 from docgraph.model.batch import DocumentExample, Ids
 from docgraph.model.device import find_device
-from docgraph.model.reading import graph_relations, reads_given_alone
+from docgraph.model.reading import graph_relations, reads_given_alone, takes_sentences_apart
 from docgraph.model.system import DocumentTransformer
 from docgraph.model.tokenizer import UNKNOWN, Tokenizer, words_by_space
 from docgraph.translation.documents import (
@@ -53,7 +53,6 @@ if TYPE_CHECKING:  # who has no memory does not wait for its readers
 Precision = Literal["float32", "bfloat16", "int8"]
 Found = list[list[Hypothesis]]
 """The hypotheses of consecutive texts of a document."""
-
 
 OnFinal = Callable[[int, int, Found], None]
 """Gets what became final: which document, from which of its texts on, and their hypotheses."""
@@ -111,8 +110,7 @@ class Translator:
         """`annotator` is a spec such as spacy:fr_core_news_sm+coref:fr (by default that of the source language);
         `tag` chooses the target language, such as >>fra<<, of a model that has several."""
         self.model, self.tokenizer, self.languages, self.tag = model, tokenizer, languages, tag
-        self._annotator, self._lock = annotator, Lock()
-        self._wording = Wording(tokenizer.source, languages)
+        self._annotator, self._lock, self._wording = annotator, Lock(), Wording(tokenizer.source, languages)
         self._memory: TranslationMemory | None = None
         if graph_relations(model.config, given=False) is not None:
             _ = self.pipeline  # every document needs it: now is the time to tell what is missing
@@ -120,6 +118,8 @@ class Translator:
         positions = model.config.transformer.max_positions // (1 if joined is None else joined.source)
         self._longest = max(8, positions * 2 // 3)
         """Sub-words of a text: its translation may be half as long again."""
+        self._rules = languages[0] if languages and takes_sentences_apart(model.config) else None
+        """The language by whose rules a line is cut into sentences: of two together, one is left out at times."""
         if tag is None and (tags := tokenizer.source.tags):
             shown = ", ".join(tags[:12]) + (", ..." if len(tags) > 12 else "")
             raise DocgraphError(f"this model translates into several languages; choose one by its tag: {shown}")
@@ -302,14 +302,16 @@ class Translator:
             )
         exact = [] if self.memory is None else map(self.memory.exact, document.texts)
         texts = {m: text for each in (exact, known) for m, text in enumerate(each) if text is not None and text.strip()}
-        coder, wording = self.tokenizer.source, self._wording
-        segments = Segments.of(document, lambda text: len(coder.encode(text)[0]) < self._longest, wording.shown)
+        segments = Segments.of(document, self._fits, self._wording.shown, self._rules, texts)
         (shown, _), *more = stretches(len(segments.texts))
         everything: Known = {**done, **dict(self._given(texts, segments))}
         example = None
         if not more:
             example, everything = self._example(segments, shown, everything)
         return _Prepared(document, segments, example, texts, everything)
+
+    def _fits(self, text: str) -> bool:
+        return len(self.tokenizer.source.encode(text)[0]) < self._longest
 
     def _given(self, texts: Mapping[int, str], segments: Segments) -> Iterator[tuple[int, list[Hypothesis]]]:
         """Known translations of sentences as those of their texts; one of several texts is divided among them."""

@@ -19,6 +19,7 @@ _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
 _TITLE = re.compile(rf"{_WORD.pattern}(?:[,:]? {_WORD.pattern})*[?!]?")
 """Nothing but words: a path through menus has capitals for its own reasons."""
 _CLOCK = re.compile(r"\b(1[0-2]|0?[1-9])(?:[:.]([0-5]\d))?\s?([ap])(?:\.\s?m\.|m\b)", re.IGNORECASE)
+_DOTTED = re.compile(r"\b(?:[^\W\d_]\.){2,}(?=\s+\w|\W*,)")
 _CAPITAL_LETTERS, _CAPITAL_WORDS, _TITLE_WORDS = 8, 2, 3
 """Fewest letters and words of a text in capitals, and fewest long words of a title: less may be a name."""
 _WHOLE = 2
@@ -37,9 +38,9 @@ class Wording:
         self._likeness = str.maketrans({char: plain for char, plain in _LIKENESS.items() if self._spelt_out(char)})
 
     def shown(self, text: str) -> str:
-        """A text as the model knows its words: characters by their likes, capitals and titles in small letters, and
-        hours of the day by 24."""
-        text = text.translate(self._likeness)
+        """A text as the model knows its words: characters by their likes, capitals and titles in small letters, hours
+        of the day by 24."""
+        text = _DOTTED.sub(lambda word: self._undotted(word[0]), text.translate(self._likeness))
         if self._clock:
             text = _CLOCK.sub(_by_24_hours, text)
         if in_capitals(text):
@@ -69,6 +70,11 @@ class Wording:
         small = word.lower()
         ours, theirs = map(len, self._coder.ids([word, small]))
         return small if theirs < ours and theirs <= (most or theirs) else word
+
+    def _undotted(self, word: str) -> str:
+        """U.K. as UK where this is one piece: at a dot, a translation is soon at its end."""
+        plain = word.replace(".", "")
+        return plain if plain.isupper() and len(self._coder.ids([plain])[0]) == _WHOLE else word
 
     def _spelt_out(self, char: str) -> bool:
         unknown, is_byte = self._coder.special_pieces()
