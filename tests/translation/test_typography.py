@@ -12,7 +12,10 @@ from docgraph.translation.typography import french
     [
         ("Why? Stop!", "Pourquoi? Arrêtez !", "Pourquoi\u202f? Arrêtez\u202f!"),
         ("Note: it is; go", "Remarque: c'est; allez", "Remarque\u00a0: c'est\u202f; allez"),
-        ("by 40%", "de 40 %", "de 40\u00a0%"),
+        ("by 40% or 0.5%", "de 40 % ou 0,5%", "de 40\u00a0% ou 0,5\u00a0%"),
+        ("“Yes. We", '"Oui. Nous', "«\u00a0Oui. Nous"),
+        ("go.” He", 'allez." Il', "allez.\u00a0» Il"),
+        ('They do."', "Ils le font. »", 'Ils le font."'),
         ("“Yes?” he said, “no.”", '"Oui?" dit-il, "non."', "«\u00a0Oui\u202f?\u00a0» dit-il, «\u00a0non.\u00a0»"),
         ('"a", "b c"', '"un", «b c »', "«\u00a0un\u00a0», «\u00a0b c\u00a0»"),
         ("1,200 W and 3,000 m", "1,200 W et 3 000 m", "1\u202f200 W et 3\u202f000 m"),
@@ -35,6 +38,7 @@ def test_signs_spaces_and_numbers_are_french(source: str, text: str, finished: s
         ('Write "use strict" first', 'Écrivez "use strict" d\'abord'),
         ("http://a.b/c?d=e at 10:30", "http://a.b/c?d=e à 10:30"),
         ("$117.9bn, smile :)", "$117,9bn, souriez :)"),
+        ("a width of 50%", "une largeur de 50%"),
         ('say "hello"', 'dites "bonjour"'),
     ],
 )

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from docgraph.model.checkpoint import read_config
 from docgraph.model.tokenizer import Tokenizer
@@ -10,10 +14,15 @@ from docgraph.translation.models import find_model
 from docgraph.translation.wording import Wording, in_capitals
 
 
+@cache
+def embedded() -> Tokenizer:
+    folder = find_model("en-fr")
+    return Tokenizer.load(folder, read_config(folder).transformer)
+
+
 @pytest.fixture(scope="module")
 def wording() -> Wording:
-    folder = find_model("en-fr")
-    return Wording(Tokenizer.load(folder, read_config(folder).transformer).source, ("en", "fr"))
+    return Wording(embedded().source, ("en", "fr"))
 
 
 @pytest.mark.parametrize(
@@ -67,8 +76,8 @@ def test_capitals_and_numbers_of_the_source_come_back(wording: Wording, source: 
     assert wording.finished(source, said) == finished
 
 
-def test_characters_that_a_model_knows_stay_and_other_languages_are_left_alone(wording: Wording) -> None:
-    other = Wording(wording._coder, None)
+def test_characters_that_a_model_knows_stay_and_other_languages_are_left_alone() -> None:
+    other = Wording(embedded().source, None)
     assert other.finished("Why?", "Pourquoi?") == "Pourquoi?"
     assert other.shown("« café » at 6 p.m.") == "« café » at 6 p.m."
 
@@ -76,3 +85,13 @@ def test_characters_that_a_model_knows_stay_and_other_languages_are_left_alone(w
 def test_a_heading_is_in_capitals_and_an_abbreviation_is_not() -> None:
     assert in_capitals("INVOICE NO. 12")
     assert not any(map(in_capitals, ["INVOICE", "CSS DOM", "A B C", "Invoice NUMBER TWELVE", "42", ""]))
+
+
+@given(
+    st.lists(st.sampled_from(["A.B.", "6 p.m.", "“", '"', "12,000", "$1.50", " ", "NO WAY", "no", "?", ":", "«", "é"]))
+)
+def test_wording_is_a_matter_of_letters_and_never_fails(parts: list[str]) -> None:
+    wording = Wording(embedded().source, ("en", "fr"))
+    text = "".join(parts)
+    assert bool(wording.shown(text).strip()) == bool(text.strip())
+    assert bool(wording.finished(text, text).strip()) == bool(text.strip())

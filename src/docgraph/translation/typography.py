@@ -10,7 +10,9 @@ NARROW, WIDE = "\u202f", "\u00a0"
 _MARK = re.compile(r"(?P<word>[^\W_]|[)\]»\"'%°…€$£])(?P<space>[ \u00a0\u202f]?)(?P<mark>[:;]|[!?]+)(?=[\s\"'»)\]]|$)")
 _HOUR = re.compile(r"(?<=\d) ?h ?(?=\d\d\b)")
 _SIGN = re.compile(r"(?<=\d) (?=[%‰€$£])")
+_PERCENT = re.compile(r"(?<![\w.,])(\d[\d.,]*)%")
 _QUOTED = re.compile(r"(?<![\w=(\[{])\"(?=\S)([^\"«»]*?)(?<=\S)\"(?!\w)")
+_OPENING, _CLOSING = re.compile(r"(?<![\w=])\"(?=\w)"), re.compile(r"(?<=[\w.,;!?…])\"(?!\w)")
 _GUILLEMETS = re.compile(r"«\s*|\s*»")
 _ELISION = re.compile(r"(?<!\w)([cdjlmnst]|qu)' (?=\w)", re.IGNORECASE)
 _THOUSANDS = re.compile(r"(?<![\w.,/-])(?<!\w\()\d{1,3}(?:,\d{3})+(?![\d,])")
@@ -26,10 +28,20 @@ def french(source: str, text: str) -> str:
         text = text.replace(number, grouped).replace(number.replace(",", " "), grouped)
     text = _AMOUNT.sub(_amount, text)
     text = _SIGN.sub(WIDE, _HOUR.sub(f"{WIDE}h{WIDE}", text))
-    if "«" in text or any(quote in source for quote in "“«‘"):
-        text = _QUOTED.sub(lambda match: match[0] if match[0] in source else f"«{match[1]}»", text)
+    text = _PERCENT.sub(lambda match: match[0] if match[0] in source else f"{match[1]}{WIDE}%", text)
+    text = _quoted(source, text)
     text = _MARK.sub(lambda match: _set_off(match, source), text)
     return _GUILLEMETS.sub(lambda match: f"«{WIDE}" if "«" in match[0] else f"{WIDE}»", text)
+
+
+def _quoted(source: str, text: str) -> str:
+    """Guillemets for the quotation marks of a source that has typographic ones, and where a text has both kinds; a
+    lone one, of a quotation that goes on in other sentences, is the straight one that these have."""
+    typographic = any(quote in source for quote in "“”«»")
+    if typographic or ("«" in text and "»" in text):
+        text = _QUOTED.sub(lambda match: match[0] if match[0] in source else f"«{match[1]}»", text)
+        return _CLOSING.sub("»", _OPENING.sub("«", text)) if typographic else text
+    return _GUILLEMETS.sub('"', text)
 
 
 def _amount(match: re.Match[str]) -> str:
