@@ -34,6 +34,7 @@ def wording() -> Wording:
         ("“Where’s Anna?” he asked.", '"Where\'s Anna?" he asked.'),
         ("The doors open at 6 p.m. and close at 11:45 PM.", "The doors open at 18:00 and close at 23:45."),
         ("Prices in the U.K. and the U.S., too, rose.", "Prices in the UK and the US, too, rose."),
+        ("Go (e.g. at 10:30 p.m.).", "Go (e.g. at 22:30)."),
         ("It is 12 am. It was 12:30 p.m.", "It is 0:00. It was 12:30."),
     ],
 )

@@ -90,7 +90,7 @@ def in_capitals(text: str) -> bool:
 
 def _by_24_hours(time: re.Match[str]) -> str:
     hour = int(time[1]) % 12 + (12 if time[3] in "pP" else 0)
-    ends = time[0].endswith(".") and not any(map(str.isalnum, time.string[time.end() :]))
+    ends = time[0].endswith(".") and not time.string[time.end() :].strip("\"'”’ ")
     return f"{hour}:{time[2] or '00'}{'.' if ends else ''}"
 
 
