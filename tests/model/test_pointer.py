@@ -86,8 +86,8 @@ def test_by_hand() -> None:
     recalled = Recalled(torch.tensor([[2, 0, 2], [1, 1, 0]]), torch.tensor([[0.1, 0.3, 0.2], [0.0, 0.0, 0.0]]))
     logits = torch.tensor([[0.5, 0.25, 0.25], [0.2, 0.2, 0.6]]).log() + 7.0
     expected = torch.tensor([[0.4 * 0.5 + 0.3, 0.4 * 0.25, 0.4 * 0.25 + 0.3], [0.2, 0.2, 0.6]])
-    torch.testing.assert_close(recalled.logits(logits).softmax(-1), expected)
-    assert torch.equal(recalled.logits(logits)[1], logits[1])
+    torch.testing.assert_close(recalled.mixed(logits.log_softmax(-1)).exp(), expected)
+    assert torch.equal(recalled.mixed(logits.log_softmax(-1))[1], logits.log_softmax(-1)[1])
     gold = torch.tensor([2, 2])
     own = logits.log_softmax(-1).gather(1, gold[:, None])[:, 0]
     torch.testing.assert_close(recalled.log_probabilities(own, gold), expected[:, 2].log())
@@ -97,7 +97,7 @@ def test_by_hand() -> None:
 def test_a_certain_pointer_leaves_the_softmax_something() -> None:
     recalled = Recalled(torch.tensor([[1]]), torch.tensor([[1.0]]))
     assert recalled.share == MOST
-    assert recalled.logits(torch.zeros(1, 3)).log_softmax(-1).isfinite().all()
+    assert recalled.mixed(torch.zeros(1, 3).log_softmax(-1)).isfinite().all()
 
 
 def test_it_starts_as_a_look_up_by_cosines() -> None:
@@ -188,10 +188,10 @@ def test_without_links_or_with_a_closed_gate_it_is_base() -> None:
     model = model_of("target")
     base = small_model(replace(model.config, context=None))
     base.load_state_dict({k: v for k, v in model.state_dict().items() if not k.startswith("integration.")})
-    assert torch.equal(model.logits(batch), base.logits(batch))
+    assert torch.equal(model.logits(batch), base.logits(batch).log_softmax(-1))
     assert model(batch, 0.1)[0] == base(batch, 0.1)[0]
     linked, closed = batch_of(DOCUMENTS), model_of("target", eager=-200.0)
-    assert torch.equal(closed.logits(linked), base.logits(linked))
+    assert torch.equal(closed.logits(linked), base.logits(linked).log_softmax(-1))
     assert torch.equal(decoded(closed, linked)[1].share, torch.zeros(len(linked.gold)))  # type: ignore[arg-type]
 
 

@@ -224,7 +224,7 @@ def _concatenate(arrays: Sequence[Ids]) -> Tensor:
 def _side(sentences: Sequence[Ids], counts: npt.NDArray[np.int64]) -> Side:
     lengths = np.array([len(sentence) for sentence in sentences], dtype=np.int64)
     bounds = np.concatenate([[0], np.cumsum(lengths)])[np.concatenate([[0], np.cumsum(counts)])]
-    by_sentence, by_document = (Packing.of(torch.from_numpy(sizes)) for sizes in (lengths, np.diff(bounds)))
+    by_sentence, by_document = Packing.of_sentences(torch.from_numpy(lengths)), Packing.of(np.diff(bounds).tolist())
     return Side(_concatenate(sentences), by_sentence, Blocks(by_document))
 
 

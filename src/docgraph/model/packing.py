@@ -6,7 +6,7 @@ sentence ends: on a GPU the variable-length kernel reads `boundaries`, elsewhere
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,6 +15,9 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from docgraph.model.device import to_device
+
+VECTOR = 16
+"""Numbers in the longest vectors of a CPU; what is left of a row beside whole ones is rounded otherwise."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,6 +52,12 @@ class Packing:
         place = mask.flatten().nonzero().flatten()
         kernel_length = max(1 << (longest - 1).bit_length(), 32)
         return to_device(cls(boundaries.to(torch.int32), index, mask, place, longest, kernel_length), device)
+
+    @classmethod
+    def of_sentences(cls, lengths: Sequence[int] | Tensor, device: torch.device | str = "cpu") -> Packing:
+        """Packing whose padding does not change a number: sums over the keys of attention fill the vectors of a CPU."""
+        sizes = torch.as_tensor(lengths, dtype=torch.int64, device="cpu")
+        return cls.of(sizes, device, width=whole_vectors(max(int(sizes.max()) if len(sizes) else 0, 1)))
 
     @classmethod
     def covering(cls, ends: Tensor, tokens: int, longest: int, kernel_length: int) -> Packing:
@@ -103,6 +112,11 @@ class Packing:
     def pack(self, padded: Tensor) -> Tensor:
         """[B, T, ...] -> [N, ...]."""
         return _Pack.apply(padded, self.index, self.mask, self.place)  # type: ignore[no-untyped-call]
+
+
+def whole_vectors(length: int) -> int:
+    """`length`, or a little more: a multiple of what any CPU adds up at once."""
+    return -(-length // VECTOR) * VECTOR
 
 
 @dataclass(frozen=True, eq=False)
@@ -181,3 +195,14 @@ class _Pack(torch.autograd.Function):
             return grads[0].new_zeros(*index.shape, *grads[0].shape[1:]), None, None, None
         shaped = mask.reshape(*mask.shape, *[1] * (grads[0].dim() - 1))
         return torch.where(shaped, grads[0][index], 0), None, None, None
+
+
+def windows(lengths: Sequence[int], room: int, begin: int = 0) -> Iterator[range]:
+    """Consecutive sentences, from `begin` on, of at most `room` sub-words, or one sentence."""
+    size = 0
+    for place, length in enumerate(lengths[begin:], start=begin):
+        if place > begin and size + length > room:
+            yield range(begin, place)
+            begin, size = place, 0
+        size += length
+    yield range(begin, len(lengths))

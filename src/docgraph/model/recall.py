@@ -39,16 +39,16 @@ class Recalled:
         """[N]: of gold [N] in the mixture, from its log-probabilities in the softmax, [N]."""
         return torch.logaddexp(base + (-self.share).log1p(), self.of(gold).log())
 
-    def logits(self, base: Tensor) -> Tensor:
-        """Scores [N, V] whose softmax is the mixture, from those of the softmax in it.
+    def mixed(self, base: Tensor) -> Tensor:
+        """Log-probabilities [N, V] of the mixture, in place of those of the softmax in it.
 
-        exp z'(y) = exp z(y) + p_slots(y) / (1 - w) sum exp z: their sum is 1 / (1 - w) times what it was, and scores of
-        tokens in no slot stay.
+        What the slots say is summed where it is said, so that no more than M of V numbers are touched twice.
         """
-        base = base.float()
-        added = torch.zeros_like(base).scatter_add(1, self.tokens, self.weights).gather(1, self.tokens)
-        more = added.log() + (base.logsumexp(1) - (-self.share).log1p())[:, None]
-        return base.scatter(1, self.tokens, torch.logaddexp(base.gather(1, self.tokens), more))
+        tokens = self.tokens
+        base += (-self.share).log1p()[:, None]
+        own = base.gather(1, tokens)
+        added = base.scatter_(1, tokens, 0.0).scatter_add_(1, tokens, self.weights).gather(1, tokens)
+        return base.scatter_(1, tokens, torch.logaddexp(own, added.log()))
 
 
 @dataclass(frozen=True, eq=False)

@@ -128,8 +128,12 @@ class DocumentTransformer(nn.Module):
 
     def scores(self, decoded: Decoded) -> Tensor:
         """[N, V]: their softmax are the probabilities."""
-        logits = self.embeddings.logits(decoded.hidden)
-        return logits if decoded.recalled is None else decoded.recalled.logits(logits)
+        return self.embeddings.logits(decoded.hidden) if decoded.recalled is None else self.log_probabilities(decoded)
+
+    def log_probabilities(self, decoded: Decoded, out: Tensor | None = None) -> Tensor:
+        """[N, V] in fp32, in a tensor given or a new one."""
+        found = torch.log_softmax(self.embeddings.logits(decoded.hidden).float(), -1, out=out)
+        return found if decoded.recalled is None else decoded.recalled.mixed(found)
 
     def forward(self, batch: DocumentBatch, smoothing: float = 0.0) -> tuple[Tensor, Tensor]:
         """Summed label-smoothed loss and summed negative log-likelihood of the reference."""
@@ -171,7 +175,7 @@ class DocumentTransformer(nn.Module):
             sentences = torch.arange(batch.num_sentences, device=encoded.device)
         else:
             encoded = encoded[packing.tokens_of(sentences)]
-            packing = Packing.of(packing.boundaries.diff()[sentences], encoded.device)
+            packing = Packing.of_sentences(packing.boundaries.diff()[sentences], encoded.device)
         cache = DecoderCache(attentions, encoded, packing, beams, max_length)
         state = DecodingState(cache, no_context, sentences, beams, batch.document_of, batch.num_documents)
         if isinstance(reader, SiteReader):
@@ -182,8 +186,12 @@ class DocumentTransformer(nn.Module):
 
     def step(self, tokens: Tensor, state: DecodingState) -> Tensor:
         """The scores of what follows each row's newest token [R] -> [R, V]."""
+        return self.scores(self.extend(tokens, state))
+
+    def extend(self, tokens: Tensor, state: DecodingState) -> Decoded:
+        """What follows each row's newest token [R]."""
         embedded = self.embeddings(tokens, state.cache.positions(tokens), "target")
-        return self.scores(_recalling(self.decoder.step(embedded, state.cache, state.reader), state.reader))
+        return _recalling(self.decoder.step(embedded, state.cache, state.reader), state.reader)
 
     @torch.no_grad()
     def inspect(self, batch: DocumentBatch, memories: Memories | None = None) -> dict[str, Recorder]:

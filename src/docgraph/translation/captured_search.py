@@ -217,8 +217,8 @@ class _Search:
     def step(self) -> None:
         """Extend every row by a token: the same kernels on the same memory each time, nothing is read by the host."""
         beams, config = self.state.beams, self.config
-        logits = self.model.step(self.tokens.index_select(2, self.memory.time).flatten(), self.state)
-        following = torch.log_softmax(logits.float(), -1).view(*self.totals.shape, -1)
+        decoded = self.model.extend(self.tokens.index_select(2, self.memory.time).flatten(), self.state)
+        following = self.model.log_probabilities(decoded).view(*self.totals.shape, -1)
         length = self.memory.time - 1  # of what it follows: the step has advanced the time
         ending = length >= self.limits
         for token in self.never:

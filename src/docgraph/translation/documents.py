@@ -22,6 +22,7 @@ from torch import Tensor
 from docgraph.model.batch import DocumentBatch, DocumentExample, collate
 from docgraph.model.concatenation import last_sentence
 from docgraph.model.memory import Memories, Memory
+from docgraph.model.packing import windows
 from docgraph.model.reading import as_read, reads_own_translations, reads_translations, translations_read
 from docgraph.model.system import DocumentTransformer
 from docgraph.model.tokenizer import Tokenizer, words_by_space
@@ -37,6 +38,8 @@ AT_ONCE = {"cpu": 64, "cuda": 1 << 12}
 the more of them see final translations. Greedy translations are verified, so that all at once is quickest."""
 CONTEXT_CELLS = 1 << 24
 """Sub-words that go through the model together x sentences of their document: context attention masks each for each."""
+KEPT = 1 << 16
+"""Sub-words of translations whose states are kept for the documents that follow: those read last."""
 
 
 @dataclass(frozen=True)
@@ -71,26 +74,32 @@ def decode_documents(
     tokens: int | None = None,
     known: Sequence[Known] | None = None,
     again: bool = False,
+    kept: dict[tuple[Any, ...], Tensor] | None = None,
     on_final: Callable[[int, int, list[list[Hypothesis]]], None] | None = None,
 ) -> list[DecodedDocument]:
-    """Translate documents, many together; `target`, `target_words` and `window` of the examples are not read.
+    """Translate documents, many together, each from its `window`, if it has one; what is outside is context alone, and
+    its translation known. `target` and `target_words` of the examples are not read.
 
     `progress` is told, whenever it grows, how many sentences are final, and of how many. `tokens` are the source
     sub-words encoded together (BATCH_TOKENS). `known`, for each document, are translations of any of its sentences,
     from an earlier run or a person: they stay as they are or, with `again`, are context for the others alone, so that
-    nothing is waited for where all are known. `on_final` gets what became final: the document, a sentence of it and
-    the hypotheses from there on.
+    nothing is waited for where all are known. `kept` is where states of the model are found and left (DocumentBatch)
+    that another call may read again. `on_final` gets what became final: the document, a sentence of it and the
+    hypotheses from there on.
     """
     pairs = zip(documents, known or [{}] * len(documents), strict=True)
     drafts = [_Draft(as_read(_bare(*pair), model.config), pair[1], again) for pair in pairs]
     number = {id(draft): index for index, draft in enumerate(drafts)}
-    total, final = sum(len(document.source) for document in documents), sum(len(draft.kept) for draft in drafts)
+    total = sum(len(draft.window) for draft in drafts)
+    final = total - sum(m not in draft.kept for draft in drafts for m in draft.window)
+    kept = {} if kept is None else kept
     for group in _groups(drafts, tokens or BATCH_TOKENS):
-        decoder = _GroupDecoder(model, tokenizer, search, group)
+        decoder = _GroupDecoder(model, tokenizer, search, group, kept)
         for done in decoder.decode(mode if reads_own_translations(model.config) else "once"):
             if progress is not None:
                 progress(final + done, total)
         final += len(decoder.open)
+        _forget(kept)
         if on_final is not None:
             for draft in group:
                 window = draft.window
@@ -104,17 +113,25 @@ def _bare(document: DocumentExample, known: Known) -> DocumentExample:
     return replace(document, target=(), target_words=(), given=given)
 
 
+def _forget(kept: dict[tuple[Any, ...], Tensor]) -> None:
+    """Of states that are kept, all but those of the translations that were read last."""
+    room = KEPT
+    for ids in reversed(list(kept)):
+        if len(ids) == 1 or (room := room - len(ids[-1])) < 0:
+            del kept[ids]
+
+
 class _Draft:
     """A document and its translation so far; `window` are the sentences now worked at, those before it are final."""
 
     def __init__(self, document: DocumentExample, known: Known, again: bool) -> None:
         self.document, self.known = document, known
-        self.window = range(len(document.source))
+        self.window = document.translated
         self.source_memory: Memory | None = None
         """That of the whole document, where it comes in windows."""
         self.kept: Known = {} if again else known
         """What is not decoded."""
-        self.found: list[list[Hypothesis]] = [self.kept.get(m, []) for m in self.window]
+        self.found: list[list[Hypothesis]] = [self.kept.get(m, []) for m in range(len(document.source))]
         self.passes = 0
 
     def is_open(self, window: range) -> bool:
@@ -156,7 +173,7 @@ def _groups(drafts: Sequence[_Draft], most: int) -> Iterator[list[_Draft]]:
     group: list[_Draft] = []
     size = 0
     for draft in drafts:
-        lengths = [len(sentence) for sentence in draft.document.source]
+        lengths = [len(sentence) for sentence in draft.document.source[: draft.window.stop]]
         tokens = sum(lengths)
         if group and size + tokens > most:
             yield group
@@ -173,31 +190,23 @@ def _groups(drafts: Sequence[_Draft], most: int) -> Iterator[list[_Draft]]:
         yield group
 
 
-def windows(lengths: Sequence[int], room: int, begin: int = 0) -> Iterator[range]:
-    """Consecutive sentences, from `begin` on, of at most `room` sub-words, or one sentence."""
-    size = 0
-    for place, length in enumerate(lengths[begin:], start=begin):
-        if place > begin and size + length > room:
-            yield range(begin, place)
-            begin, size = place, 0
-        size += length
-    yield range(begin, len(lengths))
-
-
 class _GroupDecoder:
     """The windows of some documents: their source is encoded once, here; each pass refreshes the target memory."""
 
     def __init__(
-        self, model: DocumentTransformer, tokenizer: Tokenizer, config: SearchConfig, drafts: list[_Draft]
+        self,
+        model: DocumentTransformer,
+        tokenizer: Tokenizer,
+        config: SearchConfig,
+        drafts: list[_Draft],
+        kept: dict[tuple[Any, ...], Tensor],
     ) -> None:
-        self.model, self.tokenizer, self.config, self.drafts = model, tokenizer, config, drafts
+        self.model, self.tokenizer, self.config, self.drafts, self.kept = model, tokenizer, config, drafts, kept
         self.places = [(draft, m) for draft in drafts for m in draft.window]
         """[S]: the document and the place in it of every sentence."""
         self.open = [s for s, (draft, m) in enumerate(self.places) if m not in draft.kept]
         """Those to decode."""
-        self.kept: dict[tuple[Any, ...], Tensor] = {}
-        """See DocumentBatch."""
-        alone = drafts[0] if len(drafts[0].window) < len(drafts[0].document.source) else None
+        alone = drafts[0] if drafts[0].window != drafts[0].document.translated else None
         if alone is None:
             self.batch = self._collated(draft.document for draft in drafts)
             self.memories = Memories(model.source_memory(self.batch))

@@ -14,10 +14,9 @@ from docgraph.model.batch import DocumentBatch, DocumentExample, collate
 from docgraph.model.contexts.linked import CacheMemory
 from docgraph.model.integration import Recorder
 from docgraph.model.memory import Memories, Memory, SlotMemory, WordMemory
-from docgraph.model.packing import Packing
+from docgraph.model.packing import Packing, windows
 from docgraph.model.reading import as_read
 from docgraph.model.system import DocumentTransformer
-from docgraph.translation.documents import windows
 
 CELLS = 1 << 22
 """Sub-words inspected at once x sentences of their document: each site keeps a number for each."""

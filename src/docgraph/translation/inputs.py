@@ -59,5 +59,7 @@ def with_memory(
     ids = [tokenizer.source.encode(memory.sources[entry], tag)[0] for entry in entries]
     shown = [np.append(each[: longest - 1], each[-1]) if len(each) > longest else each for each in ids]
     said = tokenizer.target.ids([memory.targets[entry] for entry in entries])
-    example = replace(example, source=[*example.source, *shown], remembered=table)
+    words = [*example.source_words, *(np.full(len(each), -1) for each in shown)] if example.source_words else ()
+    everything = [*example.source, *shown]
+    example = replace(example, source=everything, source_words=words, window=range(len(texts)), remembered=table)
     return example, dict(zip(entries.values(), said, strict=True))

@@ -162,7 +162,7 @@ def still_likeliest(
     right = packing.mask.any(-1)
     for begin in range(0, len(batch.gold), VERIFIED_ROWS):
         part = slice(begin, begin + VERIFIED_ROWS)
-        following = model.scores(decoded.rows(part)).float().log_softmax(-1)
+        following = model.log_probabilities(decoded.rows(part))
         sentence, gold = packing.sequence_of[part], batch.gold[part]
         forbid(following, packing.positions[part], limits[sentence], transformer, config)
         best = top_candidates(following[:, None], following.new_zeros(len(following), 1), 1)[2][:, 0]
@@ -226,10 +226,11 @@ class _Rows:
 
     def step(self) -> Tensor:
         """Log-probabilities [S', K, V] of the next token; what may not follow has minus infinity."""
-        logits = self.model.step(self.tokens[:, :, self.time].flatten(), self.state)
-        if self.scores.shape != logits.shape:
-            self.scores = torch.empty_like(logits, dtype=torch.float32)
-        following = torch.log_softmax(logits.float(), -1, out=self.scores)
+        decoded = self.model.extend(self.tokens[:, :, self.time].flatten(), self.state)
+        if len(self.scores) != len(decoded.hidden):
+            vocabulary = self.model.config.transformer.target_vocabulary
+            self.scores = decoded.hidden.new_empty(len(decoded.hidden), vocabulary, dtype=torch.float32)
+        following = self.model.log_probabilities(decoded, self.scores)
         limits = self.limits.repeat_interleave(self.state.beams)
         forbid(following, torch.full_like(limits, self.time), limits, self.model.config.transformer, self.config)
         return following.view(*self.totals.shape, -1)

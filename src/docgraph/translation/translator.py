@@ -14,10 +14,11 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from docgraph.annotate.base import Pipeline
 from docgraph.document import Document
@@ -73,7 +74,7 @@ class _Prepared:
 
     @property
     def size(self) -> float:
-        return math.inf if self.example is None else sum(map(len, self.example.source))
+        return math.inf if self.example is None else sum(len(self.example.source[m]) for m in self.example.translated)
 
 
 @dataclass(frozen=True)
@@ -111,7 +112,7 @@ class Translator:
         `tag` chooses the target language, such as >>fra<<, of a model that has several."""
         self.model, self.tokenizer, self.languages, self.tag = model, tokenizer, languages, tag
         self._annotator, self._lock, self._wording = annotator, Lock(), Wording(tokenizer.source, languages)
-        self._memory: TranslationMemory | None = None
+        self.memory = None
         if graph_relations(model.config, given=False) is not None:
             _ = self.pipeline  # every document needs it: now is the time to tell what is missing
         joined = model.config.concatenation
@@ -173,6 +174,7 @@ class Translator:
                 "this model cannot read a translation memory; let it with docgraph recall, or take one that ships"
             )
         self._memory = memory
+        self._kept: dict[tuple[Any, ...], Tensor] | None = None if memory is None else {}
 
     @property
     def language(self) -> str:
@@ -244,7 +246,7 @@ class Translator:
 
         def tell(index: int, place: int, texts: Found) -> None:
             if options.on_final is not None:
-                options.on_final(first + index, place, texts[: len(batch[index].segments.texts) - place])
+                options.on_final(first + index, place, texts)
 
         with self._lock:
             decoded = self._search(examples, options, [prepared.known for prepared in batch], tell)
@@ -290,6 +292,7 @@ class Translator:
             options.mode,
             tokens=options.tokens,
             known=known,
+            kept=self._kept,
             on_final=on_final,
         )
 
@@ -383,7 +386,7 @@ class Translator:
         target = [np.array([*best.tokens, eos]) for best, *_ in found]
         words = [words_by_space(self.tokenizer.target.pieces(ids)) for ids in target]
         known = np.array([best.given for best, *_ in found])
-        example = replace(example, target=target, target_words=words, given=known)
+        example = replace(example, target=target, target_words=words, given=known, window=None)
         memory = max(owners, default=-1) + 1
         read = readings(self.model, example, [*owners, *[memory] * (len(example.source) - len(owners))])
         return [each.without(memory) for each in read]

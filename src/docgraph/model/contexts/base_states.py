@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -13,8 +14,12 @@ from torch import Tensor
 from docgraph.model.batch import DocumentBatch, DocumentExample, Side, collate, shifted
 from docgraph.model.contexts import ContextEncoder
 from docgraph.model.memory import Memories, Memory
-from docgraph.model.packing import Packing
+from docgraph.model.packing import Packing, windows
 from docgraph.model.transformer import Base
+
+MADE_AT_ONCE = {"cpu": 1 << 11, "cuda": 1 << 15}
+"""Sub-words that go through Base together, of sentences of like lengths: little of it padding, and on a CPU all in its
+caches."""
 
 
 class BaseStatesContext(ContextEncoder):
@@ -29,7 +34,7 @@ class BaseStatesContext(ContextEncoder):
         return Memories(self._source(batch, encoded), self._target(batch, base, encoded))
 
     def source_memory(self, batch: DocumentBatch, base: Base) -> Memory | None:
-        return self._source(batch, _encoded(batch, base))
+        return self._source(batch, _encoded(batch, base)) if self.reads_source else None
 
     def target_memory(self, batch: DocumentBatch, base: Base) -> Memory | None:
         return self._target(batch, base, None)
@@ -69,10 +74,11 @@ def _layered(side: Side, batch: DocumentBatch, base: Base) -> Tensor:
 
 
 @torch.no_grad()
-def decoded(side: Side, batch: DocumentBatch, base: Base, encoded: Tensor | None) -> Tensor:
+def decoded(side: Side, batch: DocumentBatch, base: Base, encoded: Tensor | None, read: Tensor | None = None) -> Tensor:
     """The state in which the decoder of Base chooses each token of all C translations: [N, d].
 
-    Without `encoded` (see `_target`), what is in `batch.kept` is not computed again.
+    Without `encoded` (see `_target`), what is in `batch.kept` is not computed again; nor at all, but left zero, what
+    nobody will `read` [C].
     """
     if encoded is None and batch.kept is not None:
 
@@ -81,7 +87,12 @@ def decoded(side: Side, batch: DocumentBatch, base: Base, encoded: Tensor | None
             return decoded(part.context_target, part, base, _encoded(replace(part, kept=batch.kept), base))
 
         pairs = list(zip(batch.context_source.ids, side.ids, strict=True))
-        return _from_kept(pairs, batch.kept, base, anew)
+        if read is None:
+            return _from_kept(pairs, batch.kept, base, anew)
+        made = _from_kept(list(itertools.compress(pairs, read.tolist())), batch.kept, base, anew)
+        states = made.new_zeros(len(side.tokens), made.shape[1])
+        states[read[side.sentences.sequence_of]] = made
+        return states
     encoded = _encoded(batch, base) if encoded is None else encoded
     tokens = shifted(side, base.embeddings.config.bos)
     embedded = base.embeddings(tokens, side.sentences.positions, "target")
@@ -94,10 +105,17 @@ def _from_kept(
     base: Base,
     make: Callable[[DocumentBatch], Tensor],
 ) -> Tensor:
-    """What is kept of sentences, or of sentences and translations, end to end; what is not is made first."""
-    if new := [ids for ids in dict.fromkeys(wanted) if ids not in kept]:
-        source, *target = ([np.array(ids, np.int64) for ids in sentences] for sentences in zip(*new, strict=True))
+    """What is kept of sentences, or of sentences and translations, end to end; what is not is made first, those of
+    like lengths together. What was wanted last is kept last."""
+    device, unique = base.embeddings.positions.device, list(dict.fromkeys(wanted))
+    new = sorted((ids for ids in unique if ids not in kept), key=lambda ids: [len(part) for part in ids])
+    room = MADE_AT_ONCE.get(device.type, MADE_AT_ONCE["cuda"])
+    for part in windows([len(ids[-1]) for ids in new], room) if new else ():
+        chosen = new[part.start : part.stop]
+        source, *target = ([np.array(ids, np.int64) for ids in sentences] for sentences in zip(*chosen, strict=True))
         document = DocumentExample(source, target[0] if target else ())
-        part = collate([document], base.embeddings.config.bos).to(base.embeddings.positions.device)
-        kept.update(zip(new, torch.split(make(part), [len(ids[-1]) for ids in new]), strict=True))
+        made = make(collate([document], base.embeddings.config.bos).to(device))
+        parts = torch.split(made, [len(ids[-1]) for ids in chosen])
+        kept.update((ids, states.clone()) for ids, states in zip(chosen, parts, strict=True))
+    kept.update([(ids, kept.pop(ids)) for ids in unique])
     return torch.cat([kept[ids] for ids in wanted])

@@ -22,6 +22,7 @@ from docgraph.model.context_attention import ContextAttention, Projected
 from docgraph.model.contexts import context_encoder
 from docgraph.model.contexts.base_states import BaseStatesContext, decoded
 from docgraph.model.memory import SlotMemory
+from docgraph.model.packing import whole_vectors
 from docgraph.model.transformer import Base
 
 
@@ -88,7 +89,7 @@ class LinkedWords(BaseStatesContext):
         memory = self._target(batch, base, None)
         if memory is None:
             return None
-        used = memory.visible.sum(1).max().clamp(min=1)
+        used = whole_vectors(max(int(memory.visible.sum(1).max()), 1))
         order = memory.visible.sort(dim=1, descending=True, stable=True).indices[:, :used]
         return replace(memory, slots=memory.slots.gather(1, order), visible=memory.visible.gather(1, order))
 
@@ -96,8 +97,14 @@ class LinkedWords(BaseStatesContext):
         side, linked = batch.context_target, batch.linked
         if side is None or linked is None or not self.reads_target or not len(side.tokens):
             return None
+        read = None
+        if batch.kept is not None:
+            places = linked.sentences.flatten() + 1  # the first for those that are none
+            read = places.new_zeros(side.sentences.num_sequences + 1, dtype=torch.bool).index_fill_(0, places, True)[1:]
+            if not read.any():
+                return None
         slots, seen = self.slots(side, linked.sentences)
-        states, trust = decoded(side, batch, base, encoded), self.trust(side, batch)
+        states, trust = decoded(side, batch, base, encoded, read), self.trust(side, batch)
         if trust is not None and not self.reads_own_translations(self.config):
             seen = seen & (trust > 0)[slots]  # what has no weight takes none from others
         return CacheMemory(states, slots, seen, "sentence", values=self.chosen(side, base), trust=trust)

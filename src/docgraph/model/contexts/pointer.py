@@ -91,7 +91,8 @@ class Pointer(ContextSite):
     def attend(self, x: Tensor, keys: Keys, layout: Layout) -> tuple[Tensor, Tensor]:
         """a [N, M] and w [N, 1] in fp32; of rows that see nothing, anything."""
         scaled, rows = _scaled(x), layout.rows
-        scores = (rows.pad(self.query(scaled)) @ keys.states.mT).float() * x.shape[-1] ** -0.5
+        # Keys first: with the few queries of a step, on a CPU, in half the time.
+        scores = (keys.states @ rows.pad(self.query(scaled)).mT).mT.float() * x.shape[-1] ** -0.5
         scores = scores.masked_fill(~layout.visible[:, 0], float("-inf"))
         attention = scores.softmax(-1)
         attended = rows.pack(attention.to(keys.states.dtype) @ keys.states)
