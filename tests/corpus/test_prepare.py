@@ -167,6 +167,19 @@ def test_other_languages_of_the_same_file_are_another_corpus(tmp_path: Path, cou
     assert found == [source[0][0], source[0][0][::-1]]
 
 
+def test_a_memory_is_read_in_the_languages_of_the_corpus(tmp_path: Path, counts: Counts) -> None:
+    source, target = synthetic(12)
+    rows = zip(chain(*source), chain(*target), strict=True)
+    content = tmx((f"{index // 4}", {"en": one, "fr": two}) for index, (one, two) in enumerate(rows))
+    path = write(tmp_path, m__tmx=content.replace('srclang="en"', 'srclang="fr"'))["m__tmx"]
+    data = {"train": {"source": path}}
+    run(corpus_config(tmp_path, data=data, languages={"source": "en", "target": "fr"}), tmp_path, counts)
+    corpus = PreparedCorpus.open(tmp_path / "store")
+    assert corpus.tokenizer.source.decode(corpus.sentences(0, "source")[0][0]) == source[0][0]
+    with pytest.raises(DocgraphError, match=r"m\.tmx:\d+: this unit has en and fr and not de \('languages' chooses"):
+        run(corpus_config(tmp_path, data=data, languages={"source": "en", "target": "de"}), tmp_path, counts)
+
+
 def test_other_relations_annotate_and_write_nothing(tmp_path: Path, counts: Counts) -> None:
     run(corpus_config(tmp_path), tmp_path, counts)
     before, counts.annotated = contents(tmp_path / "store"), []

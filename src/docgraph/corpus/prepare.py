@@ -11,7 +11,7 @@ import hashlib
 import json
 import time
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -21,10 +21,10 @@ from docgraph.annotate.cache import default_folder
 from docgraph.annotate.packages import package_version
 from docgraph.annotate.registry import load_pipeline
 from docgraph.corpus import store, subwords
-from docgraph.corpus.config import DataEntry, PrepareConfig
+from docgraph.corpus.config import DataConfig, DataEntry, PrepareConfig
 from docgraph.corpus.engines import ENGINES, Engine
 from docgraph.corpus.parallel import ParallelDocument
-from docgraph.corpus.readers import Limits, Problems, read_all
+from docgraph.corpus.readers import Limits, Problems, detect, read_all
 from docgraph.corpus.work import Chunk, Shard, Task, chunks
 from docgraph.errors import DocgraphError
 from docgraph.files import replacing
@@ -83,6 +83,7 @@ def prepare(
     progress: Progress = lambda stage, done, total: None,
 ) -> Report:
     """Prepare a corpus into config.out, or find that nothing has changed."""
+    config = _in_its_languages(config)
     begun, folder, pipeline = time.monotonic(), Path(config.out), load_pipeline(config.pipeline)
     inputs = {path: _digest(path) for entries in config.data.splits().values() for e in entries for path in e.paths}
     fingerprint = _hash(_without(to_dict(config), "out"), skip_bad, pipeline.version, inputs, _versions(config))
@@ -116,6 +117,19 @@ def prepare(
     with replacing(folder / store.MANIFEST) as path:
         path.write_text(json.dumps(manifest, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
     return _report(folder, manifest, time.monotonic() - begun, unchanged=False)
+
+
+def _in_its_languages(config: PrepareConfig) -> PrepareConfig:
+    """The config, where each translation memory that names no languages is read in those of the corpus."""
+    pair = config.languages.source, config.languages.target
+    if not all(pair):
+        return config
+
+    def named(entry: DataEntry) -> DataEntry:
+        return replace(entry, languages=pair) if entry.languages is None and detect(entry) == "tmx" else entry
+
+    splits = {split: tuple(map(named, entries)) for split, entries in config.data.splits().items()}
+    return replace(config, data=DataConfig(**splits))
 
 
 @dataclass(frozen=True)
