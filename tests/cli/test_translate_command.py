@@ -14,6 +14,7 @@ from typer.testing import CliRunner, Result
 from docgraph.cli import app, main
 from docgraph.formats import read
 from docgraph.translation import bulk, documents
+from docgraph.translation.partial import FINISHED
 from formats.format_examples import docx
 from formats.format_examples import run as word
 from translation.translator_examples import model_folder
@@ -116,7 +117,7 @@ def test_a_folder_goes_into_a_folder_and_a_bad_file_stops_no_other(model: Path, 
     (source / "none.txt").write_text("\n \n", encoding="utf-8")
     output = run(model, source, "-o", tmp_path / "out", code=2).output
     found = sorted(str(path.relative_to(tmp_path / "out")) for path in (tmp_path / "out").rglob("*") if path.is_file())
-    assert found == ["a.txt", "deep/b.srt", "none.txt"]
+    assert found == [FINISHED, "a.txt", "deep/" + FINISHED, "deep/b.srt", "none.txt"]
     assert "bad.txt" in output
     assert "none.txt: there is no sentence in it" in output
     assert (tmp_path / "out" / "none.txt").read_text() == "\n \n"
@@ -137,6 +138,24 @@ def test_resume_leaves_finished_files_alone(model: Path, tmp_path: Path, monkeyp
     assert (tmp_path / "out" / "a.txt").read_text() == "done"
 
 
+def test_resume_translates_again_what_was_made_with_something_else(model: Path, tmp_path: Path) -> None:
+    for name in ("a.txt", "b.txt"):
+        (tmp_path / name).write_text(LINES, encoding="utf-8")
+    files, output = (tmp_path / "a.txt", tmp_path / "b.txt", "-o", tmp_path / "out"), tmp_path / "out" / "a.txt"
+    run(model, *files)
+    made = output.read_text(encoding="utf-8")
+    for options, again in (((), False), (("--length-penalty", 1), True), (("--length-penalty", 1), False), ((), True)):
+        output.write_text("as it was", encoding="utf-8")
+        told = "".join(run(model, *files, "--resume", *options).output.splitlines())
+        assert (f"{output}: the search changed; translating it again" in told) == again
+        assert (output.read_text(encoding="utf-8") != "as it was") == again
+    assert output.read_text(encoding="utf-8") == made
+    (tmp_path / "out" / FINISHED).write_text("damaged", encoding="utf-8")
+    run(model, *files, "--resume")
+    run(model, tmp_path / "a.txt", "-o", tmp_path / "alone" / "a.txt")
+    assert [path.name for path in (tmp_path / "alone").iterdir()] == ["a.txt"], "no trace of what is not resumed"
+
+
 def test_an_interrupted_document_goes_on_at_its_window(
     model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -149,12 +168,14 @@ def test_an_interrupted_document_goes_on_at_its_window(
     windows: list[range] = []
     begin = documents._GroupDecoder.__init__
 
-    def counting(self: object, model: object, tokenizer: object, config: object, drafts: list[object]) -> None:
+    def counting(
+        self: object, model: object, tokenizer: object, config: object, drafts: list[object], kept: object
+    ) -> None:
         if len(windows) == 2:
             windows.append(range(0))
             raise KeyboardInterrupt
-        windows.append(drafts[0].window)  # type: ignore[attr-defined]
-        begin(self, model, tokenizer, config, drafts)  # type: ignore[arg-type]
+        windows.append(drafts[0].window)
+        begin(self, model, tokenizer, config, drafts, kept)  # type: ignore[arg-type]
 
     monkeypatch.setattr(documents._GroupDecoder, "__init__", counting)
     assert "go on with --resume" in run(model, *command, code=130).output
@@ -210,11 +231,13 @@ def test_an_interrupted_document_keeps_what_is_known(
     (tmp_path / "b.txt").unlink()
     begin, windows = documents._GroupDecoder.__init__, list[range]()
 
-    def counting(self: object, model: object, tokenizer: object, config: object, drafts: list[object]) -> None:
-        windows.append(drafts[0].window)  # type: ignore[attr-defined]
+    def counting(
+        self: object, model: object, tokenizer: object, config: object, drafts: list[object], kept: object
+    ) -> None:
+        windows.append(drafts[0].window)
         if len(windows) == 2:
             raise KeyboardInterrupt
-        begin(self, model, tokenizer, config, drafts)  # type: ignore[arg-type]
+        begin(self, model, tokenizer, config, drafts, kept)  # type: ignore[arg-type]
 
     monkeypatch.setattr(documents._GroupDecoder, "__init__", counting)
     run(model, *command, code=130)

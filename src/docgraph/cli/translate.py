@@ -119,10 +119,14 @@ def translate(
 
             translator.memory = TranslationMemory.read(memory, translator.languages)
     search = SearchConfig(beams=max(beam, n_best), length_penalty=length_penalty, n_best=n_best, passes=passes)
-    remembered = translator.memory.digest if translator.memory is not None else None
-    parts = (fingerprint(folder), annotator, tag, precision, translator.model.device, remembered)
-    identity = "|".join(map(str, parts))
-    options = BulkOptions(search, mode, format, form, explain is not None or jsonl, resume, batch, identity)
+    made_with = {
+        "the model": fingerprint(folder),
+        "the memory": "" if translator.memory is None else translator.memory.digest,
+        "the annotator": str(annotator),
+        "the tag": str(tag),
+        "the precision": str(precision),
+    }
+    options = BulkOptions(search, mode, format, form, explain is not None or jsonl, resume, batch, made_with)
     try:
         with _Progress(jobs) as progress:
             translations, failures = translate_files(translator, jobs, options, progress)

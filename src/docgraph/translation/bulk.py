@@ -6,7 +6,7 @@ import hashlib
 import json
 import sys
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Literal, Protocol
@@ -17,7 +17,7 @@ from docgraph.files import replacing
 from docgraph.formats import FORMATS, get_format, read, render, write
 from docgraph.translation.documents import BATCH_TOKENS, Known, Mode
 from docgraph.translation.known import read_known
-from docgraph.translation.partial import Found, PartialFile
+from docgraph.translation.partial import FinishedFiles, Found, PartialFile
 from docgraph.translation.result import Translation
 from docgraph.translation.search import SearchConfig
 from docgraph.translation.translator import Translator
@@ -60,8 +60,8 @@ class BulkOptions:
     explain: bool = False
     resume: bool = False
     tokens: int = BATCH_TOKENS
-    model: str = ""
-    """A digest of the model: what is kept of an interrupted run is of no use to another."""
+    made_with: Mapping[str, str] = field(default_factory=dict)
+    """By name, digests of what else a translation depends on, as its model: work of a run is of no use to another."""
 
 
 class Watcher(Protocol):
@@ -166,14 +166,20 @@ class _Bulk:
         self.translator, self.options, self.watcher, self.alone = translator, options, watcher, alone
         self.open: deque[_Open] = deque()
         self.failures = 0
+        self.finished = FinishedFiles()
+        search = {"the search": json.dumps(asdict(options.search)), "the kind of output": options.form}
+        self.made_with = {**options.made_with, **search}
 
     def documents(self, jobs: Iterable[Job]) -> Iterator[Document]:
         count = 0
         for job in jobs:
-            if self.options.resume and job.done:
-                self.watcher.finish(job)
-                continue
             try:
+                if self.options.resume and job.done:
+                    changed = self.finished.changed(job.output, self._made_with(job))
+                    if not changed:
+                        self.watcher.finish(job)
+                        continue
+                    self.watcher.note(f"{job.output}: {' and '.join(changed)} changed; translating it again")
                 documents = read(job.source, self.options.format, language=self.translator.language)
                 known = [[]] * len(documents) if job.known is None else read_known(job.known, documents)
             except (DocgraphError, OSError) as error:
@@ -192,12 +198,15 @@ class _Bulk:
     def _partial(self, job: Job, documents: Sequence[Document], known: list[list[str]]) -> PartialFile | None:
         if job.output == STANDARD:
             return None
-        options = self.options
-        settings = [options.model, asdict(options.search), [document.texts for document in documents], known]
+        settings = [self.made_with, [document.texts for document in documents], known]
         partial = PartialFile(job.output, hashlib.sha256(json.dumps(settings).encode()).hexdigest())
-        if options.resume and not partial.read():
+        if self.options.resume and not partial.read():
             self.watcher.note(f"{partial.path}: this is of another text, model or search; beginning anew")
         return partial
+
+    def _made_with(self, job: Job) -> dict[str, str]:
+        known = "" if job.known is None else hashlib.sha256(job.known.read_bytes()).hexdigest()
+        return {**self.made_with, "the known translations": known}
 
     def _of(self, document: int) -> tuple[_Open, int]:
         """The job of a document, and the document's number in it."""
@@ -238,6 +247,8 @@ class _Bulk:
             self.watcher.finish(current.job)
             if current.partial is not None:
                 current.partial.remove()
+                if self.options.resume or not self.alone:
+                    self.finished.add(current.job.output, self._made_with(current.job))
         return current.done
 
 

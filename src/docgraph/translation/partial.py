@@ -1,17 +1,21 @@
-"""What is final of a file whose translation is not: kept beside its output, so that an interrupted run can go on.
+"""What is kept beside outputs, so that an interrupted run can go on: what is final of a file whose translation is not,
+and what the finished ones were made with.
 
-JSON lines, appended as windows become final: first a key of all the translation depends on, then hypotheses.
+JSON lines, appended to: of a file under way, first a key of all the translation depends on, then hypotheses as windows
+become final; of a folder, the name of each finished file with digests of what its translation depends on.
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from docgraph.translation.search import Hypothesis
 
 Found = list[list[Hypothesis]]
+FINISHED = ".translated.jsonl"
 
 
 class PartialFile:
@@ -56,6 +60,33 @@ class PartialFile:
 
     def remove(self) -> None:
         self.path.unlink(missing_ok=True)
+
+
+class FinishedFiles:
+    """`.translated.jsonl` in a folder of outputs: what each was made with, by name."""
+
+    def __init__(self) -> None:
+        self._read: dict[Path, dict[str, dict[str, str]]] = {}
+
+    def changed(self, output: Path, made_with: Mapping[str, str]) -> list[str]:
+        """What a finished file was made with that is another now; nothing where that is not known."""
+        before = self._of(output.parent).get(output.name, made_with)
+        return [name for name, digest in made_with.items() if before.get(name) != digest]
+
+    def add(self, output: Path, made_with: Mapping[str, str]) -> None:
+        """A file is finished."""
+        if self._of(output.parent).get(output.name) != made_with:
+            self._of(output.parent)[output.name] = dict(made_with)
+            with (output.parent / FINISHED).open("a", encoding="utf-8") as file:
+                file.write(json.dumps({"file": output.name, "made_with": made_with}, ensure_ascii=False) + "\n")
+
+    def _of(self, folder: Path) -> dict[str, dict[str, str]]:
+        if folder not in self._read:
+            path = folder / FINISHED
+            lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+            entries = [entry for entry in map(_loaded, lines) if entry is not None]
+            self._read[folder] = {entry["file"]: entry["made_with"] for entry in entries}
+        return self._read[folder]
 
 
 def _loaded(line: str) -> Any:
