@@ -153,8 +153,8 @@ class Chain:
         packing = batch.target.sentences
         return Decoded(self.says(packing.sequence_of, packing.positions, memories))
 
-    def scores(self, decoded: Decoded) -> Tensor:
-        return decoded.hidden
+    def log_probabilities(self, decoded: Decoded, out: Tensor | None = None) -> Tensor:
+        return decoded.hidden.log_softmax(-1)
 
     def start(self, batch: Any, encoded: Any, memories: Any, beams: int, room: int, sentences: Tensor, _: Any) -> Any:
         self.decoded_sentences += len(sentences)
@@ -163,10 +163,10 @@ class Chain:
         state.select = lambda keep: setattr(state, "sentences", state.sentences[keep])
         return state
 
-    def step(self, tokens: Tensor, state: Any) -> Tensor:
+    def extend(self, tokens: Tensor, state: Any) -> Decoded:
         rows = state.sentences.repeat_interleave(state.beams)
         state.time += 1
-        return self.says(rows, torch.full_like(rows, state.time - 1), state.memories)
+        return Decoded(self.says(rows, torch.full_like(rows, state.time - 1), state.memories))
 
 
 @pytest.mark.parametrize("beams", [1, 4])

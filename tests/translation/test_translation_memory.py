@@ -5,23 +5,28 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from torch import Tensor
 from typer.testing import CliRunner
 
 from docgraph.cli import app
 from docgraph.document import Document
 from docgraph.errors import DocgraphError
 from docgraph.model.config import LinkedConfig
-from docgraph.model.contexts import pointer
+from docgraph.model.contexts import base_states, pointer
+from docgraph.model.packing import Packing
 from docgraph.model.recalling import add_recall
-from docgraph.translation import segments, translation_memory
+from docgraph.model.transformer import Decoder
+from docgraph.translation import documents, segments, translation_memory
 from docgraph.translation.page import to_html
 from docgraph.translation.search import SearchConfig
 from docgraph.translation.translation_memory import LEAST, SHORTEST, TranslationMemory
-from docgraph.translation.translator import Found, Translator
+from docgraph.translation.translator import Found, Precision, Translator
 from translation.translator_examples import model_folder
 
 GREEDY = SearchConfig(beams=1, max_length_factor=0.5, max_length_constant=3)
@@ -147,6 +152,42 @@ def test_documents_windows_and_stretches_go_by_the_same_entries(
     for name, size in (("BEFORE", 1), ("STRETCH", 1), ("AFTER", 0)):
         monkeypatch.setattr(segments, name, size)
     assert translator.translate(SENTENCES, GREEDY, explain=True).texts == whole[0]
+
+
+@pytest.mark.parametrize("precision", ["float32", "int8"])
+def test_states_of_entries_are_made_once_and_the_same_in_any_company(
+    precision: Precision, folders: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pointer, "NEAR", -1.0)
+    made = list[tuple[int, ...]]()
+    forward = Decoder.forward
+
+    def counting(self: Decoder, x: Tensor, encoded: Tensor, target: Packing, *rest: Any) -> Tensor:
+        made.append(tuple(target.boundaries.diff().tolist()))
+        return forward(self, x, encoded, target, *rest)
+
+    monkeypatch.setattr(Decoder, "forward", counting)
+
+    def translated(*parts: Sequence[str]) -> tuple[list[str], dict[tuple[Any, ...], Tensor]]:
+        made.clear()
+        translator = Translator.load(folders[1], device="cpu", precision=precision)
+        translator.memory = MEMORY
+        found = [text for part in parts for text in translator.translate(part, BEAM).texts]
+        assert translator._kept is not None
+        return found, dict(translator._kept)
+
+    whole, states = translated(SENTENCES)
+    assert len(states) == sum(map(len, made)) == 2, "one entry is like no sentence, and nobody reads it"
+    monkeypatch.setitem(base_states.MADE_AT_ONCE, "cpu", 1)
+    apart, again = translated(SENTENCES[:1], SENTENCES[1:])
+    assert apart == whole
+    assert [len(each) for each in made] == [1, 1]
+    assert again.keys() == states.keys()
+    for ids, found in states.items():
+        torch.testing.assert_close(again[ids], found)
+    monkeypatch.setattr(documents, "KEPT", 0)
+    assert translated(SENTENCES[:1], SENTENCES[1:]) == (whole, {})
+    assert len(made) == 4, "both documents are shown both"
 
 
 def test_nothing_in_the_memory_or_nothing_to_translate(translator: Translator) -> None:
