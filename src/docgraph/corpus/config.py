@@ -30,7 +30,8 @@ class DataEntry:
     columns: tuple[str, ...] = ("source", "target", "docid")
     """Format tsv: what the columns are, in order; any other name is passed over."""
     languages: tuple[str, str] | None = None
-    """Format tmx: the two languages to read, source first; None is the file's srclang and the one other it has."""
+    """Format tmx: the two languages to read, source first; None is those of the corpus or, where it does not name both,
+    the file's srclang and the one other it has."""
 
     def __post_init__(self) -> None:
         if not self.source:
