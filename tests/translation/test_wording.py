@@ -30,7 +30,6 @@ def wording() -> Wording:
     [
         ("SAFETY INSTRUCTIONS", "Safety instructions"),
         ("DO NOT USE HTML ON NATO SERVERS.", "Do not use HTML on NATO servers."),
-        ("How to Write a Good Letter", "How to write a good letter"),
         ("“Where’s Anna?” he asked.", '"Where\'s Anna?" he asked.'),
         ("The doors open at 6 p.m. and close at 11:45 PM.", "The doors open at 18:00 and close at 23:45."),
         ("Prices in the U.K. and the U.S., too, rose.", "Prices in the UK and the US, too, rose."),
@@ -75,6 +74,20 @@ def test_names_and_prose_are_shown_as_they_are(wording: Wording, text: str) -> N
 )
 def test_capitals_and_numbers_of_the_source_come_back(wording: Wording, source: str, said: str, finished: str) -> None:
     assert wording.finished(source, said) == finished
+
+
+def test_a_title_is_in_small_letters_where_the_model_is_surer_then(wording: Wording) -> None:
+    asked: list[str] = []
+
+    def sureness(texts: list[str]) -> list[float]:
+        asked.extend(texts)
+        return [float("lett" in text) for text in texts]
+
+    texts = ["How to Write a Good Letter", "He met Mary.", "How to Write a Good Story", "European Parliament"]
+    chosen = ["How to write a good letter", *texts[1:]]
+    assert wording.with_titles(texts, sureness) == chosen
+    assert asked == ["How to write a good letter", "How to write a good Story", texts[0], texts[2]]
+    assert wording.with_titles(texts[3:], lambda _: pytest.fail("there is no title")) == texts[3:]
 
 
 def test_characters_that_a_model_knows_stay_and_other_languages_are_left_alone() -> None:

@@ -17,6 +17,8 @@ from docgraph.model.memory import Memories, Memory, SlotMemory, WordMemory
 from docgraph.model.packing import Packing, windows
 from docgraph.model.reading import as_read
 from docgraph.model.system import DocumentTransformer
+from docgraph.model.tokenizer import Tokenizer, words_by_space
+from docgraph.translation.search import Hypothesis
 
 CELLS = 1 << 22
 """Sub-words inspected at once x sentences of their document: each site keeps a number for each."""
@@ -84,6 +86,26 @@ def readings(
         if recorders:
             found += _window_readings(recorders, model, batch, document, owner, kept)
     return found
+
+
+def readings_of(
+    model: DocumentTransformer,
+    tokenizer: Tokenizer,
+    example: DocumentExample,
+    found: Sequence[Sequence[Hypothesis]],
+    owners: Sequence[int],
+) -> list[Reading]:
+    """What texts with these hypotheses, the best first, read of each other; what they read of a memory behind them is
+    not told. Nothing, if there are none."""
+    if not found:
+        return []
+    target = [np.array([*best.tokens, model.config.transformer.eos]) for best, *_ in found]
+    words = [words_by_space(tokenizer.target.pieces(ids)) for ids in target]
+    known = np.array([best.given for best, *_ in found])
+    example = replace(example, target=target, target_words=words, given=known, window=None)
+    memory = max(owners, default=-1) + 1
+    read = readings(model, example, [*owners, *[memory] * (len(example.source) - len(owners))])
+    return [each.without(memory) for each in read]
 
 
 def _window_readings(

@@ -108,6 +108,11 @@ class TranslationMemory:
         """The translation of a sentence that is there word for word, if there is one and no other."""
         return self._exact.get(" ".join(text.split()))
 
+    def shown(self, texts: Iterable[str]) -> tuple[tuple[str, str], ...]:
+        """The entries that are context of some texts."""
+        found = dict.fromkeys(entry for text in texts for entry in self.nearest(text))
+        return tuple((self.sources[entry], self.targets[entry]) for entry in found)
+
     def nearest(self, text: str, count: int = ENTRIES) -> list[int]:
         """At most so many entries that are like a text, the likest first; of equals, the later."""
         size = len(self)

@@ -29,7 +29,7 @@ from docgraph.model.batch import DocumentExample, Ids
 from docgraph.model.device import find_device
 from docgraph.model.reading import graph_relations, reads_given_alone, takes_sentences_apart
 from docgraph.model.system import DocumentTransformer
-from docgraph.model.tokenizer import UNKNOWN, Tokenizer, words_by_space
+from docgraph.model.tokenizer import UNKNOWN, Tokenizer
 from docgraph.translation.documents import (
     BATCH_TOKENS,
     DecodedDocument,
@@ -39,7 +39,7 @@ from docgraph.translation.documents import (
     decode_documents,
     given,
 )
-from docgraph.translation.explain import Reading, readings
+from docgraph.translation.explain import Reading, readings_of
 from docgraph.translation.inputs import example_from_text, with_memory
 from docgraph.translation.models import find_model
 from docgraph.translation.quantize import ready_for_cpu
@@ -252,7 +252,8 @@ class Translator:
             decoded = self._search(examples, options, [prepared.known for prepared in batch], tell)
             made = []
             for prepared, example, found in zip(batch, examples, decoded, strict=True):
-                read = self._readings(example, found.sentences, prepared.segments.owners) if options.explain else []
+                texts = found.sentences if options.explain else []
+                read = readings_of(self.model, self.tokenizer, example, texts, prepared.segments.owners)
                 made.append(_Decoded(found.sentences, read, found.passes))
         return made
 
@@ -277,7 +278,7 @@ class Translator:
                 found.update(zip(own, decoded.sentences[mine], strict=True))
                 if options.explain:
                     owners = segments.owners[shown.start : shown.stop]
-                    read += self._readings(example, decoded.sentences, owners)[mine]
+                    read += readings_of(self.model, self.tokenizer, example, decoded.sentences, owners)[mine]
             passes = max(passes, decoded.passes)
         return _Decoded([found[m] for m in range(len(segments.texts))], read, passes)
 
@@ -306,6 +307,8 @@ class Translator:
         exact = [] if self.memory is None else map(self.memory.exact, document.texts)
         texts = {m: text for each in (exact, known) for m, text in enumerate(each) if text is not None and text.strip()}
         segments = Segments.of(document, self._fits, self._wording.shown, self._rules, texts)
+        if self._rules is not None:
+            segments.texts[:] = self._wording.with_titles(segments.texts, self._sureness)
         (shown, _), *more = stretches(len(segments.texts))
         everything: Known = {**done, **dict(self._given(texts, segments))}
         example = None
@@ -315,6 +318,13 @@ class Translator:
 
     def _fits(self, text: str) -> bool:
         return len(self.tokenizer.source.encode(text)[0]) < self._longest
+
+    def _sureness(self, texts: Sequence[str]) -> list[float]:
+        """How sure the model is of what it would say of each text by itself."""
+        alone = [example_from_text([text], self.tokenizer, tag=self.tag) for text in texts]
+        with self._lock:
+            found = decode_documents(self.model, self.tokenizer, alone, SearchConfig(beams=1))
+        return [decoded.sentences[0][0].score for decoded in found]
 
     def _given(self, texts: Mapping[int, str], segments: Segments) -> Iterator[tuple[int, list[Hypothesis]]]:
         """Known translations of sentences as those of their texts; one of several texts is divided among them."""
@@ -352,17 +362,12 @@ class Translator:
             candidates = self._candidates(prepared.segments, index, decoded.found) if known is None else ()
             best = candidates[0].text if candidates else known
             context = Reading.mean(decoded.readings[places.start : places.stop])
-            shown = self._entries(prepared.segments, places) if context is not None and known is None else ()
+            shown: tuple[tuple[str, str], ...] = ()
+            if self.memory is not None and context is not None and known is None:
+                shown = self.memory.shown(prepared.segments.texts[place] for place in places)
             # What the model leaves empty stays as it is: a line that vanished would shift all others.
             sentences.append(SentenceTranslation(text, best or text, candidates, context, known is not None, shown))
         return Translation(prepared.document, tuple(sentences), decoded.passes)
-
-    def _entries(self, segments: Segments, places: range) -> tuple[tuple[str, str], ...]:
-        """The entries of the memory that some texts are shown."""
-        if self.memory is None:
-            return ()
-        found = dict.fromkeys(entry for place in places for entry in self.memory.nearest(segments.texts[place]))
-        return tuple((self.memory.sources[entry], self.memory.targets[entry]) for entry in found)
 
     def _candidates(self, segments: Segments, sentence: int, found: Found) -> tuple[Candidate, ...]:
         """The n best of a sentence; where it came in parts, the best of each, the second best of each, ..."""
@@ -379,17 +384,6 @@ class Translator:
         coder, tokens = self.tokenizer.target, hypothesis.tokens
         known = (token for token, piece in zip(tokens, coder.pieces(tokens), strict=True) if piece != UNKNOWN)
         return self._wording.finished(source, coder.decode(known))
-
-    def _readings(self, example: DocumentExample, found: Found, owners: Sequence[int]) -> list[Reading]:
-        """What texts read of each other; what they read of a memory behind them is not told."""
-        eos = self.model.config.transformer.eos
-        target = [np.array([*best.tokens, eos]) for best, *_ in found]
-        words = [words_by_space(self.tokenizer.target.pieces(ids)) for ids in target]
-        known = np.array([best.given for best, *_ in found])
-        example = replace(example, target=target, target_words=words, given=known, window=None)
-        memory = max(owners, default=-1) + 1
-        read = readings(self.model, example, [*owners, *[memory] * (len(example.source) - len(owners))])
-        return [each.without(memory) for each in read]
 
 
 def _pipeline(annotator: str | None, languages: tuple[str, str] | None) -> Pipeline:

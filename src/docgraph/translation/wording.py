@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Callable
 from difflib import SequenceMatcher
 
 from docgraph.model.tokenizer import SubwordCoder
@@ -38,8 +39,8 @@ class Wording:
         self._likeness = str.maketrans({char: plain for char, plain in _LIKENESS.items() if self._spelt_out(char)})
 
     def shown(self, text: str) -> str:
-        """A text as the model knows its words: characters by their likes, capitals and titles in small letters, hours
-        of the day by 24."""
+        """A text as the model knows its words: characters by their likes, capitals in small letters, hours of the day
+        by 24."""
         text = _DOTTED.sub(lambda word: self._undotted(word[0]), text.translate(self._likeness))
         if self._clock:
             text = _CLOCK.sub(_by_24_hours, text)
@@ -47,7 +48,16 @@ class Wording:
             small = _WORD.sub(lambda word: self._smaller(word[0]), text)
             first = _WORD.search(small)
             return small if first is None else _capitalised(small, first.start())
-        return self._without_title_case(text)
+        return text
+
+    def with_titles(self, texts: list[str], sureness: Callable[[list[str]], list[float]]) -> list[str]:
+        """Texts with titles in small letters, where the model is surer of what it says of these."""
+        small = {place: other for place, text in enumerate(texts) if (other := self._without_title_case(text)) != text}
+        if not small:
+            return texts
+        sure = sureness([*small.values(), *(texts[place] for place in small)])
+        chosen = {place for place, *pair in zip(small, sure, sure[len(small) :], strict=False) if pair[0] > pair[1]}
+        return [small[place] if place in chosen else text for place, text in enumerate(texts)]
 
     def finished(self, source: str, translation: str) -> str:
         """The translation of a text with the numbers and capitals of the text, and signs and spaces of its language."""
@@ -62,14 +72,14 @@ class Wording:
             return text
         for word in words[1:]:
             if word[0].istitle():
-                text = text[: word.start()] + self._smaller(word[0], _WHOLE) + text[word.end() :]
+                text = text[: word.start()] + self._smaller(word[0]) + text[word.end() :]
         return text
 
-    def _smaller(self, word: str, most: int | None = None) -> str:
-        """A word in small letters where these are fewer pieces, and at most so many: abbreviations stay, and names."""
+    def _smaller(self, word: str) -> str:
+        """A word in small letters where these are fewer pieces: abbreviations stay, and names."""
         small = word.lower()
         ours, theirs = map(len, self._coder.ids([word, small]))
-        return small if theirs < ours and theirs <= (most or theirs) else word
+        return small if theirs < ours else word
 
     def _undotted(self, word: str) -> str:
         """U.K. as UK where this is one piece: at a dot, a translation is soon at its end."""
