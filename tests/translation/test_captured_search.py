@@ -16,6 +16,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from docgraph.graph.selection import select
 from docgraph.model.cache import rounded
 from docgraph.model.config import LinkedConfig
+from docgraph.model.contexts import selective
 from docgraph.model.contexts.pointer import Pointer
 from docgraph.model.system import DocumentTransformer
 from docgraph.translation import captured_search as captured
@@ -190,6 +191,7 @@ def test_a_step_asks_nothing_of_the_host(name: str, beams: int, steps: Callable[
     steps(True)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(captured._Search, "step", watched)
+        patch.setattr(selective, "LOOK_FIRST", ())  # as on a GPU
         searched(model, SearchConfig(beams=beams, min_length=2))
     assert counted > 4
 
