@@ -78,3 +78,18 @@ def test_constructs(source: str, texts: list[str]) -> None:
 def test_many_unclosed_elements_take_linear_time() -> None:
     for token in ("<code>", "<a '", '<a "', "<!--", "<p translate=no>", "<", "&", "&#1", "<script>"):
         read_one(token * 20_000)
+
+
+@pytest.mark.parametrize(
+    ("tag", "declared"),
+    [
+        ('<html lang="en">', '<html lang="fr">'),
+        ('<HTML class=a LANG=en-GB xml:lang="en" id="lang">', '<HTML class=a LANG=fr xml:lang="fr" id="lang">'),
+        ("<html>", "<html>"),
+    ],
+)
+def test_a_page_says_the_language_that_it_is_in(tag: str, declared: str) -> None:
+    page = '{}<p lang="en">Hello.</p></html>'
+    document = read_one(page.format(tag))
+    assert render([document]) == page.format(tag)
+    assert render([document], language="fr") == page.format(declared)

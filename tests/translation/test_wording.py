@@ -34,6 +34,8 @@ def wording() -> Wording:
         ("The doors open at 6 p.m. and close at 11:45 PM.", "The doors open at 18:00 and close at 23:45."),
         ("Prices in the U.K. and the U.S., too, rose.", "Prices in the UK and the US, too, rose."),
         ("Go (e.g. at 10:30 p.m.).", "Go (e.g. at 22:30)."),
+        ("Updated: January 5, 2024.", "Updated: 5 January 2024."),
+        ("On Tuesday, March 19th, or by May 7, 2024, we meet.", "On Tuesday, 19 March, or by 7 May 2024, we meet."),
         ("It is 12 am. It was 12:30 p.m.", "It is 0:00. It was 12:30."),
     ],
 )
@@ -50,6 +52,7 @@ def test_a_text_is_shown_in_letters_that_the_model_knows(wording: Wording, text:
         "European Parliament",
         "He met Mary Byrne at Mount Etna.",
         "I am 12.",
+        "From March 19-21 and in July 2024, May 12 of them?",
         "He left the U.K.",
         "A. B. Smith has a B.Sc. of e.g. York.",
         "The ECOFIN Council has met.",

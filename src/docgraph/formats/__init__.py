@@ -85,15 +85,20 @@ def read(
     ]
 
 
-def render(documents: Sequence[Document], texts: Sequence[Sequence[str]] | None = None) -> str | bytes:
-    """The file that the documents came from (text, or bytes of a container), with new sentences where given."""
+def render(
+    documents: Sequence[Document], texts: Sequence[Sequence[str]] | None = None, language: str | None = None
+) -> str | bytes:
+    """The file that the documents came from (text, or bytes of a container), with new sentences where given, and in
+    another language by its own account, where it gives one."""
     if texts is None:
         texts = [document.texts for document in documents]
     sources = []
     for document, new in zip(documents, texts, strict=True):
         if len(new) != len(document):
             raise ValueError(f"document '{document.id}' has {len(document)} sentences and {len(new)} were given")
-        sources.append(spliced(document, new, get_format(document.format).escape).source)
+        form = get_format(document.format)
+        made = spliced(document, new, form.escape).source
+        sources.append(made if language is None else form.declare(made, language))
     pack = get_format(documents[0].format).pack if documents else None
     if pack is None:
         return "".join(sources)
@@ -112,9 +117,14 @@ def translated(document: Document, texts: Sequence[str]) -> Document:
     return replace(made, container=form.pack(document.container, made.source))
 
 
-def write(documents: Sequence[Document], path: str | Path, texts: Sequence[Sequence[str]] | None = None) -> None:
-    """Write a file whole or not at all; `-` is standard output."""
-    content = render(documents, texts)
+def write(
+    documents: Sequence[Document],
+    path: str | Path,
+    texts: Sequence[Sequence[str]] | None = None,
+    language: str | None = None,
+) -> None:
+    """Write what `render` makes, whole or not at all; `-` is standard output."""
+    content = render(documents, texts, language)
     if isinstance(content, str):
         encoding = documents[0].encoding if documents else "utf-8"
         content = content.encode(encoding, "replace")

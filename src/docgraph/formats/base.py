@@ -19,7 +19,7 @@ _RUN = re.compile(r"(?P<space>[ \t\r\n\f\v]+)|(?P<nul>\0+)|[^ \t\r\n\f\v\0]+(?: 
 _CLOSING = frozenset(".,;:!?)]}»”’…。，、；：！？）」』")
 
 
-def _unchanged(text: str) -> str:
+def _unchanged(text: str, _: str = "") -> str:
     return text
 
 
@@ -37,6 +37,8 @@ class Format:
     """(file, name for errors) -> source, where the file is not text."""
     pack: Callable[[bytes, str], bytes] | None = None
     """(original file, new source) -> new file."""
+    declare: Callable[[str, str], str] = _unchanged
+    """(source, language) -> the source, saying that it is in this language where it says in which it is."""
 
 
 @dataclass(slots=True)

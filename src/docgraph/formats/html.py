@@ -24,11 +24,17 @@ _OPAQUE = _OPAQUE_INLINE | names(
 )
 _RAW = names("script style textarea xmp")
 _NO_TRANSLATION = re.compile(r"""\btranslate\s*=\s*["']?no\b|\bclass\s*=\s*(?:["'][^"']*)?\bnotranslate\b""", re.I)
+_DOCUMENT = re.compile(rf"<html\b{ATTRIBUTES}>", re.I)
+_LANGUAGE = re.compile(r"""(\s(?:xml:)?lang\s*=\s*["']?)[\w-]+""", re.I)
 _VOID = names("area base br col embed hr img input link meta source track wbr")
 
 
 def parse(source: str, language: str) -> list[Document]:
     return document_of(source, _blocks(source), language)
+
+
+def declare(source: str, language: str) -> str:
+    return _DOCUMENT.sub(lambda tag: _LANGUAGE.sub(rf"\g<1>{language}", tag[0]), source, count=1)
 
 
 def add_text(block: Block, start: int, end: int) -> None:
@@ -101,4 +107,4 @@ def escape(text: str) -> str:
     return html.escape(text, quote=False)
 
 
-HTML = Format("html", (".html", ".htm", ".xhtml"), parse, escape)
+HTML = Format("html", (".html", ".htm", ".xhtml"), parse, escape, declare=declare)

@@ -167,6 +167,7 @@ class _Bulk:
         self.open: deque[_Open] = deque()
         self.failures = 0
         self.finished = FinishedFiles()
+        self.language = translator.languages[1] if translator.languages and translator.tag is None else None
         search = {"the search": json.dumps(asdict(options.search)), "the kind of output": options.form}
         self.made_with = {**options.made_with, **search}
 
@@ -241,7 +242,7 @@ class _Bulk:
         current = self.open[0]
         current.done.append(translation)
         last = len(current.done) == len(current.documents)
-        _emit(current, self.options.form, last)
+        _emit(current, self.options.form, last, self.language)
         if last:
             self.open.popleft()
             self.watcher.finish(current.job)
@@ -252,33 +253,33 @@ class _Bulk:
         return current.done
 
 
-def _emit(current: _Open, form: Form, last: bool) -> None:
+def _emit(current: _Open, form: Form, last: bool, language: str | None) -> None:
     """Write a file once it is whole; to the standard output, each document as it comes."""
     output, translations = current.job.output, current.done
     packed = get_format(current.documents[0].format).pack is not None
     if form == "document" and (output != STANDARD or packed):
         if last:
-            write(current.documents, output, [translation.texts for translation in translations])
+            write(current.documents, output, [translation.texts for translation in translations], language)
     elif output == STANDARD:
-        text = _rendered(translations[-1], form, len(translations) - 1)
+        text = _rendered(translations[-1], form, len(translations) - 1, language)
         sys.stdout.buffer.write(
             text.encode(current.documents[0].encoding if form == "document" else "utf-8", "replace")
         )
         sys.stdout.buffer.flush()
     elif last:
         with replacing(output) as path:
-            parts = (_rendered(translation, form, number) for number, translation in enumerate(translations))
+            parts = (_rendered(each, form, number, language) for number, each in enumerate(translations))
             path.write_text("".join(parts), encoding="utf-8")
 
 
-def _rendered(translation: Translation, form: Form, number: int) -> str:
+def _rendered(translation: Translation, form: Form, number: int, language: str | None) -> str:
     if form == "jsonl":
         place = {"document": translation.source.id}
         entries = ({**place, "sentence": m, **each.to_json()} for m, each in enumerate(translation))
         return "".join(json.dumps(entry, ensure_ascii=False) + "\n" for entry in entries)
     if form == "table":
         return ("\n" if number else "") + "".join(_rows(translation))
-    content = render([translation.source], [translation.texts])
+    content = render([translation.source], [translation.texts], language)
     assert isinstance(content, str)
     return content
 

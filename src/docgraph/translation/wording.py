@@ -20,6 +20,12 @@ _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
 _TITLE = re.compile(rf"{_WORD.pattern}(?:[,:]? {_WORD.pattern})*[?!]?")
 """Nothing but words: a path through menus has capitals for its own reasons."""
 _CLOCK = re.compile(r"\b(1[0-2]|0?[1-9])(?:[:.]([0-5]\d))?\s?([ap])(?:\.\s?m\.|m\b)", re.IGNORECASE)
+_MONTHS = "January|February|March|April|May|June|July|August|September|October|November|December"
+_DATE = re.compile(
+    rf"\b({_MONTHS}) (3[01]|[12]\d|0?[1-9])(?:st|nd|rd|th)?"
+    r"(?:, (\d{4})\b|(?<!May \d)(?<!May \d\d)\b(?![-–/:.,]?\d))"
+)
+"""May without a year may be a verb."""
 _DOTTED = re.compile(r"\b(?:[^\W\d_]\.){2,}(?=\s+\w|\W*,)")
 _CAPITAL_LETTERS, _CAPITAL_WORDS, _TITLE_WORDS = 8, 2, 3
 """Fewest letters and words of a text in capitals, and fewest long words of a title: less may be a name."""
@@ -34,16 +40,17 @@ class Wording:
 
     def __init__(self, coder: SubwordCoder, languages: tuple[str, str] | None) -> None:
         self._coder = coder
-        self._clock = languages is not None and languages[0] == "en"
+        self._english = languages is not None and languages[0] == "en"
         self._finish = FINISHES.get(languages) if languages is not None else None
         self._likeness = str.maketrans({char: plain for char, plain in _LIKENESS.items() if self._spelt_out(char)})
 
     def shown(self, text: str) -> str:
         """A text as the model knows its words: characters by their likes, capitals in small letters, hours of the day
-        by 24."""
+        by 24, days before months."""
         text = _DOTTED.sub(lambda word: self._undotted(word[0]), text.translate(self._likeness))
-        if self._clock:
+        if self._english:
             text = _CLOCK.sub(_by_24_hours, text)
+            text = _DATE.sub(lambda date: f"{date[2]} {date[1]}" + (f" {date[3]}" if date[3] else ""), text)
         if in_capitals(text):
             small = _WORD.sub(lambda word: self._smaller(word[0]), text)
             first = _WORD.search(small)
