@@ -36,6 +36,7 @@ def wording() -> Wording:
         ("Go (e.g. at 10:30 p.m.).", "Go (e.g. at 22:30)."),
         ("Updated: January 5, 2024.", "Updated: 5 January 2024."),
         ("On Tuesday, March 19th, or by May 7, 2024, we meet.", "On Tuesday, 19 March, or by 7 May 2024, we meet."),
+        ("On April 29 and May 6, may 5 come.", "On 29 April and 6 May, may 5 come."),
         ("It is 12 am. It was 12:30 p.m.", "It is 0:00. It was 12:30."),
     ],
 )

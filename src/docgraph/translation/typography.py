@@ -16,6 +16,7 @@ _OPENING, _CLOSING = re.compile(r"(?<![\w=])\"(?=\w)"), re.compile(r"(?<=[\w.,;!
 _GUILLEMETS = re.compile(r"«\s*|\s*»")
 _ELISION = re.compile(r"(?<!\w)([cdjlmnst]|qu)' (?=\w)", re.IGNORECASE)
 _THOUSANDS = re.compile(r"(?<![\w.,/-])(?<!\w\()\d{1,3}(?:,\d{3})+(?![\d,])")
+_BELOW_TWO = re.compile(r"(?<![\d,.\u202f])([01](?:,\d+)? (?:million|milliard|billion))s\b")
 _AMOUNT = re.compile(r"(?<![\w$])([$£€])\s?(\d(?:[.,\u202f]?\d)++)(?![:\w])(?: ((?:million|milliard|billion)s?)\b)?")
 _MONEY = {"$": "de dollars", "£": "de livres", "€": "d'euros"}
 
@@ -26,7 +27,7 @@ def french(source: str, text: str) -> str:
     for number in _THOUSANDS.findall(source):
         grouped = number.replace(",", NARROW)
         text = text.replace(number, grouped).replace(number.replace(",", " "), grouped)
-    text = _AMOUNT.sub(_amount, text)
+    text = _BELOW_TWO.sub(r"\1", _AMOUNT.sub(_amount, text))
     text = _SIGN.sub(WIDE, _HOUR.sub(f"{WIDE}h{WIDE}", text))
     text = _PERCENT.sub(lambda match: match[0] if match[0] in source else f"{match[1]}{WIDE}%", text)
     text = _quoted(source, text)

@@ -21,11 +21,9 @@ _TITLE = re.compile(rf"{_WORD.pattern}(?:[,:]? {_WORD.pattern})*[?!]?")
 """Nothing but words: a path through menus has capitals for its own reasons."""
 _CLOCK = re.compile(r"\b(1[0-2]|0?[1-9])(?:[:.]([0-5]\d))?\s?([ap])(?:\.\s?m\.|m\b)", re.IGNORECASE)
 _MONTHS = "January|February|March|April|May|June|July|August|September|October|November|December"
-_DATE = re.compile(
-    rf"\b({_MONTHS}) (3[01]|[12]\d|0?[1-9])(?:st|nd|rd|th)?"
-    r"(?:, (\d{4})\b|(?<!May \d)(?<!May \d\d)\b(?![-–/:.,]?\d))"
-)
-"""May without a year may be a verb."""
+_DATE = re.compile(rf"\b({_MONTHS}) (3[01]|[12]\d|0?[1-9])(?:st|nd|rd|th)?(?:, (\d{{4}})\b|\b(?![-–/:.,]?\d))")
+_BEFORE_MAY = {"on", "by", "until", "from", "since", "before", "after", "and", "or", "to", "of"}
+"""Words that say of May 6 that it is a day, and not a question."""
 _DOTTED = re.compile(r"\b(?:[^\W\d_]\.){2,}(?=\s+\w|\W*,)")
 _CAPITAL_LETTERS, _CAPITAL_WORDS, _TITLE_WORDS = 8, 2, 3
 """Fewest letters and words of a text in capitals, and fewest long words of a title: less may be a name."""
@@ -50,7 +48,7 @@ class Wording:
         text = _DOTTED.sub(lambda word: self._undotted(word[0]), text.translate(self._likeness))
         if self._english:
             text = _CLOCK.sub(_by_24_hours, text)
-            text = _DATE.sub(lambda date: f"{date[2]} {date[1]}" + (f" {date[3]}" if date[3] else ""), text)
+            text = _DATE.sub(_day_first, text)
         if in_capitals(text):
             small = _WORD.sub(lambda word: self._smaller(word[0]), text)
             first = _WORD.search(small)
@@ -109,6 +107,13 @@ def _by_24_hours(time: re.Match[str]) -> str:
     hour = int(time[1]) % 12 + (12 if time[3] in "pP" else 0)
     ends = time[0].endswith(".") and not time.string[time.end() :].strip("\"'”’ ")
     return f"{hour}:{time[2] or '00'}{'.' if ends else ''}"
+
+
+def _day_first(date: re.Match[str]) -> str:
+    month, day, year = date.groups()
+    if month == "May" and not year and not _BEFORE_MAY & {*date.string[: date.start()].lower().split()[-1:]}:
+        return date[0]
+    return " ".join([day, month, *([year] if year else [])])
 
 
 def _begun_alike(source: str, translation: str) -> str:
