@@ -42,8 +42,7 @@ def test_rows_differ_in_what_they_are_named_for() -> None:
             assert (context.integration, context.sides) == (place, side)
     for name, config in configs.items():
         if name.startswith("ablations/"):
-            parents = {"pointer": "pointer.yaml", "sides": "docgraph_hyb_both.yaml"}
-            of = parents.get(Path(name).stem.split("_")[0], "ablations/relations_all.yaml")
+            of = "pointer.yaml" if Path(name).stem.startswith("pointer_") else "ablations/relations_all.yaml"
             main = to_dict(configs[of])
             changed = {key for key, value in to_dict(config).items() if value != main[key]}
             assert changed <= {"model"}, name
