@@ -96,9 +96,7 @@ def readings_of(
     owners: Sequence[int],
 ) -> list[Reading]:
     """What texts with these hypotheses, the best first, read of each other; what they read of a memory behind them is
-    not told. Nothing, if there are none."""
-    if not found:
-        return []
+    not told."""
     target = [np.array([*best.tokens, model.config.transformer.eos]) for best, *_ in found]
     words = [words_by_space(tokenizer.target.pieces(ids)) for ids in target]
     known = np.array([best.given for best, *_ in found])

@@ -252,8 +252,10 @@ class Translator:
             decoded = self._search(examples, options, [prepared.known for prepared in batch], tell)
             made = []
             for prepared, example, found in zip(batch, examples, decoded, strict=True):
-                texts = found.sentences if options.explain else []
-                read = readings_of(self.model, self.tokenizer, example, texts, prepared.segments.owners)
+                read = []
+                if options.explain:
+                    owners = prepared.segments.owners
+                    read = readings_of(self.model, self.tokenizer, example, found.sentences, owners)
                 made.append(_Decoded(found.sentences, read, found.passes))
         return made
 
