@@ -1,12 +1,14 @@
 """Word documents: the paragraphs of the main text, notes, headers and footers; boundaries of runs are gaps.
 
-The source of the document is its XML parts joined by NUL, which no XML part can hold.
+The source of the document is its XML parts joined by NUL, which no XML part can hold; the styles are one of them,
+because they say what language the text is in.
 """
 
 from __future__ import annotations
 
 import io
 import re
+from collections import Counter
 from collections.abc import Iterator
 from copy import copy
 from typing import TYPE_CHECKING
@@ -23,8 +25,8 @@ if TYPE_CHECKING:
 
 MAX_UNPACKED = 512 * 2**20
 """Most bytes of the whole archive once unpacked: beyond that it is a zip bomb."""
-_PART = re.compile(r"word/(document|footnotes|endnotes|header|footer)\d*\.xml")
-_ORDER = ("document", "footnotes", "endnotes", "header", "footer")
+_PART = re.compile(r"word/(document|footnotes|endnotes|header|footer|styles)\d*\.xml")
+_ORDER = ("document", "footnotes", "endnotes", "header", "footer", "styles")
 _NAMESPACE = re.compile(
     r"""xmlns:([A-Za-z_][\w.-]*)\s*=\s*["'](?:http://schemas\.openxmlformats\.org/wordprocessingml/2006/main"""
     r"""|http://purl\.oclc\.org/ooxml/wordprocessingml/main)["']"""
@@ -124,8 +126,7 @@ def parse(source: str, language: str) -> list[Document]:
 
 def _paragraphs(source: str) -> Iterator[Block]:
     """What stands between the end of one text element and the start of the next, run boundaries and all, is one gap."""
-    namespace = _NAMESPACE.search(source)
-    prefix = namespace[1] if namespace else "w"
+    prefix = _prefix(source)
     text_tag, breaks = f"{prefix}:t", {f"{prefix}:{name}" for name in _BREAKS}
     block, text_start, run_end = Block(source), None, None
     for tag in _TAG.finditer(source):
@@ -144,6 +145,19 @@ def _paragraphs(source: str) -> Iterator[Block]:
     yield block
 
 
+def _prefix(source: str) -> str:
+    namespace = _NAMESPACE.search(source)
+    return namespace[1] if namespace else "w"
+
+
+def declare(source: str, language: str) -> str:
+    """Proofing marks of the document's own language name the new one; those of words in a third are left."""
+    prefix = re.escape(_prefix(source))
+    mark = re.compile(rf"""(<{prefix}:lang\s(?:[^<>]*\s)?{prefix}:val\s*=\s*["'])([A-Za-z]+)([\w-]*)""")
+    most_common = Counter(found[2].lower() for found in mark.finditer(source)).most_common(1)
+    return mark.sub(lambda found: found[1] + language if found[2].lower() == most_common[0][0] else found[0], source)
+
+
 def _keeping_spaces(tag: str) -> str:
     """The start tag of a text element whose text may now begin or end with a space."""
     return tag if "xml:space" in tag else f'{tag[:-1]} xml:space="preserve">'
@@ -153,4 +167,4 @@ def escape(text: str) -> str:
     return escape_html(_ILLEGAL.sub("", text))
 
 
-DOCX = Format("docx", (".docx", ".docm", ".dotx"), parse, escape, unpack, pack)
+DOCX = Format("docx", (".docx", ".docm", ".dotx"), parse, escape, unpack, pack, declare)
