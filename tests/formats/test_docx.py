@@ -213,7 +213,7 @@ def test_proofing_marks_name_the_language_of_the_translation() -> None:
     marks = [f'<w:lang w:val="{name}"/>' for name in ("en-US", "en-GB", "de-DE")]
     text = "".join(f"<w:r><w:rPr>{mark}</w:rPr><w:t>{i}</w:t></w:r>" for i, mark in enumerate(marks))
     styles = f'<w:styles {W}><w:lang w:eastAsia="ja-JP" w:val="en-US" w:bidi="ar-SA"/></w:styles>'
-    body = f'<w:document {W}><w:body><w:p>{text}</w:p></w:body></w:document>'
+    body = f"<w:document {W}><w:body><w:p>{text}</w:p></w:body></w:document>"
     document = read_one(archive({"word/document.xml": body.encode(), "word/styles.xml": styles.encode()}))
     written = render([document], language="fr")
     assert isinstance(written, bytes)

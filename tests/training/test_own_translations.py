@@ -88,7 +88,18 @@ def measured(folder: Path, names: Sequence[str] = MEASURED) -> list[tuple[Any, .
 
 
 def test_a_store_is_translated_greedily_by_a_base(store: Path, base: Path, tmp_path: Path) -> None:
-    arguments = ["pretranslate", str(store), "--model", str(base), "-o", str(tmp_path), "--batch", "100"]
+    arguments = [
+        "pretranslate",
+        str(store),
+        "--model",
+        str(base),
+        "-o",
+        str(tmp_path),
+        "--batch",
+        "100",
+        "--device",
+        "cpu",
+    ]
     result = CliRunner().invoke(app, arguments, catch_exceptions=False)
     assert result.exit_code == 0
     model, corpus = checkpoint.load(base / "best"), PreparedCorpus.open(store, "train")

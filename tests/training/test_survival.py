@@ -23,6 +23,7 @@ from docgraph.training import state
 from docgraph.training.config import TrainingConfig
 from docgraph.training.loop import Training, train
 from docgraph.training.metrics import read
+from docgraph.training.world import World
 
 Values = Callable[..., dict[str, Any]]
 Config = Callable[..., TrainingConfig]
@@ -151,6 +152,7 @@ def test_a_damaged_state_is_told(config: Config, tmp_path: Path) -> None:
         train(config(steps=20), tmp_path / "run")
 
 
+@pytest.mark.skipif(torch.cuda.device_count() == 1, reason="two processes need two GPUs, or none")
 def test_two_processes_train_as_one(values: Values, config: Config, tmp_path: Path) -> None:
     tiny = {"dimension": 16, "feed_forward": 32, "heads": 2, "encoder_layers": 2, "decoder_layers": 2, "dropout": 0.0}
     model = {"transformer": tiny, "context": {"heads": 2, "dropout": 0.0, "graph": {"dropout": 0.0}}, "freeze": "none"}
@@ -174,3 +176,11 @@ def test_two_processes_train_as_one(values: Values, config: Config, tmp_path: Pa
         assert [value for value in ours[2:] if value is not None] == pytest.approx(
             [value for value in theirs[2:] if value is not None], rel=1e-4
         )
+
+
+def test_more_processes_than_gpus_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LOCAL_RANK", "0")
+    monkeypatch.setenv("LOCAL_WORLD_SIZE", "2")
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
+    with pytest.raises(DocgraphError, match=r"2 processes and this machine has 1 GPU; .* --nproc-per-node=1"):
+        World.join()

@@ -10,6 +10,8 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
+from docgraph.errors import DocgraphError
+
 T = TypeVar("T")
 
 
@@ -28,6 +30,12 @@ class World:
             return cls(0, 1, torch.device("cuda" if torch.cuda.is_available() else "cpu"))
         from accelerate import PartialState  # type: ignore[import-untyped]
 
+        processes, devices = int(os.environ.get("LOCAL_WORLD_SIZE", "1")), torch.cuda.device_count()
+        if 0 < devices < processes:
+            raise DocgraphError(
+                f"torchrun started {processes} processes and this machine has {devices} GPU{'s'[: devices - 1]}; "
+                f"start it with --nproc-per-node={devices}"
+            )
         state = PartialState(cpu=not torch.cuda.is_available())
         return cls(state.process_index, state.num_processes, state.device)
 
