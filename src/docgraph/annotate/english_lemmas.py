@@ -9,6 +9,7 @@ tag decides whether a capital stays; tags the tagger is unsure of are looked at 
 
 from __future__ import annotations
 
+import gzip
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from spacy.tokens import Doc
 
-FILE = "lemmas.json"
+FILE = "lemmas.json.gz"
 NAME = "docgraph_lemmas"
 PROPER = frozenset({"NNP", "NNPS"})
 INFLECTED = frozenset({"VBD", "VBG", "VBN", "VBZ", "NNS", "NNPS", "JJR", "JJS", "RBR", "RBS"})
@@ -164,7 +165,7 @@ class LemmaRefiner:
         return lemmas
 
     def to_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> None:
-        """One JSON file in a folder."""
+        """One gzipped JSON file in a folder."""
         tables = self.reranker.tables
         data = {
             "lexicon": self.rules.lexicon,
@@ -173,12 +174,13 @@ class LemmaRefiner:
             "scale": self.reranker.scale,
             "weights": self.reranker.weights,
         }
+        text = json.dumps(data, ensure_ascii=False, separators=(",", ":")) + "\n"
         with replacing(Path(path) / FILE) as temporary:
-            temporary.write_text(json.dumps(data, ensure_ascii=False, separators=(",", ":")) + "\n", encoding="utf-8")
+            temporary.write_bytes(gzip.compress(text.encode("utf-8"), mtime=0))
 
     def from_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> LemmaRefiner:
         """What `to_disk` wrote."""
-        data = json.loads((Path(path) / FILE).read_text(encoding="utf-8"))
+        data = json.loads(gzip.decompress((Path(path) / FILE).read_bytes()))
         tables = WordTables(_ungrouped(data["tags"]), _ungrouped(data["capitalised"]))
         self.install(data["lexicon"], TagReranker(data["scale"], data["weights"], tables))
         return self
