@@ -59,6 +59,7 @@ def test_bad_overrides(override: str, error: str, tmp_path: Path) -> None:
         (("target: b", "tarket: b"), r"unknown field 'data.train\[0\].tarket'; did you mean 'target'"),
         (("source: a", "format: cvs"), "'data.train\\[0\\].format' is 'cvs'; it must be one of lines"),
         (("source: a, ", ""), "needs 'source'"),
+        (("source: a", "source: a, times: 0"), "'times' is 0 for a; it must be between 1 and 100"),
         (("{source: en}", "{}"), "'languages.source' is missing"),
         (("out: x", ""), "'out' is missing"),
         (("train:", "dev:"), "there is no 'data.train' to learn sub-words from"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import lzma
 import tracemalloc
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 
 from docgraph.corpus.config import DataEntry
 from docgraph.corpus.parallel import ParallelDocument
-from docgraph.corpus.readers import FORMATS, Limits, Problems, detect, read
+from docgraph.corpus.readers import FORMATS, Limits, Problems, detect, read, read_all
 from docgraph.errors import DocgraphError
 
 FLAT = [line for document in SOURCE for line in document], [line for document in TARGET for line in document]
@@ -101,6 +102,13 @@ def test_each_format_gives_the_same_documents(name: str, tmp_path: Path) -> None
     assert texts(documents) == (SOURCE, TARGET)
     if name not in ("lines", "marks", "marks alone"):
         assert [document.id for document in documents] == ["a", "b"]
+
+
+def test_an_entry_is_read_as_often_as_it_says(tmp_path: Path) -> None:
+    once = DataEntry(**make("lines", tmp_path))  # type: ignore[arg-type]
+    twice = replace(once, times=2)
+    documents = list(read_all([once, twice], Problems(False)))
+    assert texts(documents) == (SOURCE * 3, TARGET * 3)
 
 
 def test_all_formats_are_tried_here() -> None:

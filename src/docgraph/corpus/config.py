@@ -32,10 +32,14 @@ class DataEntry:
     languages: tuple[str, str] | None = None
     """Format tmx: the two languages to read, source first; None is those of the corpus or, where it does not name both,
     the file's srclang and the one other it has."""
+    times: int = 1
+    """Read the files so often, so that they count for more among larger ones."""
 
     def __post_init__(self) -> None:
         if not self.source:
             raise DocgraphError("an entry of 'data' needs 'source', the path of a file")
+        if not 1 <= self.times <= 100:
+            raise DocgraphError(f"'times' is {self.times} for {self.source}; it must be between 1 and 100")
 
     @property
     def paths(self) -> tuple[str, ...]:

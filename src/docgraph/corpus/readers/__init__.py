@@ -80,9 +80,10 @@ def read(entry: DataEntry, problems: Problems, limits: Limits = Limits()) -> Ite
 
 
 def read_all(entries: Iterable[DataEntry], problems: Problems, limits: Limits = Limits()) -> Iterator[ParallelDocument]:
-    """The documents of several entries, in order."""
+    """The documents of several entries, in order, each entry as often as it says."""
     for entry in entries:
-        yield from read(entry, problems, limits)
+        for _ in range(entry.times):
+            yield from read(entry, problems, limits)
 
 
 def _checked(document: ParallelDocument, problems: Problems, limits: Limits) -> ParallelDocument | None:
