@@ -1,0 +1,185 @@
+"""Readers of message catalogues: gettext (PO, MO), JSON, Fluent, string tables and .properties."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import polib  # type: ignore[import-untyped]
+
+from everyday.cleaning import COUNT
+from everyday.documents import Document, Pair, Reader, cut, find, matched, regroup, twins
+
+_FLUENT = re.compile(r"(-?[A-Za-z][\w-]*|\s+\.[A-Za-z][\w-]*)\s*=\s*(.*)")
+_PROPERTY = re.compile(r"(?m)^([^#!=\s][^=\n]*?)\s*=[ \t]*(.*)")
+_ESCAPE = re.compile(r"\\u([0-9a-fA-F]{4})")
+
+
+def gettext(*patterns: str, most: int = 300) -> Reader:
+    """PO and MO files; the messages of a source file are a document, of at most `most` messages."""
+
+    def read(folder: Path) -> Iterator[Document]:
+        for pattern in patterns:
+            for path in find(folder, pattern):
+                yield from regroup(str(path.relative_to(folder)), gettext_parts(path), most)
+
+    return read
+
+
+def gettext_parts(path: Path) -> Iterator[list[Pair]]:
+    """The translated messages of a catalogue, by the file they come from (an MO file does not tell)."""
+    entries = polib.mofile(str(path)) if path.suffix == ".mo" else polib.pofile(str(path))
+    usable = (entry for entry in entries if not entry.obsolete and "fuzzy" not in entry.flags)
+    for _, group in groupby(usable, key=_origin):
+        yield [pair for entry in group for pair in _messages(entry)]
+
+
+def _origin(entry: Any) -> tuple[str, ...]:
+    return Path(entry.occurrences[0][0]).parts[-2:] if entry.occurrences else ()
+
+
+def _messages(entry: Any) -> list[Pair]:
+    """A message and its translation; two pairs of one with a plural, a count in the singular being 1."""
+    if not entry.msgid_plural:
+        return [(entry.msgid, entry.msgstr)] if entry.msgstr else []
+    one, many = entry.msgstr_plural.get(0), entry.msgstr_plural.get(1)
+    if not one or not many:
+        return []
+    return [(COUNT.sub("1", entry.msgid), COUNT.sub("1", one)), (entry.msgid_plural, many)]
+
+
+def leaves(node: Any, path: str = "") -> Iterator[tuple[str, str]]:
+    """The strings of a JSON value, each with its path."""
+    if isinstance(node, str):
+        yield path, node
+        return
+    items: Iterable[tuple[Any, Any]] = (
+        node.items() if isinstance(node, dict) else enumerate(node) if isinstance(node, list) else ()
+    )
+    for key, child in items:
+        yield from leaves(child, f"{path}/{key}")
+
+
+def load(path: Path, *keys: str) -> Any:
+    """A JSON file, or what its `keys` lead to."""
+    node = json.loads(path.read_text(encoding="utf-8"))
+    for key in keys:
+        node = node[key]
+    return node
+
+
+def strings(path: Path, *keys: str) -> dict[str, str]:
+    """The strings under `keys` of a JSON file, by their path."""
+    return dict(leaves(load(path, *keys)))
+
+
+def json_files(pattern: str, english: str, french: str) -> Reader:
+    """JSON catalogues in pairs of files, each a document."""
+
+    def read(folder: Path) -> Iterator[Document]:
+        for path, twin in twins(folder, pattern, english, french):
+            yield Document(str(path.relative_to(folder)), matched(strings(path), strings(twin)))
+
+    return read
+
+
+def json_languages(*patterns: str, keys: tuple[str, ...] = (), skip: tuple[str, ...] = ()) -> Reader:
+    """JSON files with `*` for the language in their name and as the key of what they hold, cut into documents.
+
+    `keys` lead on from there; strings under a last key in `skip` are left out.
+    """
+
+    def read(folder: Path) -> Iterator[Document]:
+        for pattern in patterns:
+            english, french = (
+                strings(find(folder, pattern.replace("*", language))[0], language, *keys) for language in ("en", "fr")
+            )
+            kept = {key: text for key, text in english.items() if key.rsplit("/", 1)[-1] not in skip}
+            yield from cut(pattern, matched(kept, french))
+
+    return read
+
+
+def json_hashed(folder_name: str) -> Reader:
+    """JSON catalogues named en-HASH.json and fr-HASH.json, side by side in folders below one, cut into documents."""
+
+    def read(folder: Path) -> Iterator[Document]:
+        for path in find(folder, f"{folder_name}/**/en-[0-9a-f]*.json"):
+            for twin in path.parent.glob("fr-[0-9a-f]*.json"):
+                yield from cut(str(path.parent.relative_to(folder)), matched(strings(path), strings(twin)))
+
+    return read
+
+
+def fluent(english: str, french: str) -> Reader:
+    """Fluent files of two folders; those whose paths end alike after localization/LANGUAGE/ are pairs."""
+
+    def read(folder: Path) -> Iterator[Document]:
+        translations = {_fluent_name(path): path for path in find(folder, f"{french}/**/*.ftl")}
+        for path in find(folder, f"{english}/**/*.ftl"):
+            if twin := translations.get(_fluent_name(path)):
+                pairs = matched(fluent_messages(path), fluent_messages(twin))
+                yield Document(str(path.relative_to(folder)), pairs)
+
+    return read
+
+
+def _fluent_name(path: Path) -> str:
+    return re.sub(r".*localization/[^/]+/", "", path.as_posix())
+
+
+def fluent_messages(path: Path) -> dict[str, str]:
+    """The messages and attributes of a Fluent file, but for variants, keyboard shortcuts and styles."""
+    messages: dict[str, str] = {}
+    key = ""
+    for line in path.read_text(encoding="utf-8").split("\n"):
+        if start := _FLUENT.match(line):
+            name = start[1].strip()
+            key = key.split(".")[0] + name if name.startswith(".") else name
+            messages[key] = start[2]
+        elif line and not line[0].isspace():
+            key = ""
+        elif key:
+            before, more = messages[key], line.strip()
+            joint = "\n" if not more else " " if before and not before.endswith("\n") else ""
+            messages[key] = before + joint + more
+    return {
+        key: text for key, text in messages.items() if text and "->" not in text and not key.endswith(("key", ".style"))
+    }
+
+
+def string_tables(english: str, french: str) -> Reader:
+    """FreeOrion's string tables: blocks of a key and lines of text."""
+
+    def read(folder: Path) -> Iterator[Document]:
+        tables = (string_table(find(folder, pattern)[0].read_text(encoding="utf-8")) for pattern in (english, french))
+        yield from cut(english, matched(*tables))
+
+    return read
+
+
+def string_table(text: str) -> dict[str, str]:
+    """The strings of a table by key; comments, and blocks that do not begin with a key, are passed over."""
+    blocks = (block.strip().partition("\n") for block in re.split(r"\n\s*\n", re.sub(r"(?m)^#.*\n", "", text)))
+    return {key.strip(): body.strip(" \n'") for key, _, body in blocks if body and re.fullmatch(r"[A-Z0-9_]+\s*", key)}
+
+
+def properties(pattern: str, english: str, french: str, keys: str) -> Reader:
+    """Java's .properties files, all one document; of them the strings whose key matches `keys`."""
+
+    def read(folder: Path) -> Iterator[Document]:
+        pairs: list[Pair] = []
+        for path, twin in twins(folder, pattern, english, french):
+            pairs += matched(_properties(path, keys), _properties(twin, keys))
+        yield Document(pattern, pairs)
+
+    return read
+
+
+def _properties(path: Path, keys: str) -> dict[str, str]:
+    text = _ESCAPE.sub(lambda code: chr(int(code[1], 16)), path.read_text(encoding="latin-1"))
+    return {found[1]: found[2].strip() for found in _PROPERTY.finditer(text) if re.fullmatch(keys, found[1])}

