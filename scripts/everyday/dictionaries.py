@@ -18,13 +18,14 @@ MOST = 10
 """A word of a third language that stands for more English or French words than these says too little."""
 SENSES = 6
 """Translations read of a sense."""
-WORD_CLASSES = ("n", "v", "adj", "adv", "pn")
+WORD_CLASSES = ("n", "adj", "adv", "pn", "", "v")
+"""Classes of words, "" for all others. Of two with as many links the first is taken: "there" is no verb."""
 _TEI = "{http://www.tei-c.org/ns/1.0}"
 _TERM = re.compile(r"(?=..)[^\W\d_][^\W\d_'’ -]*(?: [^\W\d_][^\W\d_'’-]*){0,4}")
 _NACE = re.compile(r'EN_DESC: "([^"]*)".*?FR_DESC: "([^"]*)"', re.DOTALL)
 
 Entry = tuple[str, str]
-"""A word and its class; the class is empty where it is none of `WORD_CLASSES`."""
+"""A word and its class."""
 
 
 def cpv(folder: Path) -> Iterator[Document]:
@@ -111,7 +112,7 @@ def wikdict(folder: Path) -> Iterator[Document]:
     candidates: dict[Entry, list[tuple[int, str]]] = defaultdict(list)
     for (english, french), support in pivots.items():
         if support > 1 and _TERM.fullmatch(english) and _TERM.fullmatch(french):
-            word_class = max((*WORD_CLASSES, ""), key=lambda name: links[english, french, name])
+            word_class = max(WORD_CLASSES, key=lambda name: links[english, french, name])
             candidates[english, word_class].append((support, french))
     return cut("freedict-wikdict", list(_best(candidates)))
 

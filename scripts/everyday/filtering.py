@@ -15,7 +15,7 @@ PLACEHOLDER = re.compile(
     re.VERBOSE,
 )
 _NESTED = re.compile(r"\{[^}]*\{|\bplural,|\bselect,")
-_CODE = re.compile(r"[<>\\|`]|::|_\w|\(\)|==|https?:")
+_CODE = re.compile(r"[<>\\|`]|::|\w_\w|(?:^|\s)_\w|~[^\W\d]|\(\)|==|https?:")
 _CODE_OR_PLACEHOLDER = re.compile(r"[{}]|->|--\w|/\w+/\w+|\.\w{1,4}/|www\.|\w+\.\w+\(|@\w")
 _OTHER_SCRIPT = re.compile(r"[\u0400-\u06ff\u0900-\u0dff\u3040-\u9fff\uac00-\ud7af]")
 _WORD = re.compile(r"[^\W\d_]+")
