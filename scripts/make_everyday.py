@@ -64,6 +64,6 @@ def main() -> None:
 if __name__ == "__main__":
     try:
         main()
-    except DocgraphError as error:
+    except (DocgraphError, ModuleNotFoundError) as error:
         print(f"make_everyday.py: {error}", file=sys.stderr)
         sys.exit(2)

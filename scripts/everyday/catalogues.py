@@ -9,8 +9,6 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-import polib  # type: ignore[import-untyped]
-
 from everyday.cleaning import COUNT
 from everyday.documents import Document, Pair, Reader, cut, find, matched, regroup, twins
 
@@ -32,6 +30,8 @@ def gettext(*patterns: str, most: int = 300) -> Reader:
 
 def gettext_parts(path: Path) -> Iterator[list[Pair]]:
     """The translated messages of a catalogue, by the file they come from (an MO file does not tell)."""
+    import polib  # type: ignore[import-untyped]
+
     entries = polib.mofile(str(path)) if path.suffix == ".mo" else polib.pofile(str(path))
     usable = (entry for entry in entries if not entry.obsolete and "fuzzy" not in entry.flags)
     for _, group in groupby(usable, key=_origin):

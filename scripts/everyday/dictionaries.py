@@ -8,8 +8,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from lxml import etree  # type: ignore[import-untyped]
-
 from everyday.catalogues import leaves, load
 from everyday.documents import Document, Pair, cut, draw, find, matched
 
@@ -162,6 +160,8 @@ def _by_pivot(folder: Path, language: str, pivot: str) -> dict[str, set[Entry]]:
 
 def _entries(path: Path) -> Iterator[tuple[str, str, list[str]]]:
     """Headword, class and translations of each sense; nothing where there is no such dictionary."""
+    from lxml import etree  # type: ignore[import-untyped]
+
     if not path.exists():
         return
     for _, entry in etree.iterparse(path, tag=f"{_TEI}entry", recover=True, huge_tree=True):

@@ -7,8 +7,6 @@ from difflib import SequenceMatcher
 from pathlib import Path
 from typing import Any
 
-from lxml import etree  # type: ignore[import-untyped]
-
 from everyday.documents import Document, Pair, Reader, twins
 
 MATCHED = 0.95
@@ -39,6 +37,8 @@ def aligned(english: list[tuple[str, str]], french: list[tuple[str, str]]) -> li
 
 def _blocks(path: Path, blocks: Set[str], skip: Set[str]) -> list[tuple[str, str]]:
     """Element and text of the innermost blocks of a page, in order."""
+    from lxml import etree  # type: ignore[import-untyped]
+
     parser = (
         etree.HTMLParser()
         if path.suffix == ".html"
@@ -53,4 +53,5 @@ def _blocks(path: Path, blocks: Set[str], skip: Set[str]) -> list[tuple[str, str
 
 
 def _name(element: Any) -> str:
-    return str(etree.QName(element).localname)
+    """The name of an element, without its namespace."""
+    return str(element.tag).rpartition("}")[-1]

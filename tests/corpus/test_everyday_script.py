@@ -10,9 +10,11 @@ import pytest
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "scripts"))
 
 from docgraph.errors import DocgraphError
+from everyday.catalogues import fluent_messages, gettext, gettext_parts
 from everyday.cleaning import plain, sentence_pairs, with_figures
 from everyday.documents import Document, find, regroup
 from everyday.filtering import is_good
+from everyday.pages import pages
 
 PO = """
 msgid ""
@@ -123,8 +125,6 @@ def test_a_missing_package_is_told(tmp_path: Path) -> None:
 
 def test_a_catalogue_is_read_by_source_file_with_its_plurals(tmp_path: Path) -> None:
     pytest.importorskip("polib")
-    from everyday.catalogues import gettext, gettext_parts
-
     path = tmp_path / "shop" / "fr.po"
     path.parent.mkdir()
     path.write_text(PO, encoding="utf-8")
@@ -134,9 +134,6 @@ def test_a_catalogue_is_read_by_source_file_with_its_plurals(tmp_path: Path) -> 
 
 
 def test_fluent_messages_have_attributes_and_no_variants(tmp_path: Path) -> None:
-    pytest.importorskip("polib")
-    from everyday.catalogues import fluent_messages
-
     path = tmp_path / "menu.ftl"
     path.write_text(
         "# Menu\nopen = Open\n    .label = Open a file\n        or two\n    .accesskey = O\n"
@@ -148,8 +145,6 @@ def test_fluent_messages_have_attributes_and_no_variants(tmp_path: Path) -> None
 
 def test_pages_are_paired_block_by_block(tmp_path: Path) -> None:
     pytest.importorskip("lxml")
-    from everyday.pages import pages
-
     for language, text in (("C", "Press <key>F1</key>."), ("fr", "Appuyez sur <key>F1</key>.")):
         (tmp_path / language).mkdir()
         page = f"<page><info><credit><p>Ann</p></credit></info><item><p>{text}</p></item></page>"
