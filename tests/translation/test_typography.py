@@ -24,6 +24,9 @@ from docgraph.translation.typography import french
         ("1.9 billion and 21 million", "1,9 milliards et 21 millions", "1,9 milliard et 21 millions"),
         ("at 11:45", "à 11 h45", "à 11\u00a0h\u00a045"),
         ("the iPhone", "l' iPhone", "l'iPhone"),
+        ("53,287 people", "53287 personnes", "53\u202f287 personnes"),
+        ("Total: £897.00", "Total :8700 livres", "Total\u00a0: 897,00 livres"),
+        ("code 20-00-00, 30 days", "code 20-00, 30 jours", "code 20-00-00, 30 jours"),
     ],
 )
 def test_signs_spaces_and_numbers_are_french(source: str, text: str, finished: str) -> None:
@@ -40,6 +43,8 @@ def test_signs_spaces_and_numbers_are_french(source: str, text: str, finished: s
         ("http://a.b/c?d=e at 10:30", "http://a.b/c?d=e à 10:30"),
         ("$117.9bn, smile :)", "$117,9bn, souriez :)"),
         ("a width of 50%", "une largeur de 50%"),
+        ("from 1.25 to 1.30, or 2.50", "de 1,20 à 1,35, ou 2,50"),
+        ("version 4.2.1 of 2019-2023", "version 4.2.1 de 2019 à 2023"),
         ('say "hello"', 'dites "bonjour"'),
     ],
 )

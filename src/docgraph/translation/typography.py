@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from difflib import SequenceMatcher
 
 NARROW, WIDE = "\u202f", "\u00a0"
 """Spaces where no line breaks: before ; ! ? and inside numbers; before : and %, inside « »."""
+_AFTER_COLON = re.compile(r"(?<=[ \u00a0]:)(?=\d)")
 _MARK = re.compile(r"(?P<word>[^\W_]|[)\]»\"'%°…€$£])(?P<space>[ \u00a0\u202f]?)(?P<mark>[:;]|[!?]+)(?=[\s\"'»)\]]|$)")
 _HOUR = re.compile(r"(?<=\d) ?h ?(?=\d\d\b)")
 _SIGN = re.compile(r"(?<=\d) (?=[%‰€$£])")
@@ -16,6 +18,8 @@ _OPENING, _CLOSING = re.compile(r"(?<![\w=])\"(?=\w)"), re.compile(r"(?<=[\w.,;!
 _GUILLEMETS = re.compile(r"«\s*|\s*»")
 _ELISION = re.compile(r"(?<!\w)([cdjlmnst]|qu)' (?=\w)", re.IGNORECASE)
 _THOUSANDS = re.compile(r"(?<![\w.,/-])(?<!\w\()\d{1,3}(?:,\d{3})+(?![\d,])")
+_PARTS = re.compile(r"(?<![\w.,/-])\d+(?:[.-]\d+)+(?![\w/]|[.,-]\d)")
+_FIGURES = re.compile(r"\d[\d.,\u202f-]*(?<![.,\u202f])")
 _BELOW_TWO = re.compile(r"(?<![\d,.\u202f])([01](?:,\d+)? (?:million|milliard|billion))s\b")
 _AMOUNT = re.compile(r"(?<![\w$])([$£€])\s?(\d(?:[.,\u202f]?\d)++)(?![:\w])(?: ((?:million|milliard|billion)s?)\b)?")
 _MONEY = {"$": "de dollars", "£": "de livres", "€": "d'euros"}
@@ -27,12 +31,30 @@ def french(source: str, text: str) -> str:
     for number in _THOUSANDS.findall(source):
         grouped = number.replace(",", NARROW)
         text = text.replace(number, grouped).replace(number.replace(",", " "), grouped)
+        text = re.sub(rf"(?<![\w,.]){number.replace(',', '')}(?![\d,.]\d)", grouped, text)
+    text = _mended(source, text)
     text = _BELOW_TWO.sub(r"\1", _AMOUNT.sub(_amount, text))
     text = _SIGN.sub(WIDE, _HOUR.sub(f"{WIDE}h{WIDE}", text))
     text = _PERCENT.sub(lambda match: match[0] if match[0] in source else f"{match[1]}{WIDE}%", text)
     text = _quoted(source, text)
-    text = _MARK.sub(lambda match: _set_off(match, source), text)
+    text = _MARK.sub(lambda match: _set_off(match, source), _AFTER_COLON.sub(" ", text))
     return _GUILLEMETS.sub(lambda match: f"«{WIDE}" if "«" in match[0] else f"{WIDE}»", text)
+
+
+def _mended(source: str, text: str) -> str:
+    """The text with the one number of several parts (897.00, 20-00-00) that it miscopied; where it has others, who
+    knows."""
+    wanted = [_in_french(number) for number in _PARTS.findall(source) if number not in text]
+    missing = [number for number in wanted if number not in text]
+    given = {*wanted, *map(_in_french, _FIGURES.findall(source)), *_PARTS.findall(source)}
+    strange = [number for number in _FIGURES.findall(text) if number not in given and _in_french(number) not in given]
+    if len(missing) != 1 or len(strange) != 1 or not alike(missing[0], strange[0]):
+        return text
+    return text.replace(strange[0], missing[0], 1)
+
+
+def _in_french(number: str) -> str:
+    return number.replace(",", NARROW) if _THOUSANDS.fullmatch(number) else number.replace(".", ",")
 
 
 def _quoted(source: str, text: str) -> str:
@@ -43,6 +65,11 @@ def _quoted(source: str, text: str) -> str:
         text = _QUOTED.sub(lambda match: match[0] if match[0] in source else f"«{match[1]}»", text)
         return _CLOSING.sub("»", _OPENING.sub("«", text)) if typographic else text
     return _GUILLEMETS.sub('"', text)
+
+
+def alike(one: str, other: str) -> bool:
+    """Whether a number may be another one, miscopied."""
+    return SequenceMatcher(None, one, other).ratio() >= 0.6
 
 
 def _amount(match: re.Match[str]) -> str:

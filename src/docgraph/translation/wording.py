@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable
-from difflib import SequenceMatcher
+from collections.abc import Callable, Collection
+from functools import cache
 
 from docgraph.model.tokenizer import SubwordCoder
-from docgraph.translation.typography import FINISHES
+from docgraph.translation.typography import FINISHES, alike
 
 _LIKENESS = dict(zip("“”„‟«»″‘’‚‛′–‒", '"""""""' + "'''''" + "--", strict=True))
 _NUMBER = re.compile(r"\d+")
@@ -25,6 +25,28 @@ _DATE = re.compile(rf"\b({_MONTHS}) (3[01]|[12]\d|0?[1-9])(?:st|nd|rd|th)?(?:, (
 _BEFORE_MAY = {"on", "by", "until", "from", "since", "before", "after", "and", "or", "to", "of"}
 """Words that say of May 6 that it is a day, and not a question."""
 _DOTTED = re.compile(r"\b(?:[^\W\d_]\.){2,}(?=\s+\w|\W*,)")
+_ADDRESS = re.compile(
+    r"(?<![<\w./@])(?:[\w.+-]+@[\w-]+(?:\.[\w-]+)+|(?:https?://|www\.)[^\s<>\"]*[^\s<>\".,;:!?)'])(?![\w>])"
+)
+_PERSON = re.compile(r"([A-Z][a-z]+)(?: [A-Z]\.)?(?: [A-Z][\w'’-]+){1,2}")
+_SCALE = re.compile(r"([$£€]\d[\d.,]*)\s?(bn|mn|m)\b")
+_SCALES = {"bn": "billion", "mn": "million", "m": "million"}
+_DAYS = {
+    "Mon": "Monday",
+    "Tue": "Tuesday",
+    "Tues": "Tuesday",
+    "Wed": "Wednesday",
+    "Thu": "Thursday",
+    "Thur": "Thursday",
+    "Thurs": "Thursday",
+    "Fri": "Friday",
+    "Sat": "Saturday",
+    "Sun": "Sunday",
+}
+_FROM_DAY_TO_DAY = re.compile(rf"\b({'|'.join(_DAYS)})\.?\s?[-–]\s?({'|'.join(_DAYS)})\b")
+_STRESSED = re.compile(
+    r"\b(?:ALL|ALWAYS|AND|ANY|ARE|BEFORE|BOTH|CANNOT|DO|DON'T|EVERY|IS|MUST|NEVER|NO|NOT|ONLY|OR|SHOULD|VERY|WILL)\b"
+)
 _CAPITAL_LETTERS, _CAPITAL_WORDS, _TITLE_WORDS = 8, 2, 3
 """Fewest letters and words of a text in capitals, and fewest long words of a title: less may be a name."""
 _WHOLE = 2
@@ -43,13 +65,19 @@ class Wording:
         self._likeness = str.maketrans({char: plain for char, plain in _LIKENESS.items() if self._spelt_out(char)})
 
     def shown(self, text: str) -> str:
-        """A text as the model knows its words: characters by their likes, capitals in small letters, hours of the day
-        by 24, days before months."""
+        """A text as the model knows its words: characters by their likes, capitals in small letters, addresses in
+        brackets, hours of the day by 24, days before months."""
         text = _DOTTED.sub(lambda word: self._undotted(word[0]), text.translate(self._likeness))
         if self._english:
             text = _CLOCK.sub(_by_24_hours, text)
             text = _DATE.sub(_day_first, text)
-        if in_capitals(text):
+            text = _SCALE.sub(lambda amount: f"{amount[1]} {_SCALES[amount[2]]}", text)
+            text = _FROM_DAY_TO_DAY.sub(lambda days: f"{_DAYS[days[1]]} to {_DAYS[days[2]]}", text)
+            text = _ADDRESS.sub(r"<\g<0>>", text)
+        capitals = in_capitals(text)
+        if self._english and (capitals or not text.isupper()):
+            text = _STRESSED.sub(_unstressed, text)
+        if capitals:
             small = _WORD.sub(lambda word: self._smaller(word[0]), text)
             first = _WORD.search(small)
             return small if first is None else _capitalised(small, first.start())
@@ -65,7 +93,12 @@ class Wording:
         return [small[place] if place in chosen else text for place, text in enumerate(texts)]
 
     def finished(self, source: str, translation: str) -> str:
-        """The translation of a text with the numbers and capitals of the text, and signs and spaces of its language."""
+        """The translation of a text with the numbers and capitals of the text, and signs and spaces of its language;
+        a person's name, and a word of nobody's language, as they are."""
+        if self._english and (self._is_person(source) or _is_coined(source)):
+            return source
+        for address in _ADDRESS.findall(source):
+            translation = translation.replace(f"<{address}>", address)
         translation = _with_numbers(source, translation)
         translation = translation.upper() if in_capitals(source) else _begun_alike(source, translation)
         return translation if self._finish is None else self._finish(source, translation)
@@ -80,16 +113,25 @@ class Wording:
                 text = text[: word.start()] + self._smaller(word[0]) + text[word.end() :]
         return text
 
+    def _is_person(self, text: str) -> bool:
+        """Whether a text is a name and no more: Jane Smith, but not Mark Complete, whose first word is a word too."""
+        name = _PERSON.fullmatch(text)
+        return name is not None and name[1].lower() in _given_names() and not self._is_whole(name[1].lower())
+
+    def _is_whole(self, word: str) -> bool:
+        return len(self._coder.ids([word])[0]) == _WHOLE
+
     def _smaller(self, word: str) -> str:
-        """A word in small letters where these are fewer pieces: abbreviations stay, and names."""
+        """A word in small letters where these are fewer pieces, or both are one: abbreviations stay, and names."""
         small = word.lower()
         ours, theirs = map(len, self._coder.ids([word, small]))
-        return small if theirs < ours else word
+        both = ours == theirs == _WHOLE and word.istitle() and word != "I"
+        return small if theirs < ours or both else word
 
     def _undotted(self, word: str) -> str:
         """U.K. as UK where this is one piece: at a dot, a translation is soon at its end."""
         plain = word.replace(".", "")
-        return plain if plain.isupper() and len(self._coder.ids([plain])[0]) == _WHOLE else word
+        return plain if plain.isupper() and self._is_whole(plain) else word
 
     def _spelt_out(self, char: str) -> bool:
         unknown, is_byte = self._coder.special_pieces()
@@ -101,6 +143,28 @@ def in_capitals(text: str) -> bool:
     """Whether a text of several words is in capital letters throughout, as a heading or a warning."""
     words = [word for word in _WORD.findall(text) if len(word) > 1]
     return text.isupper() and len(words) >= _CAPITAL_WORDS and sum(map(len, words)) >= _CAPITAL_LETTERS
+
+
+@cache
+def _given_names() -> Collection[str]:
+    from docgraph.annotate.coref.tables import load_table
+
+    names = load_table("en").names
+    return names["masculine"] | names["feminine"]
+
+
+def _is_coined(text: str) -> bool:
+    """Whether a text is one word in small letters that no dictionary has, as the name of a program."""
+    if not text.isalpha() or not text.islower():
+        return False
+    from simplemma import is_known
+
+    return not is_known(text, lang="en")
+
+
+def _unstressed(word: re.Match[str]) -> str:
+    """A word that is in capitals to stress it, in small letters."""
+    return word[0].lower() if word.string[: word.start()].strip(" \"'*-(") else word[0].capitalize()
 
 
 def _by_24_hours(time: re.Match[str]) -> str:
@@ -131,15 +195,11 @@ def _with_numbers(source: str, translation: str) -> str:
     """The translation with numbers of the source in the place of those that are miscopied: as many, and much alike."""
     wanted, found = (Counter(_NUMBER.findall(text)) for text in (source, translation))
     right, wrong = list((wanted - found).elements()), list((found - wanted).elements())
-    if len(right) != len(wrong) or not all(map(_alike, right, wrong)):
+    if len(right) != len(wrong) or not all(map(alike, right, wrong)):
         return translation
     for number, miscopied in zip(right, wrong, strict=True):
         translation = re.sub(rf"(?<!\d){miscopied}(?!\d)", number, translation, count=1)
     return translation
-
-
-def _alike(one: str, other: str) -> bool:
-    return SequenceMatcher(None, one, other).ratio() >= 0.6
 
 
 def _capitalised(text: str, place: int) -> str:
