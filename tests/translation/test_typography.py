@@ -21,6 +21,7 @@ from docgraph.translation.typography import french
         ("1,200 W and 3,000 m", "1,200 W et 3 000 m", "1\u202f200 W et 3\u202f000 m"),
         ("$45,000 or £149.50!", "$45,000 ou £149.50!", "45\u202f000\u00a0$ ou 149,50\u00a0£\u202f!"),
         ("$1.2 million", "$1,2 million", "1,2 million de dollars"),
+        ("$140 worth", "$140 dollars", "140\u00a0$"),
         ("1.9 billion and 21 million", "1,9 milliards et 21 millions", "1,9 milliard et 21 millions"),
         ("at 11:45", "à 11 h45", "à 11\u00a0h\u00a045"),
         ("the iPhone", "l' iPhone", "l'iPhone"),
