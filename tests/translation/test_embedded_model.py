@@ -43,3 +43,11 @@ def test_its_passes_end_with_the_translation_sentence_after_sentence(translator:
         translator.translate(SENTENCES, SearchConfig(beams=2), mode) for mode in ("parallel", "sequential")
     )
     assert at_once.texts == in_order.texts
+
+
+def test_what_it_cannot_read_stays_as_it_is(translator: Translator) -> None:
+    sources = ["שלום עולם", "Мир. Москва!", "مرحبا بالعالم. The Commission adopted the report. 🚢"]
+    hebrew, russian, mixed = translator.translate(sources).texts
+    assert [hebrew, russian] == sources[:2]
+    assert mixed.startswith("مرحبا بالعالم. La Commission")
+    assert mixed.endswith("rapport. 🚢")

@@ -128,3 +128,27 @@ def test_wording_is_a_matter_of_letters_and_never_fails(parts: list[str]) -> Non
     text = "".join(parts)
     assert bool(wording.shown(text).strip()) == bool(text.strip())
     assert bool(wording.finished(text, text).strip()) == bool(text.strip())
+
+
+@pytest.mark.parametrize(
+    ("text", "shown", "said", "finished"),
+    [
+        ("The harbour report 🚢", "The harbour report", "Le rapport", "Le rapport 🚢"),
+        ("✅ Well done 🎉!", "Well done!", "Bravo !", "✅ Bravo 🎉\u202f!"),
+        ("👩‍💻 works ❤️ here.", "works here.", "travaille ici.", "👩‍💻 travaille ❤️ ici."),
+        ("1️⃣ First step", "First step", "Première étape", "1️⃣ Première étape"),
+        ("• First item", "First item", "Premier point", "• Premier point"),
+        ("مرحبا بالعالم. This is peace (שלום) now.", "This is peace now.", "C'est la paix maintenant.",
+         "مرحبا بالعالم. C'est la paix (שלום) maintenant."),
+        ("Hello, 東京, old friend", "Hello, old friend", "Bonjour, vieil ami", "Bonjour, 東京, vieil ami"),
+        ("Choose File → Open.", "Choose File → Open.", "Choisissez Fichier → Ouvrir.", "Choisissez Fichier → Ouvrir."),
+        ("Łukasz saw α-rays at 20 °C.", "Łukasz saw α-rays at 20 °C.", "Łukasz vit.", "Łukasz vit."),
+        ("co\u00adoperation at −5", "cooperation at -5", "coopération à -5", "coopération à -5"),
+        ("שלום עולם!", "", "", ""),
+    ],
+)  # fmt: skip
+def test_what_the_model_cannot_read_is_kept_from_it_and_comes_back(
+    wording: Wording, text: str, shown: str, said: str, finished: str
+) -> None:
+    assert wording.shown(text) == shown
+    assert wording.finished(text, said) == finished

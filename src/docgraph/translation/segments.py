@@ -51,13 +51,13 @@ class Segments:
         made = cls([], [], [], [], [])
         for place, sentence in enumerate(document):
             begin = len(made.texts)
-            parts = [sentence.text] if is_translatable(sentence.text) else []
+            parts = [sentence.text] if is_translatable(shown(sentence.text)) else []
             if language is not None and place not in whole:
-                parts = [each for part in parts for each in sentences(part, language)]
+                parts = [each for part in parts for each in sentences(part, language, shown)]
             for text in itertools.chain.from_iterable(cut(part, fits) for part in parts):
                 if not text.isspace():
                     made.originals.append(text.strip())
-                    made.texts.append(shown(made.originals[-1]))
+                    made.texts.append(shown(made.originals[-1]) or made.originals[-1])
                     made.joints.append(" " if text[-1:].isspace() else "")
                     made.speakers.append(sentence.speaker)
             made.of_sentence.append(range(begin, len(made.texts)))
@@ -98,16 +98,20 @@ def is_translatable(text: str) -> bool:
     return any(char.isalpha() for char in text) and _ADDRESS.fullmatch(text) is None
 
 
-def sentences(text: str, language: str) -> list[str]:
+def sentences(text: str, language: str, shown: Callable[[str], str] = str) -> list[str]:
     """What joins to the text, cut after each of its sentences but inside a quotation or a word (util.Date); one without
     words goes with the next, or the last."""
     begins = [begin for begin, _ in split_sentences(text, language) if text[:begin].endswith(_AFTER_SENTENCE)]
-    found = [""]
-    for begin, end in itertools.pairwise([0, *begins, len(text)]):
+    parts = [text[begin:end] for begin, end in itertools.pairwise([0, *begins, len(text)])]
+    worded = [is_translatable(shown(part)) for part in parts]
+    found, complete = [""], False
+    for place, part in enumerate(parts):
         quoting = found[-1].count('"') % 2 or found[-1].count("“") != found[-1].count("”")
-        if not quoting and is_translatable(found[-1]) and is_translatable(text[begin:]):
+        if complete and not quoting and any(worded[place:]):
             found.append("")
-        found[-1] += text[begin:end]
+            complete = False
+        found[-1] += part
+        complete = complete or worded[place]
     return found
 
 

@@ -382,10 +382,10 @@ class Translator:
         return tuple(candidates)
 
     def _text(self, hypothesis: Hypothesis, source: str) -> str:
-        """The text of a hypothesis; a piece unknown to the tokenizer says nothing."""
+        """The text of a hypothesis; a piece unknown to the tokenizer says nothing, nor does half a character."""
         coder, tokens = self.tokenizer.target, hypothesis.tokens
         known = (token for token, piece in zip(tokens, coder.pieces(tokens), strict=True) if piece != UNKNOWN)
-        return self._wording.finished(source, coder.decode(known))
+        return self._wording.finished(source, coder.decode(known).replace("\ufffd", ""))
 
 
 def _pipeline(annotator: str | None, languages: tuple[str, str] | None) -> Pipeline:

@@ -13,8 +13,9 @@ from functools import cache
 
 from docgraph.model.tokenizer import SubwordCoder
 from docgraph.translation.typography import FINISHES, alike
+from docgraph.translation.unreadable import Unreadable, put_back
 
-_LIKENESS = dict(zip("“”„‟«»″‘’‚‛′–‒", '"""""""' + "'''''" + "--", strict=True))
+_LIKENESS = dict(zip("“”„‟«»″‘’‚‛′–‒−", '"""""""' + "'''''" + "---", strict=True)) | {"\u00ad": ""}
 _NUMBER = re.compile(r"\d+")
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
 _TITLE = re.compile(rf"{_WORD.pattern}(?:[,:]? {_WORD.pattern})*[?!]?")
@@ -62,11 +63,14 @@ class Wording:
         self._coder = coder
         self._english = languages is not None and languages[0] == "en"
         self._finish = FINISHES.get(languages) if languages is not None else None
-        self._likeness = str.maketrans({char: plain for char, plain in _LIKENESS.items() if self._spelt_out(char)})
+        self._unreadable = Unreadable(coder)
+        spelt_out = self._unreadable.spelt_out
+        self._likeness = str.maketrans({char: plain for char, plain in _LIKENESS.items() if spelt_out(char)})
 
     def shown(self, text: str) -> str:
         """A text as the model knows its words: characters by their likes, capitals in small letters, addresses in
-        brackets, hours of the day by 24, days before months."""
+        brackets, hours of the day by 24, days before months; without what it cannot read."""
+        text, _ = self._unreadable.parted(text)
         text = _DOTTED.sub(lambda word: self._undotted(word[0]), text.translate(self._likeness))
         if self._english:
             text = _CLOCK.sub(_by_24_hours, text)
@@ -93,15 +97,17 @@ class Wording:
         return [small[place] if place in chosen else text for place, text in enumerate(texts)]
 
     def finished(self, source: str, translation: str) -> str:
-        """The translation of a text with the numbers and capitals of the text, and signs and spaces of its language;
-        a person's name, and a word of nobody's language, as they are."""
+        """The translation of a text with the numbers and capitals of the text, signs and spaces of its language, and
+        what the model could not read; a person's name, and a word of nobody's language, as they are."""
         if self._english and (self._is_person(source) or _is_coined(source)):
             return source
+        source, gaps = self._unreadable.parted(source)
         for address in _ADDRESS.findall(source):
             translation = translation.replace(f"<{address}>", address)
         translation = _with_numbers(source, translation)
         translation = translation.upper() if in_capitals(source) else _begun_alike(source, translation)
-        return translation if self._finish is None else self._finish(source, translation)
+        translation = translation if self._finish is None else self._finish(source, translation)
+        return put_back(source, gaps, translation) if gaps and translation else translation
 
     def _without_title_case(self, text: str) -> str:
         words = list(_WORD.finditer(text)) if _TITLE.fullmatch(text) else []
@@ -132,11 +138,6 @@ class Wording:
         """U.K. as UK where this is one piece: at a dot, a translation is soon at its end."""
         plain = word.replace(".", "")
         return plain if plain.isupper() and self._is_whole(plain) else word
-
-    def _spelt_out(self, char: str) -> bool:
-        unknown, is_byte = self._coder.special_pieces()
-        [ids] = self._coder.ids([char])
-        return bool((ids == unknown).any() or is_byte[ids].any())
 
 
 def in_capitals(text: str) -> bool:
