@@ -116,6 +116,8 @@ def test_invalid_utf8_names_file_line_and_byte(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("data", "message"),
     [
+        (b"%PDF-1.7\n%\xe2\xe3\xcf\xd3\n", "is not a text file; take its text out first"),
+        (b"PK\3\4\x14\0\x08\xff", "is not a text file"),
         (codecs.BOM_UTF16_LE + b"a\0\0\xd8", "is not UTF-16-LE"),
         ("Plain words of a text in UTF-16.".encode("utf-16-le"), "without a byte order mark"),
     ],

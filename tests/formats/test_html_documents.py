@@ -68,6 +68,8 @@ def test_any_page_keeps_its_tags_whatever_the_new_text(source: str, data: st.Dat
         ("<svg><text>label</text></svg>shown", ["shown"]),
         ('say <span class="a notranslate">Brand</span> now', ["say now"]),
         ('<p translate="no">Brand</p><p>text</p>', ["text"]),
+        ("<select><option value=1>One<option value='2' selected>Two</select> left", ["One", "Two", "left"]),
+        ("<select><option value=1>One<option>Two</select> left", ["left"]),
         ("<b\n>bold</b\n> <I>italic</I>", ["bold italic"]),
     ],
 )

@@ -63,6 +63,8 @@ def test_markup_survives_new_text() -> None:
         "<!-- a comment\n\nthat goes on -->\n",
         "<div>\nblock of HTML\n</div>\n",
         "<script>\n\nvar x\n</script>\n",
+        "<div>\nHTML\n</div>\n\n    indented code\n",
+        "```\nfenced\n```\n    indented code\n",
         "| a | b |\n|:--|--:|\n| c | d |\n",
         "[label]: https://example.org 'Title'\n",
         "$$\nx = y\n$$\n",

@@ -34,6 +34,7 @@ __all__ = [
     "MAX_BYTES",
     "Block",
     "Format",
+    "by_extension",
     "document_of",
     "get_format",
     "read",
@@ -61,7 +62,7 @@ def read(
     a line, else `text`. `language` (ISO 639-1) chooses the rules of sentence splitting.
     """
     name, data = _load(source, max_bytes)
-    known = get_format(format) if format is not None else _by_extension(name)
+    known = get_format(format) if format is not None else by_extension(name)
     container = None
     if known is not None and known.unpack is not None:
         text, encoding, container = known.unpack(data, name), "utf-8", data
@@ -153,7 +154,8 @@ def _foreign() -> dict[str, Format]:
     return {form.name: form for form in forms}
 
 
-def _by_extension(name: str) -> Format | None:
+def by_extension(name: str) -> Format | None:
+    """The format that the name of a file says, if any."""
     extension = Path(name).suffix.lower()
     for registry in (FORMATS, _foreign()) if extension else ():
         for form in registry.values():

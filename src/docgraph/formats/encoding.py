@@ -20,6 +20,10 @@ def decode(data: bytes, name: str) -> tuple[str, str]:
     try:
         text = data.decode(encoding)
     except UnicodeDecodeError as error:
+        if encoding == "utf-8" and (data.startswith(b"%PDF-") or b"\0" in data[:4096]):
+            raise DocgraphError(
+                "is not a text file; take its text out first, or save it as DOCX, HTML or text", path=name
+            ) from None
         line = data[: error.start].decode(encoding, "replace").count("\n") + 1
         raise DocgraphError(
             f"byte {error.start + 1} (0x{data[error.start]:02x}) is not {encoding.upper()}; convert the file, for"

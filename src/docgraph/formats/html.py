@@ -22,6 +22,8 @@ _OPAQUE_INLINE = names("code kbd samp var")
 _OPAQUE = _OPAQUE_INLINE | names(
     "applet audio canvas iframe math noembed noframes object pre script select style svg template textarea video xmp"
 )
+_SENT_AS_READ = re.compile(r"<option(?=[\s/>])(?![^<>]*\svalue\s*=)", re.I)
+"""A choice without a value: a form sends its text."""
 _RAW = names("script style textarea xmp")
 _NO_TRANSLATION = re.compile(r"""\btranslate\s*=\s*["']?no\b|\bclass\s*=\s*(?:["'][^"']*)?\bnotranslate\b""", re.I)
 _DOCUMENT = re.compile(rf"<html\b{ATTRIBUTES}>", re.I)
@@ -62,6 +64,8 @@ def _blocks(source: str) -> Iterator[Block]:
             found = source.find("-->", token.start() + 2)
             end = len(source) if found < 0 else found + 3
         opaque = tag in _OPAQUE or (tag not in _VOID and _NO_TRANSLATION.search(token["attributes"] or "") is not None)
+        if tag == "select" and not token["close"]:
+            opaque = _SENT_AS_READ.search(source, end, closing.after(tag, end)) is not None
         if opaque and not token["close"] and not token["attributes"].endswith("/"):
             end = closing.after(tag, end)
             inline = tag in _OPAQUE_INLINE or tag in _INLINE

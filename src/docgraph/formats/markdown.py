@@ -77,6 +77,7 @@ class _Scanner:
             yield from self._end_paragraph()
             self.quotes = quotes
         if self._skip_block(text):
+            self.after_blank = True  # no paragraph goes on here: what is indented further is code
             yield from self._end_paragraph()
         elif heading := _HEADING.match(text):
             yield from self._end_paragraph()
