@@ -125,6 +125,16 @@ def test_a_folder_goes_into_a_folder_and_a_bad_file_stops_no_other(model: Path, 
     assert (tmp_path / "out" / "a.txt").read_text(encoding="utf-8") == alone
 
 
+def test_an_output_folder_is_made_for_one_file_and_is_no_input_where_it_lies_inside(
+    model: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "a.txt").write_text(LINES, encoding="utf-8")
+    run(model, tmp_path / "a.txt", "-o", f"{tmp_path}/fr/")
+    assert (tmp_path / "fr" / "a.txt").is_file()
+    run(model, tmp_path, "-o", tmp_path / "fr")
+    assert not (tmp_path / "fr" / "fr").exists()
+
+
 def test_resume_leaves_finished_files_alone(model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("a.txt", "b.txt"):
         (tmp_path / name).write_text(LINES, encoding="utf-8")
@@ -291,7 +301,7 @@ def test_bad_input_is_told_in_one_sentence(
     assert "there is no such model folder" in failure(a, "--model", tmp_path / "nowhere")
     assert "neither a model folder nor a run folder" in failure(a, "--model", tmp_path / "empty")
     assert "missing.txt: no such file" in failure("--model", model, tmp_path / "missing.txt")
-    assert "is not UTF-8" in failure("--model", model, tmp_path / "binary.txt")
+    assert "is not a text file" in failure("--model", model, tmp_path / "binary.txt")
     assert "no file in this folder is of a known format" in failure(
         "--model", model, tmp_path / "empty", "-o", tmp_path / "o"
     )
@@ -300,6 +310,9 @@ def test_bad_input_is_told_in_one_sentence(
     assert "would have the same output" in failure("--model", model, a, a, "-o", tmp_path / "o")
     assert "a page is for one file" in failure(
         "--model", model, a, a, "-o", tmp_path / "o", "--explain", tmp_path / "p"
+    )
+    assert "of its source, here text, and this name says docx" in failure(
+        "--model", model, a, "-o", tmp_path / "a.docx"
     )
     known = tmp_path / "known.txt"
     for text, told in (

@@ -29,8 +29,13 @@ def translate(
         ),
     ] = None,
     output: Annotated[
-        Path | None,
-        typer.Option("-o", "--output", help="A file, or a folder for several; the standard output otherwise."),
+        str | None,
+        typer.Option(
+            "-o",
+            "--output",
+            metavar="PATH",
+            help="A file, or a folder for several (FOLDER/ for one); the standard output otherwise.",
+        ),
     ] = None,
     model: Annotated[
         str | None,
@@ -112,7 +117,9 @@ def translate(
         from docgraph.translation.search import SearchConfig
         from docgraph.translation.translator import Translator
 
-        jobs = find_jobs(files or [], output, form, format, known)
+        if output is not None and output.endswith("/"):
+            Path(output).mkdir(parents=True, exist_ok=True)
+        jobs = find_jobs(files or [], None if output is None else Path(output), form, format, known)
         translator = Translator.load(folder, device, precision, threads, annotator, tag)
         if memory:
             from docgraph.translation.translation_memory import TranslationMemory

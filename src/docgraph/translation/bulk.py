@@ -14,7 +14,7 @@ from typing import Literal, Protocol
 from docgraph.document import Document
 from docgraph.errors import DocgraphError
 from docgraph.files import replacing
-from docgraph.formats import FORMATS, get_format, read, render, write
+from docgraph.formats import FORMATS, by_extension, get_format, read, render, write
 from docgraph.translation.documents import BATCH_TOKENS, Known, Mode
 from docgraph.translation.known import read_known
 from docgraph.translation.partial import FinishedFiles, Found, PartialFile
@@ -25,6 +25,8 @@ from docgraph.translation.translator import Translator
 Form = Literal["document", "table", "jsonl"]
 """The document in its own format; lines of scores and candidates; a JSON object a sentence."""
 STANDARD = Path("-")
+_PLAIN = {"text", "lines", "markdown"}
+"""Formats that are written as they are read, whatever the file is called."""
 
 
 @dataclass(frozen=True)
@@ -97,7 +99,7 @@ def find_jobs(
     files: Sequence[Path], output: Path | None, form: Form, format: str | None, known: Path | None = None
 ) -> list[Job]:
     """The files to translate, folders gone through, and the place of each translation."""
-    found = [pair for path in files or [STANDARD] for pair in _inputs(path, format)]
+    found = [pair for path in files or [STANDARD] for pair in _inputs(path, format, output)]
     suffix = ".jsonl" if form == "jsonl" else ".tsv" if form == "table" else ""
     many = len(found) > 1 or any(path.is_dir() for path in files)
     if many and known is not None:
@@ -119,18 +121,36 @@ def find_jobs(
         if job.output in taken:
             raise DocgraphError(f"would have the same output as {taken[job.output]}; rename one", path=job.source)
         taken[job.output] = job.source
+        if form == "document":
+            _check_name(job, format)
     return jobs
 
 
-def _inputs(path: Path, format: str | None) -> list[tuple[Path, Path]]:
-    """The files under a path, and their names from there; in a folder those of a known kind, or all of `format`."""
+def _check_name(job: Job, format: str | None) -> None:
+    """A translation has the format of its source: a name that says another one would make a file that nothing opens."""
+    said = by_extension(job.output.name)
+    own = get_format(format) if format else by_extension(job.source.name) or get_format("text")
+    same = job.output.suffix.lower() == job.source.suffix.lower()
+    if said is not None and not same and said is not own and not {said.name, own.name} <= _PLAIN:
+        raise DocgraphError(
+            f"a translation has the format of its source, here {own.name}, and this name says {said.name}; choose"
+            " another with -o, or say with --format what the source is",
+            path=job.output,
+        )
+
+
+def _inputs(path: Path, format: str | None, output: Path | None) -> list[tuple[Path, Path]]:
+    """The files under a path, and their names from there; in a folder those of a known kind, or all of `format`,
+    and none of an output that lies there."""
     if path == STANDARD:
         return [(path, Path("translation"))]
     if not path.is_dir():
         path.stat()
         return [(path, Path(path.name))]
     kinds = {extension for form in FORMATS.values() for extension in form.extensions}
-    names = sorted(file.relative_to(path) for file in path.rglob("*") if file.is_file())
+    own = None if output is None or output.resolve() == path.resolve() else output.resolve()
+    files = (file for file in path.rglob("*") if file.is_file() and own not in file.resolve().parents)
+    names = sorted(file.relative_to(path) for file in files)
     chosen = [name for name in names if not any(part.startswith(".") for part in name.parts)]
     chosen = [name for name in chosen if format is not None or name.suffix.lower() in kinds]
     if not chosen:
