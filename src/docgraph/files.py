@@ -12,8 +12,15 @@ from pathlib import Path
 
 @contextmanager
 def replacing(path: str | Path) -> Iterator[Path]:
-    """A temporary path beside `path`; it takes the place of `path` once the block ends well, and vanishes otherwise."""
+    """A temporary path beside `path`; it takes the place of `path` once the block ends well, and vanishes otherwise.
+    What is no file (/dev/null, a pipe) is written to."""
     target = Path(path)
+    if target.exists() and not target.is_file() and not target.is_dir():
+        with tempfile.TemporaryDirectory() as folder:
+            temporary = Path(folder, "content")
+            yield temporary
+            target.write_bytes(temporary.read_bytes())
+        return
     target.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".tmp")
     os.close(handle)

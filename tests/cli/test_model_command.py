@@ -49,11 +49,15 @@ def test_model_speaks_json() -> None:
     assert values["total"] == values["trainable"] == 60_522_496
 
 
+def test_a_model_that_ships_is_known_by_its_name() -> None:
+    assert json.loads(run("model", "en-fr", "--json"))["total"] > 10_000_000
+
+
 def test_a_wrong_path_is_one_sentence(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     text = sentence(monkeypatch, capsys, "model", str(tmp_path / "nothing"))
-    assert text == f"docgraph: {tmp_path / 'nothing'}: there is no such model folder; check the name\n"
+    assert text.startswith(f"docgraph: {tmp_path / 'nothing'}: there is no such model folder, and the models that ship")
     text = sentence(monkeypatch, capsys, "import", "marian", str(tmp_path), str(tmp_path / "out"))
     assert text == f"docgraph: {tmp_path}: the folder has no config.json; download the model again\n"
 

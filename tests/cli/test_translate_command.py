@@ -135,6 +135,15 @@ def test_an_output_folder_is_made_for_one_file_and_is_no_input_where_it_lies_ins
     assert not (tmp_path / "fr" / "fr").exists()
 
 
+def test_a_device_is_written_to_and_stays(model: Path, tmp_path: Path) -> None:
+    device = tmp_path / "device"
+    device.symlink_to(os.devnull)
+    run(model, "-o", device, text=LINES)
+    run(model, "-o", device, "--scores", text=LINES)
+    assert device.is_symlink()
+    assert list(tmp_path.iterdir()) == [device]
+
+
 def test_resume_leaves_finished_files_alone(model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("a.txt", "b.txt"):
         (tmp_path / name).write_text(LINES, encoding="utf-8")

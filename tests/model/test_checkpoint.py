@@ -209,6 +209,10 @@ def replace_model(folder: Path, **fields: Any) -> None:
 DAMAGE: dict[str, tuple[Callable[[Path], object], str]] = {
     "no folder": (shutil.rmtree, "model: there is no such model folder; check the name"),
     "no config": (lambda f: (f / CONFIG).unlink(), "model: the model folder has no config.json; copy"),
+    "a run": (
+        lambda f: ((f / CONFIG).unlink(), (f / "best").mkdir()),
+        "has no config.json; name the model of this run, .*model/best",
+    ),
     "no weights": (lambda f: (f / WEIGHTS).unlink(), "model.safetensors: the file is missing from the model folder"),
     "no tokenizer": (lambda f: (f / "joint.spm").unlink(), "joint.spm: the file is missing from the model folder"),
     "invalid JSON": (lambda f: (f / CONFIG).write_text('{"format": 1,'), "config.json: this is not valid JSON; copy"),

@@ -15,7 +15,12 @@ if TYPE_CHECKING:
 
 def model(
     source: Annotated[
-        Path, typer.Argument(metavar="CONFIG|FOLDER", help="A YAML model config or a model folder.", show_default=False)
+        Path,
+        typer.Argument(
+            metavar="CONFIG|MODEL",
+            help="A YAML model config, a model folder, a run folder, or the name of a model that ships.",
+            show_default=False,
+        ),
     ],
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
@@ -27,11 +32,12 @@ def model(
 
     docgraph model configs/model/docgraph_hyb.yaml
 
-    docgraph model opus-mt-en-fr --json
+    docgraph model en-fr --json
     """
     from docgraph.model.report import read_model_config, report
+    from docgraph.translation.models import find_model
 
-    found = report(read_model_config(source))
+    found = report(read_model_config(source if source.is_file() else find_model(source)))
     if json:
         from json import dumps
 

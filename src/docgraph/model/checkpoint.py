@@ -252,7 +252,9 @@ def _settings(folder: Path) -> dict[str, Any]:
         hint = f"rename {kept} to it, the last whole model" if kept.is_dir() else "check the name"
         raise DocgraphError(f"there is no such model folder; {hint}", path=folder)
     if not path.is_file():
-        raise DocgraphError(f"the model folder has no {CONFIG}; {AGAIN}", path=folder)
+        best = folder / "best"
+        remedy = f"name the model of this run, {best}" if best.is_dir() else AGAIN
+        raise DocgraphError(f"the model folder has no {CONFIG}; {remedy}", path=folder)
     try:
         settings = json.loads(path.read_bytes())
     except (ValueError, RecursionError):

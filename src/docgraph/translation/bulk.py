@@ -217,7 +217,7 @@ class _Bulk:
             yield from documents
 
     def _partial(self, job: Job, documents: Sequence[Document], known: list[list[str]]) -> PartialFile | None:
-        if job.output == STANDARD:
+        if job.output == STANDARD or (job.output.exists() and not job.output.is_file()):
             return None
         settings = [self.made_with, [document.texts for document in documents], known]
         partial = PartialFile(job.output, hashlib.sha256(json.dumps(settings).encode()).hexdigest())
