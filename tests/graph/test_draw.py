@@ -182,9 +182,10 @@ def test_page_of_a_long_document_stays_small() -> None:
     assert len(to_html(graph, *pair, "long")) < 1_000_000
 
 
+@pytest.mark.filterwarnings("error")
 def test_png_has_the_size_of_the_scene(tmp_path: Path) -> None:
     document, annotation = nick()
-    write_png(tmp_path / "nick.png", build_graph(annotation), document, annotation, "$x_1$ & Nick")
+    write_png(tmp_path / "nick.png", build_graph(annotation), document, annotation, "$x_1$ & Nick 🚢")
     data = (tmp_path / "nick.png").read_bytes()
     assert data[:8] == b"\x89PNG\r\n\x1a\n"
     width, height = struct.unpack(">II", data[16:24])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -81,7 +82,9 @@ def write_png(
         axes.axis("off")
         for shape in scene.shapes:
             _paint(axes, shape)
-        figure.savefig(path, format="png", dpi=72 * scale, pil_kwargs={"compress_level": 3})
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "Glyph .* missing from")  # a box stands for it
+            figure.savefig(path, format="png", dpi=72 * scale, pil_kwargs={"compress_level": 3})
 
 
 def _installed_fonts() -> list[str]:

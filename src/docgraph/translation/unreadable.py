@@ -1,4 +1,5 @@
-"""What a model cannot read stays out of its sight: emoji and other pictures, words in letters that it does not know.
+"""What a model cannot read stays out of its sight: emoji and other pictures, words in letters that it does not know,
+and keys, hashes and the like, which are longer than any word.
 
 Shown in single bytes, of which it has seen few, they would come back as other characters or lead it astray.
 """
@@ -17,6 +18,7 @@ _JOINERS = frozenset("\u200c\u200d\u20e3\ufe0e\ufe0f")
 """What makes one picture, or one word, of several characters: 1 and two of these are a key."""
 _BETWEEN = re.compile(r"[\u2190-\u21ff\u25b6-\u25bb]")
 """Between words (File → Open) an arrow says how they belong together, and is shown."""
+_KEY = re.compile(r"(?<![!-~])[(\"']?([!-~]{60,})")
 _CLOSING = frozenset(".,;:!?…،؛؟。、！？，；：")
 _KINDS = {"Ps": "o", "Pi": "o", "Pe": "c", "Pf": "c", "Pd": "w"}
 _UNIT = r"(?:[xs][xsj]*|(?<!w)wj+)"
@@ -42,7 +44,7 @@ class Unreadable:
     def parted(self, text: str) -> tuple[str, list[Gap]]:
         """The text without what cannot be read, and where that goes in it."""
         plain, gaps, last = "", list[Gap](), 0
-        for begin, end in [] if text.isascii() else self._found(text):
+        for begin, end in self._found(text) if not text.isascii() or _KEY.search(text) else ():
             plain += text[last:begin]
             gaps.append(Gap(len(plain), text[begin:end]))
             last = end
@@ -50,15 +52,23 @@ class Unreadable:
 
     def _found(self, text: str) -> Iterator[tuple[int, int]]:
         """Spans, with the space on the side where one is left over."""
-        for run in _UNREADABLE.finditer("".join(map(self._kind, text))):
+        kinds = "".join(map(self._kind, text))
+        for key in _KEY.finditer(text):
+            length = len(key[1].rstrip(".,;:!?)\"'"))
+            kinds = kinds[: key.start(1)] + "s" * length + kinds[key.start(1) + length :]
+        for run in _UNREADABLE.finditer(kinds):
             begin, end = run.span()
             if begin > 0 and end < len(text) and _BETWEEN.fullmatch(text[begin:end]):
                 continue
-            spaces = len(text[end:]) - len(text[end:].lstrip())
-            if spaces and (begin == 0 or text[begin - 1].isspace()):
-                end += spaces
-            elif not spaces:
-                begin = len(text[:begin].rstrip())
+            before, after = begin, end
+            while before and kinds[before - 1] == " ":
+                before -= 1
+            while after < len(kinds) and kinds[after] == " ":
+                after += 1
+            if after == end:
+                begin = before
+            elif before < begin or begin == 0:
+                end = after
             yield begin, end
 
     def _kind(self, char: str) -> str:

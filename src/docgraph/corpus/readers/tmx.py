@@ -153,8 +153,8 @@ def read_tmx(entry: DataEntry, problems: Problems) -> Iterator[ParallelDocument]
             builder.add(line, source, target)
     unknown = [language for language in pair if language and language not in seen]
     if seen and unknown:
-        message = f"no unit has a segment in {_listed(unknown)}; name two of {_listed(seen)} as 'languages'"
-        raise DocgraphError(message, path=entry.source)
+        found = f"no unit has a segment in {_listed(unknown)}, only in {_listed(seen)}"
+        raise DocgraphError(f"{found}; give another file, or other 'languages'", path=entry.source)
     yield from builder.finish()
 
 
