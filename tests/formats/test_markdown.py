@@ -32,6 +32,7 @@ def test_prose_is_read_without_its_markup() -> None:
         "I shall be too late!",
         "a watch",
         "a waistcoat-pocket",
+        *["thing", "price", "watch", "5"],
     ]
 
 
@@ -45,6 +46,8 @@ def test_markup_survives_new_text() -> None:
         ("Oh dear! I shall be\n> too late!", "OH DEAR! I SHALL BE TOO LATE!"),
         ("a *watch*", "A *WATCH*"),
         ("a waistcoat-pocket", "A WAISTCOAT-POCKET"),
+        ("| thing | price |", "| THING | PRICE |"),
+        ("| watch |", "| WATCH |"),
     ]:
         assert old in expected
         expected = expected.replace(old, new)
@@ -65,7 +68,6 @@ def test_markup_survives_new_text() -> None:
         "<script>\n\nvar x\n</script>\n",
         "<div>\nHTML\n</div>\n\n    indented code\n",
         "```\nfenced\n```\n    indented code\n",
-        "| a | b |\n|:--|--:|\n| c | d |\n",
         "[label]: https://example.org 'Title'\n",
         "$$\nx = y\n$$\n",
         "* * *\n\n---\n\n___\n",
@@ -96,10 +98,17 @@ def test_what_is_not_prose_has_no_sentences(source: str) -> None:
         ("See [label] for\n[more][label].\n\n[label]: http://x.y\n", ["See for more."]),
         ("<b>Bold</b> text &copy; 2\n", ["Bold text © 2"]),
         ("---\nno front matter\n", ["no front matter"]),
+        ("Text:\n| **A** b | `x` |\n|:--|--:|\n| c \\| d | 5 |\n\nEnd.\n", ["Text:", "A b", "c | d", "5", "End."]),
+        ("> a | b\n> --|--\n> c | [d](e)\nf\n", ["a", "b", "c", "d", "f"]),
     ],
 )
 def test_constructs(source: str, texts: list[str]) -> None:
     assert read_one(source).texts == texts
+
+
+def test_cells_of_a_table_stay_cells() -> None:
+    source = "| One *two* | `a|b` |\n|---|:-:|\n| x \\| y | three |\n"
+    assert shout(read_one(source)) == "| ONE *TWO* | `a|b` |\n|---|:-:|\n| X \\| Y | THREE |\n"
 
 
 def test_a_link_by_its_own_text_keeps_it() -> None:

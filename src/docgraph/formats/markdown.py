@@ -20,6 +20,7 @@ _RULE = re.compile(r"[ \t]*+(?:(?:-[ \t]*+)++|(?:\*[ \t]*+){3,}+|(?:_[ \t]*+){3,
 _FENCE = re.compile(r"[ \t]*(?P<fence>`{3,}(?=[^`]*$)|~{3,}|\$\$(?!.*\$\$))")
 _HEADING = re.compile(r"[ \t]*#{1,6}(?=[ \t]|$)")
 _TABLE_RULE = re.compile(r"[ \t]*\|?[ \t]*:?-++:?[ \t]*+(?:\|[ \t]*+:?-++:?[ \t]*+)*+\|?[ \t]*$")
+_CELL = re.compile(r"(?:`[^`\n]*`|[^|\\]|\\.?)++")
 _HARD_BREAK = re.compile(r"(?:  |(?<!\\)\\)$")
 _DEFINITION = re.compile(r"[ \t]*\[(?!\^)(?P<label>[^\[\]]+)\]:[ \t]*\S")
 _HTML = re.compile(r"[ \t]{0,3}<(?P<tag>!--|[!?]|/?[a-zA-Z][a-zA-Z0-9-]*(?=[\s/>]|$))")
@@ -76,7 +77,10 @@ class _Scanner:
         if item or quotes > self.quotes:
             yield from self._end_paragraph()
             self.quotes = quotes
-        if self._skip_block(text):
+        if "|" in text and self._is_table_rule():
+            yield from self._end_paragraph()
+            yield from self._table(content, end)
+        elif self._skip_block(text):
             self.after_blank = True  # no paragraph goes on here: what is indented further is code
             yield from self._end_paragraph()
         elif heading := _HEADING.match(text):
@@ -113,10 +117,6 @@ class _Scanner:
             return True
         if (html := _HTML.match(text)) and not self.paragraph:
             return self._skip_html(html["tag"].lower(), text)
-        if "|" in text and self._is_table_rule():
-            while self.next < len(self.lines) and "|" in self.source[slice(*self.lines[self.next])]:
-                self.next += 1
-            return True
         return _RULE.match(text) is not None or _DEFINITION.match(text) is not None
 
     def _is_table_rule(self) -> bool:
@@ -126,6 +126,21 @@ class _Scanner:
         content, _, item = self._markers(*self.lines[self.next])
         rule = self.source[content : self.lines[self.next][1]]
         return not item and "|" in rule and _TABLE_RULE.match(rule) is not None
+
+    def _table(self, start: int, end: int) -> Iterator[Block]:
+        """The cells of a table whose head is the line [start, end); all its lines have bars."""
+        yield from self._cells(start, end)
+        self.next += 1
+        while self.next < len(self.lines) and "|" in self.source[slice(*self.lines[self.next])]:
+            start, end = self.lines[self.next]
+            self.next += 1
+            yield from self._cells(self._markers(start, end)[0], end)
+
+    def _cells(self, start: int, end: int) -> Iterator[Block]:
+        for cell in _CELL.finditer(self.source, start, end):
+            block = Block(self.source)
+            add_inline(block, [cell.span()], self.labels)
+            yield block
 
     def _skip_html(self, tag: str, text: str) -> bool:
         if closing := _HTML_END.get(tag):

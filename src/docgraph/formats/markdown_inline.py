@@ -166,7 +166,7 @@ class _Tokens:
 
 def escape(text: str) -> str:
     """Plain text as Markdown that reads the same."""
-    text = re.sub(r"([\\`*\[\]<]|~(?=~))", r"\\\1", text)
+    text = re.sub(r"([\\`*\[\]<|]|~(?=~))", r"\\\1", text)
     text = re.sub(r"(?<![^\W_])_|_(?![^\W_])", r"\\_", text)
     text = re.sub(r"&(?=#?\w+;)", "&amp;", text)
     leading = _LEADING.match(text)
