@@ -11,6 +11,15 @@ from pathlib import Path
 
 
 @contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """What cannot be made beside a file is told of the file itself: nobody knows the other name."""
+    try:
+        yield
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from error
+
+
+@contextmanager
 def replacing(path: str | Path) -> Iterator[Path]:
     """A temporary path beside `path`; it takes the place of `path` once the block ends well, and vanishes otherwise.
     What is no file (/dev/null, a pipe) is written to."""
@@ -21,8 +30,9 @@ def replacing(path: str | Path) -> Iterator[Path]:
             yield temporary
             target.write_bytes(temporary.read_bytes())
         return
-    target.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".tmp")
+    with naming(target):
+        target.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".tmp")
     os.close(handle)
     temporary = Path(name)
     try:
@@ -45,7 +55,8 @@ def _umask() -> int:
 @contextmanager
 def new_folder(path: Path) -> Iterator[Path]:
     """A temporary folder beside `path`, which must not exist; it becomes `path` once the block ends well."""
-    temporary = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp"))
+    with naming(path):
+        temporary = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp"))
     try:
         yield temporary
         for place in (*temporary.iterdir(), temporary):

@@ -15,7 +15,7 @@ from annotation_strategies import assert_same
 
 from docgraph.annotate import arrow, runner
 from docgraph.annotate.base import Pipeline
-from docgraph.annotate.cache import content_key, default_folder
+from docgraph.annotate.cache import content_key, default_folder, store
 from docgraph.annotate.runner import annotate_all
 from docgraph.annotation import Annotation, Layer, from_spans
 from docgraph.document import Document
@@ -206,3 +206,12 @@ def test_a_dead_worker_is_one_sentence(tmp_path: Path) -> None:
     assert result.returncode == 1
     assert result.stderr.splitlines()[-1].startswith(f"{DocgraphError.__module__}.DocgraphError: a worker process died")
     assert "fewer --jobs" in result.stderr
+
+
+def test_a_cache_that_cannot_be_written_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*_: object) -> None:
+        raise PermissionError(13, "Permission denied", "x")
+
+    monkeypatch.setattr(arrow, "write_rows", refused)
+    with pytest.raises(DocgraphError, match=r"the cache cannot be written; name another folder with --cache"):
+        store(tmp_path, [], [])

@@ -70,5 +70,9 @@ def store(folder: Path, keys: Sequence[str], annotations: Sequence[Annotation]) 
     """Write a file of annotations into the folder of a cache; any process may."""
     name = hashlib.blake2b("\n".join(keys).encode(), digest_size=16).hexdigest()
     path = folder / f"{name}.arrow"
-    arrow.write_rows(path, ((key, None, annotation) for key, annotation in zip(keys, annotations, strict=True)))
+    try:
+        arrow.write_rows(path, ((key, None, annotation) for key, annotation in zip(keys, annotations, strict=True)))
+    except PermissionError:
+        message = "the cache cannot be written; name another folder with --cache or $DOCGRAPH_CACHE"
+        raise DocgraphError(message, path=folder) from None
     return path

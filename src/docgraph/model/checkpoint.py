@@ -28,6 +28,7 @@ from torch.overrides import TorchFunctionMode
 
 from docgraph import __version__
 from docgraph.errors import DocgraphError
+from docgraph.files import naming
 from docgraph.model.config import ModelConfig, from_dict, to_dict
 from docgraph.model.system import DocumentTransformer
 
@@ -56,7 +57,8 @@ def save(
     target = Path(folder).resolve()
     _check_replaceable(target)
     target.parent.mkdir(parents=True, exist_ok=True)
-    temporary = Path(tempfile.mkdtemp(dir=target.parent, prefix=f".{target.name}.", suffix=".tmp"))
+    with naming(target):
+        temporary = Path(tempfile.mkdtemp(dir=target.parent, prefix=f".{target.name}.", suffix=".tmp"))
     try:
         names = [_write_weights(_disk_tensors(model, precision), temporary, precision)]
         for file in map(Path, tokenizer_files):

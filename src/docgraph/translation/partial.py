@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from docgraph.files import naming
 from docgraph.translation.search import Hypothesis
 
 Found = list[list[Hypothesis]]
@@ -22,7 +23,7 @@ class PartialFile:
     """`.NAME.partial` beside an output file."""
 
     def __init__(self, output: Path, key: str) -> None:
-        self.path = output.with_name(f".{output.name}.partial")
+        self.output, self.path = output, output.with_name(f".{output.name}.partial")
         self.done: dict[int, dict[int, list[Hypothesis]]] = {}
         """By document: the hypotheses of texts of it."""
         self._lines = [json.dumps({"key": key})]
@@ -55,8 +56,9 @@ class PartialFile:
             file.write(json.dumps({"document": document, "first": first, "texts": texts}) + "\n")
 
     def _begin(self) -> None:
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        self.path.write_text("".join(f"{line}\n" for line in self._lines), encoding="utf-8")
+        with naming(self.output):
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            self.path.write_text("".join(f"{line}\n" for line in self._lines), encoding="utf-8")
 
     def remove(self) -> None:
         self.path.unlink(missing_ok=True)

@@ -1,0 +1,30 @@
+"""Files written whole or not at all, and how it is told where they cannot be."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from docgraph.files import new_folder, replacing
+from docgraph.translation.partial import PartialFile
+
+
+def test_an_output_that_cannot_be_written_is_told_by_its_own_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(**options: str) -> None:
+        raise PermissionError(13, "Permission denied", f"{options['prefix']}xyz.tmp")
+
+    monkeypatch.setattr(tempfile, "mkstemp", refused)
+    monkeypatch.setattr(tempfile, "mkdtemp", refused)
+    output = tmp_path / "out.txt"
+    for made in (replacing(output), new_folder(output)):
+        with pytest.raises(PermissionError) as caught, made:
+            pass
+        assert caught.value.filename == str(output)
+    (tmp_path / ".out.txt.partial").mkdir()
+    with pytest.raises(IsADirectoryError) as taken:
+        PartialFile(output, "key").append(0, 0, [])
+    assert taken.value.filename == str(output)
