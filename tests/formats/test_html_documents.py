@@ -70,6 +70,8 @@ def test_any_page_keeps_its_tags_whatever_the_new_text(source: str, data: st.Dat
         ('<p translate="no">Brand</p><p>text</p>', ["text"]),
         ("<select><option value=1>One<option value='2' selected>Two</select> left", ["One", "Two", "left"]),
         ("<select><option value=1>One<option>Two</select> left", ["left"]),
+        ("<nav><a>Home</a><a>About us</a>\n  <a>Help</a></nav>", ["Home", "About us", "Help"]),
+        ("See <a>one</a> <a>two</a>,\n<a>three</a>.", ["See one two, three."]),
         ("<b\n>bold</b\n> <I>italic</I>", ["bold italic"]),
     ],
 )

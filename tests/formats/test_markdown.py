@@ -98,6 +98,8 @@ def test_what_is_not_prose_has_no_sentences(source: str) -> None:
         ("See [label] for\n[more][label].\n\n[label]: http://x.y\n", ["See for more."]),
         ("<b>Bold</b> text &copy; 2\n", ["Bold text © 2"]),
         ("---\nno front matter\n", ["no front matter"]),
+        ("Term\n: What it\n  means.\n: Or this.\n", ["Term", "What it means.", "Or this."]),
+        ("See [[a page]] now.\n", ["See now."]),
         ("Text:\n| **A** b | `x` |\n|:--|--:|\n| c \\| d | 5 |\n\nEnd.\n", ["Text:", "A b", "c | d", "5", "End."]),
         ("> a | b\n> --|--\n> c | [d](e)\nf\n", ["a", "b", "c", "d", "f"]),
     ],

@@ -121,6 +121,10 @@ def test_blank_lines_inside_a_cue_and_missing_numbers() -> None:
     assert read_one(source, "srt").texts == ["Hello there.", "42"]
 
 
+def test_times_before_the_beginning_are_times() -> None:
+    assert read_one("1\n-00:00:01,000 --> 00:00:05,000\nHello.\n", "srt").texts == ["Hello."]
+
+
 def test_a_file_without_cues_has_no_sentences() -> None:
     assert read_one("Just some text.\n", "srt").texts == []
     assert read_one("WEBVTT\n\nJust some text.\n", "vtt").texts == []

@@ -13,7 +13,7 @@ from docgraph.formats.base import NEWLINE, Block
 AddLine = Callable[[Block, int, int], None]
 """(block, start, end): add a line of a cue, source[start:end], to the block."""
 LINE = re.compile(rf"(?P<text>[^\r\n]*)(?:{NEWLINE}|\Z)")
-_TIME = r"(?:\d{1,4}:){1,2}\d{1,2}(?:[.,]\d{1,3})?"
+_TIME = r"-?(?:\d{1,4}:){1,2}\d{1,2}(?:[.,]\d{1,3})?"
 TIMING = re.compile(rf"[ \t]*(?P<begin>{_TIME})[ \t]*-->[ \t]*(?P<end>{_TIME})(?:[ \t][^\r\n]*)?$")
 _VOICE = re.compile(r"[ \t]*<v(?:\.[^\s<>]*)?[ \t]+(?P<speaker>[^<>\r\n]*)>")
 _DASH = re.compile(r"[ \t]*(?:<[^<>\r\n]*>)*[ \t]*(?P<dash>[-‐–—][ \t]*)(?=[^\s\d-])")

@@ -25,6 +25,8 @@ _OPAQUE = _OPAQUE_INLINE | names(
 _SENT_AS_READ = re.compile(r"<option(?=[\s/>])(?![^<>]*\svalue\s*=)", re.I)
 """A choice without a value: a form sends its text."""
 _RAW = names("script style textarea xmp")
+_MENU = re.compile(r"</a\s*>(?:\s*[\r\n]\s*)?\Z", re.I)
+"""What stands before a link that follows another: nothing, or a line break. In prose a word would, or a space."""
 _NO_TRANSLATION = re.compile(r"""\btranslate\s*=\s*["']?no\b|\bclass\s*=\s*(?:["'][^"']*)?\bnotranslate\b""", re.I)
 _DOCUMENT = re.compile(rf"<html\b{ATTRIBUTES}>", re.I)
 _LANGUAGE = re.compile(r"""(\s(?:xml:)?lang\s*=\s*["']?)[\w-]+""", re.I)
@@ -54,7 +56,7 @@ def add_text(block: Block, start: int, end: int) -> None:
 
 def _blocks(source: str) -> Iterator[Block]:
     """One block for each stretch of text and inline tags."""
-    block, position = Block(source), 0
+    block, last, position = Block(source), 0, 0
     closing = _Closing(source)
     while token := _TOKEN.search(source, position):
         add_text(block, position, token.start())
@@ -71,6 +73,7 @@ def _blocks(source: str) -> Iterator[Block]:
             inline = tag in _OPAQUE_INLINE or tag in _INLINE
         else:
             opaque, inline = False, not tag or tag in _INLINE or tag in _OPAQUE_INLINE
+            inline = inline and not (tag == "a" and not token["close"] and _MENU.search(source, last, token.start()))
         if not inline:
             yield block
             block = Block(source)
@@ -78,7 +81,7 @@ def _blocks(source: str) -> Iterator[Block]:
             block.opaque(token.start(), end)
         else:
             block.markup(token.start(), end)
-        position = end
+        last, position = token.start(), end
     add_text(block, position, len(source))
     yield block
 

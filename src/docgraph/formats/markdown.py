@@ -14,7 +14,7 @@ from docgraph.formats.markdown_inline import add_inline, escape
 
 _LINE = re.compile(rf"(?P<text>[^\r\n]*)(?:{NEWLINE}|\Z)")
 _MARKER = re.compile(
-    r"[ \t]*(?:(?P<quote>>)|(?:[-*+]|\d{1,9}[.)])(?=[ \t]|$)(?:[ \t]+\[[ xX]\](?=[ \t]))?|\[\^[^\]\s]+\]:)"
+    r"[ \t]*(?:(?P<quote>>)|(?:[-*+]|\d{1,9}[.)])(?=[ \t]|$)(?:[ \t]+\[[ xX]\](?=[ \t]))?|\[\^[^\]\s]+\]:|:(?=[ \t]))"
 )
 _RULE = re.compile(r"[ \t]*+(?:(?:-[ \t]*+)++|(?:\*[ \t]*+){3,}+|(?:_[ \t]*+){3,}+|=++[ \t]*+)$")
 _FENCE = re.compile(r"[ \t]*(?P<fence>`{3,}(?=[^`]*$)|~{3,}|\$\$(?!.*\$\$))")

@@ -20,6 +20,7 @@ _TOKEN = re.compile(
     r"|(?P<math>\$(?=[^\s$])(?:[^$\\\n]|\\.){1,999}(?<!\s)\$(?!\d))"
     rf"|(?P<image>!\[[^\[\]]*+\](?:{_TARGET}|\[[^\[\]]*+\])?)"
     r"|(?P<note>\[\^[^\]\s]++\])"
+    r"|(?P<wiki>\[\[[^\[\]\n]++\]\](?!\())"
     r"|(?P<open>\[)"
     rf"|(?P<close>\](?:{_TARGET}|\[[^\[\]]*+\])?)"
     r"|(?P<html><(?:!--(?s:.{0,1999}?)--|/?[a-zA-Z][a-zA-Z0-9-]*+(?:\s[^<>]*+)?/?)>)"
@@ -29,7 +30,7 @@ _TOKEN = re.compile(
     r"|(?P<emphasis>\*+|_+|~~)"
     r"|(?P<newline>[ \t]*+\n)"
 )
-_OPAQUE = ("math", "image", "note", "address")
+_OPAQUE = ("math", "image", "note", "wiki", "address")
 _LEADING = re.compile(r"(?:[-+=>]|#{1,6}(?=\s|$)|~(?=~~))|(?P<number>\d{1,9})(?=[.)](?:\s|$))")
 
 Kind = Literal["text", "decoded", "markup", "opaque"]
