@@ -229,6 +229,16 @@ def test_the_name_of_an_opus_model_says_its_languages(
     assert read_languages(tmp_path / "ours") == pair
 
 
+@pytest.mark.parametrize(("target", "pair"), [("fr", ("en", "fr")), ("roa", None)])
+def test_the_tokenizer_says_the_languages_where_the_name_does_not(
+    small: Checkpoint, tmp_path: Path, target: str, pair: tuple[str, str] | None
+) -> None:
+    place = shutil.copytree(small.folder, tmp_path / "mine")
+    (place / "tokenizer_config.json").write_text(f'{{"source_lang": "en", "target_lang": "{target}"}}')
+    import_marian(str(place), tmp_path / "ours")
+    assert read_languages(tmp_path / "ours") == pair
+
+
 def test_half_precision_import_is_close(small: Checkpoint, tmp_path: Path) -> None:
     import_marian(str(small.folder), tmp_path / "ours", precision="float16")
     source, target = sentences(1, 100, [4, 6]), sentences(2, 100, [5, 2])

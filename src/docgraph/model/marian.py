@@ -78,9 +78,17 @@ def import_marian(source: str, folder: str | Path, precision: Precision = "float
     check_tensors(model.state_dict(), state, weights)
     model.load_state_dict(state)
     files = [place / name for name in (*NEEDED, *OPTIONAL) if name != "config.json" and (place / name).is_file()]
-    pair = PAIR.search(Path(source).name)
-    save(model, folder, files, precision, languages=(pair[1], pair[2]) if pair else None)
+    save(model, folder, files, precision, languages=_languages(Path(source), place / "tokenizer_config.json"))
     return model.eval()
+
+
+def _languages(source: Path, settings: Path) -> tuple[str, str] | None:
+    """The languages that the name of a model says, or else the settings of its tokenizer."""
+    if pair := PAIR.search(source.resolve().name):
+        return pair[1], pair[2]
+    values = _read_json(settings) if settings.is_file() else {}
+    codes = [str(values.get(f"{side}_lang")) for side in ("source", "target")]
+    return (codes[0], codes[1]) if all(re.fullmatch("[a-z]{2}", code) for code in codes) else None
 
 
 def marian_config(values: Mapping[str, Any], path: Path) -> TransformerConfig:
