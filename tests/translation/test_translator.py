@@ -93,7 +93,7 @@ def test_what_has_no_words_stays_as_it_is(translator: Translator) -> None:
     "text",
     [
         "word " * 5000,
-        "ab" * 1500,
+        "éa" * 1500,
         "Ünïcödé, mixed 北京 и кириллица \U0001f600 " * 60,
         "a\x00b\x1b[31mc \ud800 end " * 9,
     ],
@@ -117,6 +117,17 @@ def test_a_sentence_too_long_is_translated_in_parts(base: Translator, text: str)
     assert max(lengths) <= 48
     assert len(translation.sentences[1].candidates) == 2
     assert "\n" not in translation.texts[1]
+
+
+@pytest.mark.parametrize("text", ["docs/results.md", "config.json", "C:\\data\\a.txt", "max_positions", "www.a.org"])
+def test_names_of_files_and_fields_are_no_words(text: str) -> None:
+    assert not is_translatable(text)
+    assert is_translatable(f"Open {text}")
+
+
+@pytest.mark.parametrize("text", ["Yes/No", "e.g.", "U.S.", "Well-known", "Stop!", "Why?No."])
+def test_a_word_with_signs_is_a_word(text: str) -> None:
+    assert is_translatable(text)
 
 
 @given(st.text(alphabet="ab .,。!\u3000", max_size=200), st.integers(1, 30))

@@ -12,6 +12,8 @@ from docgraph.document import Document
 from docgraph.formats.split import split_sentences
 
 _ADDRESS = re.compile(r"\s*(?:[a-z][a-z0-9+.-]*://\S+|www\.\S+|\S+@\S+\.\w+)\s*", re.IGNORECASE)
+_NAME = re.compile(r"\s*[\w./\\~:+-]{0,120}(?:\w\.[a-z]\w{1,4}|\w_\w{1,40})\s*")
+"""A file or a field (docs/results.md, max_positions), alone."""
 _BREAKS = tuple(
     re.compile(pattern) for pattern in (r"[.!?…][\"'”’»)\]]*\s+|[。！？]", r"[,;:–—][\"'”’»)]*\s+|[，、；：]", r"\s+")
 )
@@ -94,8 +96,8 @@ def stretches(texts: int) -> Iterator[tuple[range, range]]:
 
 
 def is_translatable(text: str) -> bool:
-    """Whether there is a letter in the text, and it is no address of a page or a person."""
-    return any(char.isalpha() for char in text) and _ADDRESS.fullmatch(text) is None
+    """Whether there is a letter in the text, and it is no address, nor the name of a file or field."""
+    return any(char.isalpha() for char in text) and not (_ADDRESS.fullmatch(text) or _NAME.fullmatch(text))
 
 
 def sentences(text: str, language: str, shown: Callable[[str], str] = str) -> list[str]:
