@@ -21,7 +21,10 @@ _THOUSANDS = re.compile(r"(?<![\w.,/-])(?<!\w\()\d{1,3}(?:,\d{3})+(?![\d,])")
 _PARTS = re.compile(r"(?<![\w.,/-])\d+(?:[.-]\d+)+(?![\w/]|[.,-]\d)")
 _FIGURES = re.compile(r"\d[\d.,\u202f-]*(?<![.,\u202f])")
 _BELOW_TWO = re.compile(r"(?<![\d,.\u202f])([01](?:,\d+)? (?:million|milliard|billion))s\b")
-_AMOUNT = re.compile(r"(?<![\w$])([$£€])\s?(\d(?:[.,\u202f]?\d)++)(?![:\w])(?: ((?:million|milliard|billion)s?)\b| (?:dollars|livres|euros)\b)?")
+_AMOUNT = re.compile(
+    r"(?<![\w$])([$£€])\s?(\d(?:[.,\u202f]?\d)++)(?![:\w])"
+    r"(?: ((?:million|milliard|billion)s?)\b| (?:dollars|livres|euros)\b)?"
+)
 _MONEY = {"$": "de dollars", "£": "de livres", "€": "d'euros"}
 
 
