@@ -66,6 +66,7 @@ def test_a_text_is_shown_in_letters_that_the_model_knows(wording: Wording, text:
         "He left the U.K.",
         "A. B. Smith has a B.Sc. of e.g. York.",
         "The ECOFIN Council has met.",
+        "The functions AND, OR and NOT of the US are here.",
     ],
 )
 def test_names_and_prose_are_shown_as_they_are(wording: Wording, text: str) -> None:

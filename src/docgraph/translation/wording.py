@@ -45,9 +45,9 @@ _DAYS = {
     "Sun": "Sunday",
 }
 _FROM_DAY_TO_DAY = re.compile(rf"\b({'|'.join(_DAYS)})\.?\s?[-–]\s?({'|'.join(_DAYS)})\b")
-_STRESSED = re.compile(
-    r"\b(?:ALL|ALWAYS|AND|ANY|ARE|BEFORE|BOTH|CANNOT|DO|DON'T|EVERY|IS|MUST|NEVER|NO|NOT|ONLY|OR|SHOULD|VERY|WILL)\b"
-)
+_STRESSED = re.compile(r"\b(?:ALWAYS|BEFORE|BOTH|CANNOT|DON'T|NEVER|ONLY|VERY|(?:DO|MUST|SHOULD|WILL)(?: NOT)?)\b")
+_SMALL = frozenset(["ALL", "AND", "ANY", "ARE", "DO", "IS", "NO", "NOT", "OR"])
+"""Words that are abbreviations of nothing in a line of capitals, and names of functions elsewhere."""
 _CAPITAL_LETTERS, _CAPITAL_WORDS, _TITLE_WORDS = 8, 2, 3
 """Fewest letters and words of a text in capitals, and fewest long words of a title: less may be a name."""
 _WHOLE = 2
@@ -78,10 +78,8 @@ class Wording:
             text = _SCALE.sub(lambda amount: f"{amount[1]} {_SCALES[amount[2]]}", text)
             text = _FROM_DAY_TO_DAY.sub(lambda days: f"{_DAYS[days[1]]} to {_DAYS[days[2]]}", text)
             text = _ADDRESS.sub(r"<\g<0>>", text)
-        capitals = in_capitals(text)
-        if self._english and (capitals or not text.isupper()):
-            text = _STRESSED.sub(_unstressed, text)
-        if capitals:
+            text = text if text.isupper() else _STRESSED.sub(_unstressed, text)
+        if in_capitals(text):
             small = _WORD.sub(lambda word: self._smaller(word[0]), text)
             first = _WORD.search(small)
             return small if first is None else _capitalised(small, first.start())
@@ -131,7 +129,7 @@ class Wording:
         """A word in small letters where these are fewer pieces, or both are one: abbreviations stay, and names."""
         small = word.lower()
         ours, theirs = map(len, self._coder.ids([word, small]))
-        both = ours == theirs == _WHOLE and word.istitle() and word != "I"
+        both = ours == theirs == _WHOLE and ((word.istitle() and word != "I") or (self._english and word in _SMALL))
         return small if theirs < ours or both else word
 
     def _undotted(self, word: str) -> str:
