@@ -119,7 +119,9 @@ def test_a_sentence_too_long_is_translated_in_parts(base: Translator, text: str)
     assert "\n" not in translation.texts[1]
 
 
-@pytest.mark.parametrize("text", ["docs/results.md", "config.json", "C:\\data\\a.txt", "max_positions", "www.a.org"])
+@pytest.mark.parametrize(
+    "text", ["docs/results.md", "config.json", "C:\\data\\a.txt", "max_positions", "www.a.org", "<a@b.org>"]
+)
 def test_names_of_files_and_fields_are_no_words(text: str) -> None:
     assert not is_translatable(text)
     assert is_translatable(f"Open {text}")

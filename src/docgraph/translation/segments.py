@@ -11,7 +11,7 @@ from functools import cached_property
 from docgraph.document import Document
 from docgraph.formats.split import split_sentences
 
-_ADDRESS = re.compile(r"\s*(?:[a-z][a-z0-9+.-]*://\S+|www\.\S+|\S+@\S+\.\w+)\s*", re.IGNORECASE)
+_ADDRESS = re.compile(r"\s*<?(?:[a-z][a-z0-9+.-]*://\S+|www\.\S+|\S+@\S+\.\w+)>?\s*", re.IGNORECASE)
 _NAME = re.compile(r"\s*[\w./\\~:+-]{0,120}(?:\w\.[a-z]\w{1,4}|\w_\w{1,40})\s*")
 """A file or a field (docs/results.md, max_positions), alone."""
 _BREAKS = tuple(
