@@ -73,7 +73,6 @@ def test_markup_survives_new_text() -> None:
         "* * *\n\n---\n\n___\n",
         "`code alone`\n",
         "![an image](picture.png)\n",
-        "https://example.org/alone\n",
     ],
 )
 def test_what_is_not_prose_has_no_sentences(source: str) -> None:
@@ -124,3 +123,10 @@ def test_any_text_is_escaped_so_that_it_reads_the_same(text: str) -> None:
     written = render([read_one("old\n")], [[expected]])
     assert isinstance(written, str)
     assert " ".join(read_one(written).texts) == expected
+
+
+def test_addresses_are_read_and_written_as_they_are() -> None:
+    document = read_one("Write to <a_b@c.org>, or see https://c.org/d_e_*.\n")
+    assert document.texts == ["Write to <a_b@c.org>, or see https://c.org/d_e_*."]
+    written = render([document], [["Voir https://c.org/d_e_*f ou <a_b@c.org>, *sinon* <b>."]])
+    assert written == "Voir https://c.org/d_e_*f ou <a_b@c.org>, \\*sinon\\* \\<b>.\n"

@@ -1,4 +1,5 @@
-"""The inside of a Markdown paragraph: emphasis and links are gaps; code, math, images and addresses stay."""
+"""The inside of a Markdown paragraph: emphasis and links are gaps; code, math and images stay; addresses are read, and
+written as they are."""
 
 from __future__ import annotations
 
@@ -14,6 +15,10 @@ from docgraph.formats.html import ENTITY
 _PUNCTUATION = r"[!-/:-@\[-`{-~]"
 _TITLE = r"""(?:"[^"]{0,999}"|'[^']{0,999}'|\([^()]{0,999}\))"""
 _TARGET = rf"\([ \t\n]*(?:<[^<>\n]*>|[^\s()<]*+(?:\([^\s()]*+\)[^\s()]*+)*+)(?:[ \t\n]+{_TITLE})?[ \t\n]*\)"
+_ADDRESS = (
+    r"<[a-zA-Z][a-zA-Z0-9+.-]{1,31}:[^\s<>]*+>|<[^\s<>@]++@[^\s<>@]++>"
+    r"|(?:https?://|www\.)[^\s<>\[\]`]*[^\s<>\[\]`.,;:!?\"'*_~)]"
+)
 _TOKEN = re.compile(
     rf"(?P<escape>\\{_PUNCTUATION})"
     r"|(?P<code>`+)"
@@ -24,13 +29,12 @@ _TOKEN = re.compile(
     r"|(?P<open>\[)"
     rf"|(?P<close>\](?:{_TARGET}|\[[^\[\]]*+\])?)"
     r"|(?P<html><(?:!--(?s:.{0,1999}?)--|/?[a-zA-Z][a-zA-Z0-9-]*+(?:\s[^<>]*+)?/?)>)"
-    r"|(?P<address><[a-zA-Z][a-zA-Z0-9+.-]{1,31}:[^\s<>]*+>|<[^\s<>@]++@[^\s<>@]++>"
-    r"|(?:https?://|www\.)[^\s<>\[\]`]*[^\s<>\[\]`.,;:!?\"'*_~)])"
+    rf"|(?P<address>{_ADDRESS})"
     rf"|(?P<entity>{ENTITY.pattern})"
     r"|(?P<emphasis>\*+|_+|~~)"
     r"|(?P<newline>[ \t]*+\n)"
 )
-_OPAQUE = ("math", "image", "note", "wiki", "address")
+_OPAQUE = ("math", "image", "note", "wiki")
 _LEADING = re.compile(r"(?:[-+=>]|#{1,6}(?=\s|$)|~(?=~~))|(?P<number>\d{1,9})(?=[.)](?:\s|$))")
 
 Kind = Literal["text", "decoded", "markup", "opaque"]
@@ -167,11 +171,16 @@ class _Tokens:
 
 def escape(text: str) -> str:
     """Plain text as Markdown that reads the same."""
-    text = re.sub(r"([\\`*\[\]<|]|~(?=~))", r"\\\1", text)
-    text = re.sub(r"(?<![^\W_])_|_(?![^\W_])", r"\\_", text)
-    text = re.sub(r"&(?=#?\w+;)", "&amp;", text)
+    parts = re.split(f"({_ADDRESS})", text)
+    text = "".join(part if place % 2 else _escaped(part) for place, part in enumerate(parts))
     leading = _LEADING.match(text)
     if leading is None:
         return text
     place = leading.end() if leading["number"] else 0
     return f"{text[:place]}\\{text[place:]}"
+
+
+def _escaped(text: str) -> str:
+    text = re.sub(r"([\\`*\[\]<|]|~(?=~))", r"\\\1", text)
+    text = re.sub(r"(?<![^\W_])_|_(?![^\W_])", r"\\_", text)
+    return re.sub(r"&(?=#?\w+;)", "&amp;", text)

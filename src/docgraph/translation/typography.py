@@ -51,9 +51,8 @@ def _mended(source: str, text: str) -> str:
     missing = [number for number in wanted if number not in text]
     given = {*wanted, *map(_in_french, _FIGURES.findall(source)), *_PARTS.findall(source)}
     strange = [number for number in _FIGURES.findall(text) if number not in given and _in_french(number) not in given]
-    if len(missing) != 1 or len(strange) != 1 or not alike(missing[0], strange[0]):
-        return text
-    return text.replace(strange[0], missing[0], 1)
+    miscopied = [number for number in strange if len(missing) == 1 and alike(missing[0], number)]
+    return text.replace(miscopied[0], missing[0], 1) if len(miscopied) == 1 else text
 
 
 def _in_french(number: str) -> str:
