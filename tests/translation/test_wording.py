@@ -81,6 +81,7 @@ def test_names_and_prose_are_shown_as_they_are(wording: Wording, text: str) -> N
         ("EUR 26 billion", "26 milliards d'euros", "26 milliards d'euros"),
         ("The text-align property", "text-align est une propriété", "text-align est une propriété"),
         ("see below", "voir plus bas", "voir plus bas"),
+        ("Weekend plans", "plans de week-end", "Plans de week-end"),
         ("Bugs 985825 and 106", "Les bugs 9825858 et 106", "Les bugs 985825 et 106"),
         ("It opens at 6 or 7.", "Il ouvre à 18 ou à 7.", "Il ouvre à 18 ou à 7."),
         ("Two of 21", "2 sur 21", "2 sur 21"),

@@ -180,12 +180,13 @@ def _day_first(date: re.Match[str]) -> str:
 
 
 def _begun_alike(source: str, translation: str) -> str:
-    """The translation with a capital first where the source has one; what stands in the source so stays."""
+    """The translation with a capital first where the source has one; what stands in the source so, and is no mere word,
+    stays."""
     theirs, ours = _WORD.search(source), _WORD.search(translation)
     if theirs is None or ours is None or not theirs[0][0].isupper() or not ours[0][0].islower():
         return translation
     begin = re.match(r"\S+", translation[ours.start() :])
-    kept = begin is not None and begin[0] in source.split()
+    kept = begin is not None and begin[0] in source.split() and not begin[0].isalpha()
     follows = any(char.isdigit() for char in translation[: ours.start()])
     return translation if kept or follows else _capitalised(translation, ours.start())
 
