@@ -47,12 +47,12 @@ def french(source: str, text: str) -> str:
 def _mended(source: str, text: str) -> str:
     """The text with the one number of several parts (897.00, 20-00-00) that it miscopied; where it has others, who
     knows."""
-    wanted = [_in_french(number) for number in _PARTS.findall(source) if number not in text]
-    missing = [number for number in wanted if number not in text]
-    given = {*wanted, *map(_in_french, _FIGURES.findall(source)), *_PARTS.findall(source)}
-    strange = [number for number in _FIGURES.findall(text) if number not in given and _in_french(number) not in given]
-    miscopied = [number for number in strange if len(missing) == 1 and alike(missing[0], number)]
-    return text.replace(miscopied[0], missing[0], 1) if len(miscopied) == 1 else text
+    missing = [number for number in _PARTS.findall(source) if number not in text and _in_french(number) not in text]
+    if len(missing) != 1:
+        return text
+    wanted, given = _in_french(missing[0]), {_in_french(number) for number in _FIGURES.findall(source)}
+    strange = [number for number in _FIGURES.findall(text) if _in_french(number) not in given and alike(wanted, number)]
+    return text.replace(strange[0], wanted, 1) if len(strange) == 1 else text
 
 
 def _in_french(number: str) -> str:
