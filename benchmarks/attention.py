@@ -62,7 +62,7 @@ def milliseconds(compute: Callable[[], object]) -> float:
 
 def measure(lengths: list[int], causal: bool, tiles: list[str]) -> dict[str, tuple[float, float]]:
     """Milliseconds of forward, and of forward and backward, by kernel."""
-    from docgraph.model import short_attention
+    from docgraph.model.gpu import short_attention
 
     packing = Packing.of(lengths, "cuda")
     shape = packing.num_tokens, HEADS, SIZE

@@ -25,9 +25,9 @@ import torch
 from benchmarks.training_step import GPU, BareStep, heading, mean_tokens, measured
 from docgraph.model.batch import collate
 from docgraph.model.checkpoint import blank
-from docgraph.model.concatenation import concatenate
 from docgraph.model.config import ModelConfig, TransformerConfig, read_yaml
-from docgraph.model.report import PAPER as PARAMETERS
+from docgraph.model.systems.concatenation import concatenate
+from docgraph.research.parameter_report import PAPER as PARAMETERS
 
 CONFIGS = Path(__file__).resolve().parents[1] / "configs" / "model"
 SPEED = {

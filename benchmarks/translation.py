@@ -38,11 +38,11 @@ from docgraph.model.config import ContextConfig, ModelConfig, TransformerConfig
 from docgraph.model.context_attention import ContextAttention
 from docgraph.model.marian import import_marian
 from docgraph.model.memory import Memories
+from docgraph.model.quantize import ready_for_cpu
 from docgraph.model.system import DocumentTransformer
 from docgraph.model.tokenizer import SPACE
 from docgraph.translation import search as searching
-from docgraph.translation.documents import DecodedDocument, Mode, decode_documents
-from docgraph.translation.quantize import ready_for_cpu
+from docgraph.translation.document_decoding import DecodedDocument, Mode, decode_documents
 from docgraph.translation.search import SearchConfig, search
 
 Ids = np.ndarray[Any, np.dtype[np.int64]]

@@ -69,7 +69,7 @@ class Example:
 
 def parse(documents: Sequence[GoldDocument], pipeline: str) -> list[GoldDocument]:
     """The same documents with predicted lemmas, tags and trees on gold words and sentences."""
-    from docgraph.annotate.spacy_ import SpacyAnnotator
+    from docgraph.annotate.spacy import SpacyAnnotator
 
     nlp = SpacyAnnotator.load(pipeline).nlp
     return [replace(gold, annotation=_parse(gold.document, gold.annotation, nlp)) for gold in documents]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from docgraph.files import new_folder, replacing
-from docgraph.translation.partial import PartialFile
+from docgraph.translation.resume import PartialFile
 
 
 def test_an_output_that_cannot_be_written_is_told_by_its_own_name(

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from spacy.tokens import Doc
 
-from docgraph.annotate.english_lemmas import Lexicon
-from docgraph.annotate.tag_reranker import TagReranker, WordTables
+from docgraph.annotate.english.lemmas import Lexicon
+from docgraph.annotate.english.tag_reranker import TagReranker, WordTables
 from english import reranker, treebank
 from english.training import train_tagger
 

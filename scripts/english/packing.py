@@ -11,8 +11,8 @@ import spacy
 from spacy.language import Language
 from srsly import read_msgpack  # type: ignore[import-untyped]
 
-from docgraph.annotate.english_lemmas import NAME, LemmaRefiner, Lexicon
-from docgraph.annotate.tag_reranker import TagReranker
+from docgraph.annotate.english.lemmas import NAME, LemmaRefiner, Lexicon
+from docgraph.annotate.english.tag_reranker import TagReranker
 
 META = {
     "name": "docgraph",

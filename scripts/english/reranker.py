@@ -13,7 +13,7 @@ import numpy as np
 from spacy.language import Language
 from spacy.tokens import Doc
 
-from docgraph.annotate.tag_reranker import (
+from docgraph.annotate.english.tag_reranker import (
     Candidate,
     TaggedSentence,
     TagReranker,

@@ -12,10 +12,17 @@ from spacy.tokens import Doc
 from thinc.api import get_current_ops
 
 from conftest import SHARED, needs_data
-from docgraph.annotate.english_lemmas import LemmaRefiner, LemmaRules
+from docgraph.annotate.english.lemmas import LemmaRefiner, LemmaRules
+from docgraph.annotate.english.tag_reranker import (
+    TaggedSentence,
+    TagReranker,
+    WordTables,
+    sentence_style,
+    shape,
+    uncertain,
+)
 from docgraph.annotate.registry import ENGLISH, load_pipeline
-from docgraph.annotate.spacy_ import SpacyAnnotator
-from docgraph.annotate.tag_reranker import TaggedSentence, TagReranker, WordTables, sentence_style, shape, uncertain
+from docgraph.annotate.spacy import SpacyAnnotator
 from docgraph.annotation import Annotation
 from docgraph.document import Document
 

@@ -15,9 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from docgraph.annotate.coreference_models import CorefereeAnnotator, FastcorefAnnotator
-from docgraph.annotate.jieba_ import JiebaAnnotator
-from docgraph.annotate.simplemma_ import SimplemmaAnnotator
-from docgraph.annotate.stanza_ import StanzaAnnotator
+from docgraph.annotate.jieba import JiebaAnnotator
+from docgraph.annotate.simplemma import SimplemmaAnnotator
+from docgraph.annotate.stanza import StanzaAnnotator
 from docgraph.annotate.words import WordAnnotator, unicode_words
 from docgraph.annotation import Annotation, Strings, chains, int_array
 from docgraph.document import Document

@@ -10,7 +10,7 @@ from spacy.language import Language
 from spacy.tokens import Doc
 
 from docgraph.annotate.registry import ENGLISH, load_pipeline
-from docgraph.annotate.spacy_ import SpacyAnnotator
+from docgraph.annotate.spacy import SpacyAnnotator
 from docgraph.document import Document
 from docgraph.errors import DocgraphError
 

@@ -41,7 +41,7 @@ def toy(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_a_dry_run_lists_every_row_its_config_and_what_is_missing(tmp_path: Path) -> None:
-    from docgraph.experiments.tables import find_table
+    from docgraph.research.tables import find_table
 
     lines = run("experiment", "main", "--dry-run", "--results", str(tmp_path)).splitlines()
     assert [line.split("\t")[0] for line in lines] == [cell.row.name for cell in find_table("main").cells()]

@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from docgraph.cli import app, main
-from docgraph.model.report import report
+from docgraph.research.parameter_report import report
 from docgraph.training.config import read_config
 
 CONFIGS = Path(__file__).resolve().parents[2] / "configs" / "train"

@@ -13,8 +13,9 @@ from typer.testing import CliRunner, Result
 
 from docgraph.cli import app, main
 from docgraph.formats import read
-from docgraph.translation import bulk, documents
-from docgraph.translation.partial import FINISHED
+from docgraph.translation import documents
+from docgraph.translation import files as bulk
+from docgraph.translation.resume import FINISHED
 from formats.format_examples import docx
 from formats.format_examples import run as word
 from translation.translator_examples import model_folder

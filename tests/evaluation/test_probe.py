@@ -24,7 +24,7 @@ from docgraph.model.checkpoint import save
 from docgraph.model.config import LinkedConfig
 from docgraph.model.system import DocumentTransformer
 from docgraph.model.tokenizer import Tokenizer
-from docgraph.translation.documents import DecodedDocument
+from docgraph.translation.document_decoding import DecodedDocument
 from docgraph.translation.scoring import score_documents, sentence_score
 from docgraph.translation.search import Hypothesis
 from model.examples import small_config, small_model

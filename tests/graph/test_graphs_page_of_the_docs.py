@@ -20,7 +20,7 @@ TEXT = (DOCS / "graphs.md").read_text("utf-8")
 def test_the_code_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     registry = RELATIONS.copy()
     monkeypatch.setattr(relations, "RELATIONS", registry)
-    monkeypatch.setattr("docgraph.graph.document_graph.RELATIONS", registry)
+    monkeypatch.setattr("docgraph.graph.graph.RELATIONS", registry)
     names: dict[str, Any] = {}
     blocks = re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL)
     assert len(blocks) == 3

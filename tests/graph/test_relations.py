@@ -137,7 +137,7 @@ def registry(monkeypatch: pytest.MonkeyPatch) -> None:
 
     for module in (relations, sys.modules[__name__]):
         monkeypatch.setattr(module, "RELATIONS", RELATIONS.copy())
-    monkeypatch.setattr("docgraph.graph.document_graph.RELATIONS", relations.RELATIONS)
+    monkeypatch.setattr("docgraph.graph.graph.RELATIONS", relations.RELATIONS)
 
 
 def first_words(annotation: Annotation, options: RelationOptions) -> Edges:

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from docgraph.model.batch import DocumentExample
-from docgraph.model.contexts.docgraph import own_words, pooled_words
+from docgraph.model.systems.docgraph import own_words, pooled_words
 
 from .examples import BOS, EOS, batch_of, documents, random_document, seeds, sentence_sizes, small_config, small_model
 

@@ -10,14 +10,14 @@ from torch import Tensor
 
 from docgraph.errors import DocgraphError
 from docgraph.model.batch import DocumentExample
-from docgraph.model.capacity import capacity, fill_up
-from docgraph.model.contexts import selective
-from docgraph.model.contexts.han import HierarchicalAttention
-from docgraph.model.contexts.selective import SelectiveAttention
 from docgraph.model.integration import SiteReader
 from docgraph.model.memory import SlotMemory
+from docgraph.model.padding import capacity, fill_up
 from docgraph.model.reading import graph_relations, translations_read
 from docgraph.model.system import DocumentTransformer
+from docgraph.model.systems import selective
+from docgraph.model.systems.han import HierarchicalAttention
+from docgraph.model.systems.selective import SelectiveAttention
 
 from .examples import (
     SYSTEMS,
@@ -147,7 +147,7 @@ def test_the_memory_of_another_document_can_be_read(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_padding_and_blocks_change_nothing(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("docgraph.model.capacity.WIDTHS", {"document": 8, "sentence": 2})
+    monkeypatch.setattr("docgraph.model.padding.WIDTHS", {"document": 8, "sentence": 2})
     model = system(name)
     batch = batch_of(DOCUMENTS)
     filled = fill_up(batch, capacity([batch], margin=0.5), pad=0)

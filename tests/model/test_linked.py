@@ -12,13 +12,13 @@ import torch
 
 from docgraph.graph.selection import select
 from docgraph.model.batch import DocumentBatch, DocumentExample
-from docgraph.model.capacity import capacity, fill_up
 from docgraph.model.config import LinkedConfig
-from docgraph.model.contexts.linked import LinkedWords
+from docgraph.model.padding import capacity, fill_up
 from docgraph.model.reading import translations_read
 from docgraph.model.system import DocumentTransformer
+from docgraph.model.systems.linked import LinkedWords
 from docgraph.model.tokenizer import SPACE
-from docgraph.translation.documents import decode_documents
+from docgraph.translation.document_decoding import decode_documents
 from docgraph.translation.search import SearchConfig
 
 from .examples import assert_steps_as_forced, batch_of, documents, rewritten, small_config, small_model
@@ -91,7 +91,7 @@ def test_a_key_is_the_state_that_chose_the_value() -> None:
 @pytest.mark.parametrize("sides", ["source", "target", "both"])
 @pytest.mark.parametrize("place", ["hyb", "post", "pre"])
 def test_windows_padding_and_blocks_change_nothing(place: str, sides: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("docgraph.model.capacity.WIDTHS", {"document": 8, "sentence": 2})
+    monkeypatch.setattr("docgraph.model.padding.WIDTHS", {"document": 8, "sentence": 2})
     model, whole = model_of(place, sides), batch_of(DOCUMENTS)
     part = batch_of([replace(DOCUMENTS[0], window=range(2, 4)), replace(DOCUMENTS[1], window=range(1))])
     assert whole.target is not None

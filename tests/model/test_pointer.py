@@ -19,19 +19,19 @@ from docgraph.errors import DocgraphError
 from docgraph.graph.selection import select
 from docgraph.model import loss as loss_module
 from docgraph.model.batch import DocumentBatch, DocumentExample
-from docgraph.model.capacity import capacity, fill_up
 from docgraph.model.checkpoint import load, save
 from docgraph.model.config import LinkedConfig
-from docgraph.model.contexts.pointer import LOOK_UP, NEAR, SLOPE, Pointer
 from docgraph.model.loss import linear_cross_entropy
 from docgraph.model.memory import Memories
+from docgraph.model.padding import capacity, fill_up
+from docgraph.model.quantize import ready_for_cpu
 from docgraph.model.recall import MOST, Decoded, Recalled
 from docgraph.model.system import DocumentTransformer
+from docgraph.model.systems.pointer import LOOK_UP, NEAR, SLOPE, Pointer
 from docgraph.model.tokenizer import SPACE
 from docgraph.training.validation import mean_gates
-from docgraph.translation.documents import Known, decode_documents, given
+from docgraph.translation.document_decoding import Known, decode_documents, given
 from docgraph.translation.explain import readings
-from docgraph.translation.quantize import ready_for_cpu
 from docgraph.translation.scoring import score_documents
 from docgraph.translation.search import SearchConfig
 
@@ -196,7 +196,7 @@ def test_without_links_or_with_a_closed_gate_it_is_base() -> None:
 
 
 def test_windows_padding_and_blocks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("docgraph.model.capacity.WIDTHS", {"document": 8, "sentence": 2})
+    monkeypatch.setattr("docgraph.model.padding.WIDTHS", {"document": 8, "sentence": 2})
     model, whole = model_of(), batch_of(DOCUMENTS)
     part = batch_of([replace(DOCUMENTS[0], window=range(2, 4)), replace(DOCUMENTS[1], window=range(1))])
     assert whole.target is not None

@@ -20,10 +20,10 @@ from docgraph.graph import build_graph
 from docgraph.model.attention import masked_attention
 from docgraph.model.batch import DocumentExample
 from docgraph.model.config import GraphConfig
-from docgraph.model.contexts.docgraph import pooled_words
 from docgraph.model.graph_encoder import GraphEncoder
 from docgraph.model.graph_structure import source_structure
 from docgraph.model.system import DocumentTransformer
+from docgraph.model.systems.docgraph import pooled_words
 from docgraph.model.transformer import DecoderLayer
 
 from .examples import EOS, batch_of, documents, random_annotation, sites, small_config, small_model, zipfian_annotation

@@ -15,7 +15,7 @@ from docgraph.cli import app
 from docgraph.corpus.store import PreparedCorpus
 from docgraph.model.checkpoint import load
 from docgraph.model.system import DocumentTransformer
-from docgraph.translation.documents import decode_documents
+from docgraph.translation.document_decoding import decode_documents
 from docgraph.translation.search import SearchConfig
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ from docgraph.training.config import TrainingConfig
 from docgraph.training.loop import Training, train
 from docgraph.training.metrics import Record, read
 from docgraph.training.plan import translations
-from docgraph.translation.documents import decode_documents
+from docgraph.translation.document_decoding import decode_documents
 from docgraph.translation.search import SearchConfig
 
 Config = Callable[..., TrainingConfig]

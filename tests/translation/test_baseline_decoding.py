@@ -12,12 +12,12 @@ import pytest
 import torch
 
 from docgraph.model.batch import DocumentExample
-from docgraph.model.concatenation import concatenate
 from docgraph.model.config import ConcatenationConfig
 from docgraph.model.system import DocumentTransformer
+from docgraph.model.systems.concatenation import concatenate
 from docgraph.model.tokenizer import SPACE
-from docgraph.translation import documents as decoding
-from docgraph.translation.documents import Known, decode_documents, given
+from docgraph.translation import document_decoding as decoding
+from docgraph.translation.document_decoding import Known, decode_documents, given
 from docgraph.translation.scoring import Candidates, score_candidates, score_documents
 from docgraph.translation.search import SearchConfig
 from model.examples import EOS, SYSTEMS, batch_of, documents, sites, small_config, small_model

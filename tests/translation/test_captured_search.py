@@ -14,11 +14,11 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from docgraph.graph.selection import select
-from docgraph.model.cache import rounded
 from docgraph.model.config import LinkedConfig
-from docgraph.model.contexts import selective
-from docgraph.model.contexts.pointer import Pointer
+from docgraph.model.kv_cache import rounded
 from docgraph.model.system import DocumentTransformer
+from docgraph.model.systems import selective
+from docgraph.model.systems.pointer import Pointer
 from docgraph.translation import captured_search as captured
 from docgraph.translation import search as searching
 from docgraph.translation.search import Hypothesis, SearchConfig, search, top_candidates

@@ -21,14 +21,14 @@ from docgraph.errors import DocgraphError
 from docgraph.model import checkpoint
 from docgraph.model.batch import collate
 from docgraph.model.config import LinkedConfig
-from docgraph.model.contexts import pointer
-from docgraph.model.contexts.pointer import Pointer
 from docgraph.model.memory import Memories
 from docgraph.model.reading import as_read, graph_relations, reads_own_translations, reads_translations
 from docgraph.model.recalling import add_recall
-from docgraph.translation import segments
+from docgraph.model.systems import pointer
+from docgraph.model.systems.pointer import Pointer
 from docgraph.translation.explain import Reading
 from docgraph.translation.inputs import example_from_text
+from docgraph.translation.rules import segmentation as segments
 from docgraph.translation.search import SearchConfig
 from docgraph.translation.translator import Translator
 from translation.translator_examples import model_folder

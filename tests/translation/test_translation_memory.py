@@ -18,12 +18,14 @@ from docgraph.cli import app
 from docgraph.document import Document
 from docgraph.errors import DocgraphError
 from docgraph.model.config import LinkedConfig
-from docgraph.model.contexts import base_states, pointer
 from docgraph.model.packing import Packing
 from docgraph.model.recalling import add_recall
+from docgraph.model.systems import base_states, pointer
 from docgraph.model.transformer import Decoder
-from docgraph.translation import documents, segments, translation_memory
+from docgraph.translation import document_decoding as documents
+from docgraph.translation import translation_memory
 from docgraph.translation.page import to_html
+from docgraph.translation.rules import segmentation as segments
 from docgraph.translation.search import SearchConfig
 from docgraph.translation.translation_memory import LEAST, SHORTEST, TranslationMemory
 from docgraph.translation.translator import Found, Precision, Translator

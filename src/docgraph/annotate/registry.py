@@ -110,7 +110,7 @@ def installed_spacy_pipeline(language: str) -> str | None:
 
 
 def _without_parser(language: str, spec: str) -> Pipeline:
-    from docgraph.annotate.simplemma_ import supported
+    from docgraph.annotate.simplemma import supported
 
     if language == "zh":
         components = [create("jieba")]

@@ -13,8 +13,8 @@ from docgraph.errors import DocgraphError
 if TYPE_CHECKING:
     from docgraph.evaluation.breakdown import Breakdown
     from docgraph.evaluation.table import Grid
-    from docgraph.experiments.analyses import Systems
-    from docgraph.experiments.documents import Documents
+    from docgraph.research.analyses import Systems
+    from docgraph.research.documents import Documents
 
 Analysis = Literal[
     "context-size", "document-size", "dependency-noise", "attention-distance", "context-use", "evidence", "mechanism"
@@ -92,7 +92,7 @@ def analyse(
     import torch
 
     from docgraph.evaluation.plots import check_plot_path, write_plot
-    from docgraph.experiments.loading import (
+    from docgraph.research.loading import (
         find_models,
         load_systems,
         read_translations,
@@ -118,11 +118,11 @@ def analyse(
     dtype = torch.bfloat16 if precision == "bf16" else torch.float32
     systems, found = load_systems(folders, device, dtype), found.first(documents)
     if analysis == "context-use":
-        from docgraph.experiments.context_use import context_use
+        from docgraph.research.context_use import context_use
 
         tables = context_use(systems, found, texts, _say)
     elif analysis == "evidence":
-        from docgraph.experiments.evidence import COUNTS, evidence
+        from docgraph.research.evidence import COUNTS, evidence
         from docgraph.translation.search import SearchConfig
 
         assert data is not None
@@ -132,7 +132,7 @@ def analyse(
         tables = [(_run(analysis, systems, found, numbers, draws, beams, known),)]
     _print(tables, output)
     if plot is not None:
-        from docgraph.experiments.context_use import AXIS
+        from docgraph.research.context_use import AXIS
 
         for part in [part for table in tables for part in table]:
             written = write_plot(part, plot, lines=part.axis != AXIS)
@@ -169,7 +169,7 @@ def _run(
     beams: int,
     known: bool,
 ) -> Breakdown:
-    from docgraph.experiments import analyses
+    from docgraph.research import analyses
     from docgraph.translation.search import SearchConfig
 
     search = SearchConfig(beams=beams)
@@ -197,7 +197,7 @@ def _print(tables: Sequence[tuple[Breakdown, ...]], output: AnalysisFormat) -> N
 
 
 def _print_mechanism(runs: list[str], output: AnalysisFormat) -> None:
-    from docgraph.experiments.mechanism import mechanism_grid, mechanisms
+    from docgraph.research.mechanism import mechanism_grid, mechanisms
 
     found = mechanisms(runs)
     if output == "json":

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 if TYPE_CHECKING:
-    from docgraph.experiments.runner import Experiment
-    from docgraph.experiments.tables import Row
+    from docgraph.research.runner import Experiment
+    from docgraph.research.tables import Row
 
 TableFormat = Literal["markdown", "json", "text"]
 
@@ -48,8 +48,8 @@ def experiment(
 
     docgraph experiment relations --render --format json
     """
-    from docgraph.experiments.runner import Experiment
-    from docgraph.experiments.tables import find_table
+    from docgraph.research.runner import Experiment
+    from docgraph.research.tables import find_table
     from docgraph.workers import available_cores
 
     found = find_table(table)
@@ -78,7 +78,7 @@ def _list(plan: Experiment, rows: list[Row] | None) -> None:
 
 
 def _print(plan: Experiment, output: TableFormat) -> None:
-    from docgraph.experiments.render import Rendered
+    from docgraph.research.render import Rendered
 
     rendered = Rendered(plan)
     if output == "json":

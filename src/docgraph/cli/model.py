@@ -10,7 +10,7 @@ import typer
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from docgraph.model.report import Report
+    from docgraph.research.parameter_report import Report
 
 
 def model(
@@ -34,7 +34,7 @@ def model(
 
     docgraph model en-fr --json
     """
-    from docgraph.model.report import read_model_config, report
+    from docgraph.research.parameter_report import read_model_config, report
     from docgraph.translation.models import find_model
 
     found = report(read_model_config(source if source.is_file() else find_model(source)))

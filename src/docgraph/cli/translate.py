@@ -15,7 +15,7 @@ from docgraph.cli.progress import Bars
 from docgraph.errors import DocgraphError
 
 if TYPE_CHECKING:
-    from docgraph.translation.bulk import Form, Job
+    from docgraph.translation.files import Form, Job
 
 ModeName = Literal["parallel", "sequential"]
 PrecisionName = Literal["float32", "bfloat16", "int8"]
@@ -113,7 +113,7 @@ def translate(
     form: Form = "jsonl" if jsonl else "table" if scores or n_best > 1 else "document"
     with _no_collection():
         from docgraph.model.checkpoint import fingerprint
-        from docgraph.translation.bulk import BulkOptions, find_jobs, translate_files
+        from docgraph.translation.files import BulkOptions, find_jobs, translate_files
         from docgraph.translation.search import SearchConfig
         from docgraph.translation.translator import Translator
 

@@ -14,9 +14,9 @@ from docgraph.corpus.batches import Batches, LongArray, Pieces
 from docgraph.corpus.store import Integers, PreparedCorpus
 from docgraph.corpus.translations import Translations
 from docgraph.model.batch import DocumentBatch, DocumentExample, collate
-from docgraph.model.capacity import Sizes, fill_up
 from docgraph.model.config import ModelConfig
 from docgraph.model.device import Parcel
+from docgraph.model.padding import Sizes, fill_up
 from docgraph.model.reading import as_read, graph_relations, reads_target_words
 from docgraph.model.tokenizer import Ids
 from docgraph.workers import run_in_processes

@@ -104,7 +104,7 @@ class Languages:
 
 def word_finder(language: str) -> str:
     """The spec of words and dictionary lemmas of a language, without a parser: quick, and one for all systems."""
-    from docgraph.annotate.simplemma_ import supported
+    from docgraph.annotate.simplemma import supported
 
     if language == "zh":
         return "jieba"

@@ -1,6 +1,6 @@
 """Document graphs: relations, the graph, its drawings and exports."""
 
-from docgraph.graph.document_graph import DocumentGraph, batch_graphs, build_graph
+from docgraph.graph.graph import DocumentGraph, batch_graphs, build_graph
 from docgraph.graph.lexical import Lexical
 from docgraph.graph.links import Cliques, Edges
 from docgraph.graph.relations import GROUPS, RELATIONS, Relation, RelationOptions, relation, resolve_relations

@@ -9,8 +9,8 @@ from pathlib import Path
 from docgraph.annotation import Annotation
 from docgraph.document import Document
 from docgraph.errors import DocgraphError
-from docgraph.graph.document_graph import DocumentGraph
 from docgraph.graph.export import xml_text
+from docgraph.graph.graph import DocumentGraph
 from docgraph.graph.scene import Curves, Scene, Text, lay_out
 
 FONTS = ("DejaVu Sans", "Verdana", "Noto Sans", "Noto Sans CJK SC", "Noto Sans CJK JP", "Arial Unicode MS")

@@ -21,7 +21,7 @@ import numpy as np
 
 from docgraph.annotation import IntArray, Strings, int_array
 from docgraph.errors import DocgraphError
-from docgraph.graph.document_graph import DocumentGraph
+from docgraph.graph.graph import DocumentGraph
 from docgraph.graph.lexical import Lexical
 from docgraph.graph.links import Edges
 from docgraph.graph.relations import Links

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from docgraph.annotation import BoolArray
-from docgraph.graph.document_graph import DocumentGraph
+from docgraph.graph.graph import DocumentGraph
 from docgraph.graph.lexical import Lexical
 from docgraph.graph.links import Cliques, Edges
 

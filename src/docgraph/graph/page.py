@@ -13,7 +13,7 @@ import numpy as np
 
 from docgraph.annotation import Annotation, BoolArray
 from docgraph.document import Document
-from docgraph.graph.document_graph import DocumentGraph
+from docgraph.graph.graph import DocumentGraph
 from docgraph.graph.links import Edges
 from docgraph.graph.overview import SPARSE, STRONGEST, drawn_edges, sentence_pairs
 from docgraph.graph.relations import RELATIONS

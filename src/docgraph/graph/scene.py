@@ -13,7 +13,7 @@ from functools import lru_cache
 
 from docgraph.annotation import Annotation, BoolArray
 from docgraph.document import Document
-from docgraph.graph.document_graph import DocumentGraph
+from docgraph.graph.graph import DocumentGraph
 from docgraph.graph.overview import SPARSE, STRONGEST, drawn_edges, sentence_pairs
 from docgraph.graph.relations import RELATIONS
 from docgraph.graph.stopwords import is_function_word

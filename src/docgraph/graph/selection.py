@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from docgraph.annotation import BoolArray, IntArray
-from docgraph.graph.document_graph import DocumentGraph
+from docgraph.graph.graph import DocumentGraph
 from docgraph.graph.links import Edges, Integers
 
 REACH = 4

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from docgraph.annotation import Annotation, BoolArray, IntArray, chains
-from docgraph.graph.document_graph import DocumentGraph
+from docgraph.graph.graph import DocumentGraph
 from docgraph.graph.lexical import Lexical
 from docgraph.graph.links import Cliques, Edges
 from docgraph.graph.relations import RELATIONS, Links

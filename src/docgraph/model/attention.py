@@ -31,7 +31,7 @@ def packed_attention(
     if query.is_cuda and query.dtype in (torch.float16, torch.bfloat16):
         bounds, longest = (queries.boundaries, keys.boundaries), max(queries.kernel_length, keys.kernel_length)
         if HAS_TRITON and longest <= SHORT:
-            from docgraph.model.short_attention import short_attention
+            from docgraph.model.gpu.short_attention import short_attention
 
             return short_attention(query, key, value, *bounds, longest, causal)
         from torch.nn.attention.varlen import varlen_attn

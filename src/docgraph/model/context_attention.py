@@ -17,7 +17,7 @@ from docgraph.model.memory import Layout, SlotMemory, WordLayout, WordMemory
 from docgraph.model.packing import Packing
 
 if TYPE_CHECKING:  # it needs Triton
-    from docgraph.model.prefix_attention import PrefixLayout
+    from docgraph.model.gpu.prefix_attention import PrefixLayout
 
 
 @dataclass(eq=False)

@@ -19,7 +19,7 @@ from docgraph.model.runs import Runs, places
 from docgraph.model.sparse import HAS_TRITON
 
 if TYPE_CHECKING:  # it needs Triton
-    from docgraph.model.prefix_attention import PrefixLayout
+    from docgraph.model.gpu.prefix_attention import PrefixLayout
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,7 +101,7 @@ class SlotMemory(Memory):
 
     def layout(self, queries: Queries) -> Layout | PrefixLayout:
         if self.prefix is not None and self._through_kernel(queries):
-            from docgraph.model.prefix_attention import PrefixLayout
+            from docgraph.model.gpu.prefix_attention import PrefixLayout
 
             limits, rows = self.prefix.seen[queries.sentence], queries.documents.boundaries
             return PrefixLayout.of(limits, rows, self.prefix.first, self.prefix.count, self.slots.shape[1])

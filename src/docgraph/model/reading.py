@@ -7,9 +7,9 @@ from dataclasses import replace
 
 from docgraph.graph.selection import Selection, select
 from docgraph.model.batch import DocumentExample
-from docgraph.model.concatenation import concatenate
 from docgraph.model.config import LinkedConfig, ModelConfig
-from docgraph.model.contexts import context_class
+from docgraph.model.systems import context_class
+from docgraph.model.systems.concatenation import concatenate
 
 
 def graph_relations(config: ModelConfig, given: bool = True) -> tuple[str, ...] | None:

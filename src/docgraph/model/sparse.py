@@ -41,7 +41,7 @@ class Rows:
         if not len(self.columns):
             return x.new_zeros(len(self.offsets) - 1, x.shape[1])
         if x.is_cuda and HAS_TRITON:
-            from docgraph.model.kernels import row_sums
+            from docgraph.model.gpu.edge_sums import row_sums
 
             return row_sums(x, self.columns, self.offsets)
         return F.embedding_bag(self.columns, x, self.offsets, mode="sum", include_last_offset=True)
@@ -128,7 +128,7 @@ torch.library.define(NEIGHBOUR_SUMS, "(Tensor x, Tensor scale, Tensor[] edges, T
 @torch.library.impl(NEIGHBOUR_SUMS, "default")
 def _neighbour_sums(x: Tensor, scale: Tensor, edges: list[Tensor], cliques: list[Tensor], after: bool) -> Tensor:
     if x.is_cuda and HAS_TRITON:
-        from docgraph.model import kernels
+        from docgraph.model.gpu import edge_sums as kernels
 
         return kernels.neighbour_sums(x, scale, edges, cliques, after)
     scale = scale.to(x.dtype)

@@ -8,14 +8,14 @@ import torch
 from torch import Tensor, nn
 
 from docgraph.model.batch import DocumentBatch
-from docgraph.model.cache import DecoderCache
 from docgraph.model.config import FreezePolicy, ModelConfig
-from docgraph.model.contexts import ContextEncoder, build_context, embedded_source
 from docgraph.model.integration import Integration, Recorder, SiteReader
+from docgraph.model.kv_cache import DecoderCache
 from docgraph.model.loss import Terms, chunk_terms, linear_cross_entropy
 from docgraph.model.memory import Memories, Memory, Queries
 from docgraph.model.packing import Packing
 from docgraph.model.recall import Decoded
+from docgraph.model.systems import ContextEncoder, build_context, embedded_source
 from docgraph.model.transformer import (
     Decoder,
     DecoderLayer,

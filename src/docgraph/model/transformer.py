@@ -16,8 +16,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from docgraph.model.attention import MultiHeadAttention
-from docgraph.model.cache import DecoderCache, LayerCache
 from docgraph.model.config import TransformerConfig
+from docgraph.model.kv_cache import DecoderCache, LayerCache
 from docgraph.model.packing import Packing
 
 Place = Literal["pre", "hyb", "post", "output"]

@@ -24,11 +24,11 @@ from docgraph.corpus.store import PreparedCorpus
 from docgraph.errors import DocgraphError
 from docgraph.model import checkpoint
 from docgraph.model.batch import DocumentBatch
-from docgraph.model.capacity import capacity
 from docgraph.model.config import ModelConfig
+from docgraph.model.gpu.cuda_graphs import Captured
+from docgraph.model.padding import capacity
 from docgraph.model.system import DocumentTransformer
 from docgraph.training import plan, state
-from docgraph.training.captured import Captured
 from docgraph.training.config import TrainingConfig
 from docgraph.training.flops import FlopCounter, peak_flops
 from docgraph.training.folder import LOG, METRICS, RunFolder, signature_of

@@ -20,7 +20,7 @@ from docgraph.model.system import DocumentTransformer
 from docgraph.training.config import ValidationConfig
 from docgraph.training.metrics import Record
 from docgraph.training.world import World
-from docgraph.translation.documents import decode_documents
+from docgraph.translation.document_decoding import decode_documents
 
 Piece = tuple[int, int, int]
 """Document, first sentence, one past the last."""

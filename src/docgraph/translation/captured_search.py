@@ -18,8 +18,8 @@ from weakref import WeakKeyDictionary
 import torch
 from torch import Tensor
 
-from docgraph.model.cache import StaticCache, rounded
 from docgraph.model.integration import SiteReader
+from docgraph.model.kv_cache import StaticCache, rounded
 from docgraph.model.system import DecodingState, DocumentTransformer
 from docgraph.translation.search import Hypothesis, SearchConfig, top_candidates
 

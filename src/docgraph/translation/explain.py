@@ -11,12 +11,12 @@ import torch
 from torch import Tensor
 
 from docgraph.model.batch import DocumentBatch, DocumentExample, collate
-from docgraph.model.contexts.linked import CacheMemory
 from docgraph.model.integration import Recorder
 from docgraph.model.memory import Memories, Memory, SlotMemory, WordMemory
 from docgraph.model.packing import Packing, windows
 from docgraph.model.reading import as_read
 from docgraph.model.system import DocumentTransformer
+from docgraph.model.systems.linked import CacheMemory
 from docgraph.model.tokenizer import Tokenizer, words_by_space
 from docgraph.translation.search import Hypothesis
 

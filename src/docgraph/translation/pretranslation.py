@@ -15,10 +15,10 @@ from docgraph.corpus.translations import write
 from docgraph.errors import DocgraphError
 from docgraph.model import checkpoint
 from docgraph.model.device import find_device
+from docgraph.model.quantize import ready_for_cpu
 from docgraph.model.reading import graph_relations
 from docgraph.model.system import DocumentTransformer
-from docgraph.translation.documents import decode_documents
-from docgraph.translation.quantize import ready_for_cpu
+from docgraph.translation.document_decoding import decode_documents
 from docgraph.translation.search import SearchConfig
 
 GREEDY = SearchConfig(beams=1)

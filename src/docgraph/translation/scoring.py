@@ -16,7 +16,6 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from docgraph.model.batch import DocumentBatch, DocumentExample, Ids, collate
-from docgraph.model.concatenation import before
 from docgraph.model.config import ModelConfig
 from docgraph.model.device import to_device
 from docgraph.model.loss import CHUNK_ELEMENTS
@@ -25,6 +24,7 @@ from docgraph.model.packing import Blocks, Packing
 from docgraph.model.reading import as_read
 from docgraph.model.recall import Decoded
 from docgraph.model.system import DocumentTransformer
+from docgraph.model.systems.concatenation import before
 
 TOKENS = 16_000
 """Sub-words of a batch, source and translations together."""

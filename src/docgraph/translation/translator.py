@@ -27,10 +27,11 @@ from docgraph.formats import read
 from docgraph.model import checkpoint
 from docgraph.model.batch import DocumentExample, Ids
 from docgraph.model.device import find_device
+from docgraph.model.quantize import ready_for_cpu
 from docgraph.model.reading import graph_relations, reads_given_alone, takes_sentences_apart
 from docgraph.model.system import DocumentTransformer
 from docgraph.model.tokenizer import UNKNOWN, Tokenizer
-from docgraph.translation.documents import (
+from docgraph.translation.document_decoding import (
     BATCH_TOKENS,
     DecodedDocument,
     Known,
@@ -42,11 +43,10 @@ from docgraph.translation.documents import (
 from docgraph.translation.explain import Reading, readings_of
 from docgraph.translation.inputs import example_from_text, with_memory
 from docgraph.translation.models import find_model
-from docgraph.translation.quantize import ready_for_cpu
 from docgraph.translation.result import Candidate, SentenceTranslation, Translation
+from docgraph.translation.rules.segmentation import Segments, stretches
+from docgraph.translation.rules.wording import Wording
 from docgraph.translation.search import Hypothesis, SearchConfig
-from docgraph.translation.segments import Segments, stretches
-from docgraph.translation.wording import Wording
 
 if TYPE_CHECKING:  # who has no memory does not wait for its readers
     from docgraph.translation.translation_memory import TranslationMemory

@@ -21,7 +21,7 @@ from docgraph.model.config import ModelConfig
 from docgraph.model.reading import graph_relations, reads_own_translations, reads_translations
 from docgraph.model.system import DocumentTransformer
 from docgraph.model.tokenizer import Ids, Tokenizer, words_by_space
-from docgraph.translation.documents import decode_documents
+from docgraph.translation.document_decoding import decode_documents
 from docgraph.translation.inputs import example_from_text
 from docgraph.translation.scoring import TOKENS, Candidates, score_candidates, sentence_score
 

@@ -1,0 +1,1 @@
+"""The parts of the embedded English pipeline that spaCy does not have."""

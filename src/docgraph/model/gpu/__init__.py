@@ -1,0 +1,1 @@
+"""Triton kernels and CUDA graphs, each tested against the plain function it equals."""

@@ -1,0 +1,64 @@
+"""HAN (Miculicich et al. 2018): attention over the words of each of k previous sentences, then over the sentences.
+
+The paper keeps the states of the encoder and the decoder from when the earlier sentences were translated. Here they are
+the states of Base, which read no context: the same for all later sentences, so that a document is decoded in parallel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from torch import Tensor
+
+from docgraph.model.attention import MultiHeadAttention, never_blind
+from docgraph.model.batch import DocumentBatch, DocumentExample
+from docgraph.model.config import ContextConfig
+from docgraph.model.context_attention import FeedForwardSite, ProjectedRun, WordAttention
+from docgraph.model.memory import WordLayout, WordMemory
+from docgraph.model.packing import Packing
+from docgraph.model.runs import Runs
+from docgraph.model.systems import context_encoder
+from docgraph.model.systems.base_states import BaseStatesContext
+
+
+class HierarchicalAttention(FeedForwardSite, WordAttention):
+    """Words of each sentence, then sentences, then a feed-forward network, whose width the paper does not give.
+
+    The linear maps f_w and f_s before the queries are one with the projections of the queries.
+    """
+
+    widening = 2
+
+    def prepare(self, dimension: int, heads: int) -> None:
+        super().prepare(dimension, heads)
+        self.sentences = MultiHeadAttention(dimension, heads)
+
+    def attend(self, x: Tensor, projected: list[ProjectedRun], layout: WordLayout) -> Tensor:
+        weights, value = self.sentence_level(x, self.attend_runs(x, projected, layout), layout)
+        return self.feed_forward(self.sentences.join((weights[..., None] * value).sum(1)))
+
+    def sentence_level(self, x: Tensor, read: Tensor, layout: WordLayout) -> tuple[Tensor, Tensor]:
+        """Weights [N, J, h] and values [N, J, h, e] of what was read in J sentences, [N, J, d]."""
+        key, value = self.sentences.project(read)
+        query = self.sentences.split(self.sentences.query(x))[:, None]
+        scores = (query * key).sum(-1) * key.shape[-1] ** -0.5
+        visible = never_blind(layout.visible)[:, :, None]
+        return scores.masked_fill(~visible, float("-inf")).softmax(1).to(value.dtype), value
+
+    def attention_weights(self, x: Tensor, projected: list[ProjectedRun], layout: WordLayout) -> Tensor:
+        """Over the sentences, the nearest first."""
+        return self.sentence_level(x, self.attend_runs(x, projected, layout), layout)[0].mean(-1)
+
+
+@context_encoder("han")
+class HierarchicalContext(BaseStatesContext):
+    site = HierarchicalAttention
+
+    @classmethod
+    def translations_read(cls, context: ContextConfig, document: DocumentExample, sentence: int) -> Iterable[int]:
+        return range(max(0, sentence - context.previous), sentence)
+
+    def memory(self, states: Tensor, words: Packing, batch: DocumentBatch, past: bool) -> WordMemory:
+        distances = range(1, self.config.previous + 1)
+        runs = tuple(Runs.before(words, batch.own, batch.index_of, far=j, near=j) for j in distances)
+        return WordMemory(states, runs)

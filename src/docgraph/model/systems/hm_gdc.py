@@ -1,0 +1,50 @@
+"""HM-GDC (Tan et al. 2019): a sentence encoder, a document encoder over its sentences, and what that says of the whole.
+
+The paper gives each word the document's view of its own sentence, weighted by attention. Here, as in the other
+systems, a word attends to the document encoder's states of all sentences, its own among them. A sentence is the mean of
+its words.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from docgraph.model.batch import DocumentBatch
+from docgraph.model.config import ModelConfig
+from docgraph.model.memory import SlotMemory
+from docgraph.model.packing import Packing
+from docgraph.model.systems import ContextEncoder, context_encoder
+from docgraph.model.transformer import Base, Encoder
+
+
+@context_encoder("hm_gdc")
+class GlobalDocumentContext(ContextEncoder):
+    sides = ("source",)
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__(config)
+        transformer = replace(config.transformer, encoder_layers=self.config.layers)
+        self.sentence_encoder, self.document_encoder = Encoder(transformer), Encoder(transformer)
+
+    def source_memory(self, batch: DocumentBatch, base: Base) -> SlotMemory:
+        side = batch.context_source
+        ends, width = batch.used.sum(1).cumsum(0), batch.slots.shape[1]
+        documents = Packing.covering(ends, len(batch.places), width, max(width, 32))
+        embedded = base.embeddings(side.tokens, side.sentences.positions, "source")
+        sentences = sentence_means(self.sentence_encoder(embedded, side.sentences), side.sentences)
+        places = base.embeddings.positions[documents.positions.clamp(max=base.embeddings.config.max_positions - 1)]
+        states = self.document_encoder(sentences + places.to(sentences.dtype), documents)
+        visible = batch.used[batch.document_of]
+        return SlotMemory(states, batch.slots, visible, "document", batch.places, prefix=batch.prefix())
+
+
+def sentence_means(words: Tensor, sentences: Packing) -> Tensor:
+    """[R, d] -> [C, d]: the mean of the words of each sentence, zero for a sentence without any."""
+    if not len(words):
+        return words.new_zeros(sentences.num_sequences, words.shape[-1])
+    order = torch.arange(len(words), device=words.device)
+    return F.embedding_bag(order, words, sentences.boundaries.long(), mode="mean", include_last_offset=True)

@@ -1,0 +1,301 @@
+"""A whole table of two rows: run once, read ever after."""
+
+from __future__ import annotations
+
+import json
+import lzma
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from experiment_examples import toy_experiment
+
+from docgraph.corpus.store import PreparedCorpus
+from docgraph.errors import DocgraphError
+from docgraph.model.checkpoint import load
+from docgraph.research.context_use import token_losses
+from docgraph.research.documents import Documents
+from docgraph.research.render import Rendered
+from docgraph.research.results import METRICS, SCORES, SIGNATURE, SUITES, ResultFolder
+from docgraph.research.runner import Experiment
+from docgraph.research.tables import find_table
+
+
+@pytest.fixture(scope="module")
+def done(tmp_path_factory: pytest.TempPathFactory) -> Experiment:
+    """The table, run; it is read-only to the tests."""
+    folder = tmp_path_factory.mktemp("experiment")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("DOCGRAPH_CACHE", str(folder / "cache"))
+        table = find_table(str(toy_experiment(folder)))
+        experiment = Experiment(table, folder / "runs", folder / "results", annotator="words:en", say=lambda line: None)
+        experiment.run()
+    return experiment
+
+
+def copied(done: Experiment, tmp_path: Path, **changes: Any) -> Experiment:
+    """The same results elsewhere, without the runs."""
+    shutil.copytree(done.results, tmp_path / "results")
+    said: list[str] = []
+    return Experiment(done.table, tmp_path / "runs", tmp_path / "results", say=said.append, **changes)
+
+
+def test_nothing_is_missing_and_everything_is_kept(done: Experiment) -> None:
+    cells = list(done.table.cells())
+    assert [str(cell.place) for cell in cells] == ["toy/base/seed1", "toy/base/seed2", "toy/graph/seed1"]
+    for cell in cells:
+        assert done.missing(cell) == []
+        folder = done.folder(cell)
+        assert {path.name for path in folder.path.iterdir()} == {SIGNATURE, METRICS, SCORES, SUITES, "test.txt"}
+        signature = folder.read(SIGNATURE)
+        assert signature["seed"] == signature["settings"]["seed"] == cell.seed
+        assert signature["updates"] == 6
+        assert signature["translated"]["test"]["precision"] == "fp32"
+        records = [json.loads(line) for line in lzma.decompress((folder.path / METRICS).read_bytes()).splitlines()]
+        assert {record["kind"] for record in records} == {"train", "validation"}
+
+
+def test_translations_are_lines_with_blank_lines_between_documents(done: Experiment) -> None:
+    sizes = PreparedCorpus.open(done.table.config.data, "test").sizes.sentences.tolist()
+    folder = done.folder(next(done.table.cells()))
+    lines = folder.output("test").read_text(encoding="utf-8").split("\n")
+    assert len(lines) - 1 == sum(sizes) + len(sizes) - 1
+    assert lines[sizes[0]] == ""
+    assert len(folder.read_output("test", sizes)) == sum(sizes)
+
+
+def test_the_context_system_starts_from_the_base_of_the_table(done: Experiment) -> None:
+    *_, graph = done.table.cells()
+    base = json.loads((done.runs / "toy/base/seed1/signature.json").read_bytes())
+    assert done.folder(graph).read(SIGNATURE)["settings"]["base"].endswith("toy/base/seed1/best")
+    assert base["base"] is None
+    assert done.folder(graph).read(SIGNATURE)["added"] > 0
+
+
+def test_a_second_run_does_nothing(done: Experiment, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*arguments: object) -> None:
+        raise AssertionError("ran again")
+
+    before = {path: path.stat().st_mtime_ns for path in done.results.rglob("*")}
+    monkeypatch.setattr("docgraph.training.loop.train", fail)
+    monkeypatch.setattr("docgraph.research.runner.score_outputs", fail)
+    done.run()
+    assert {path: path.stat().st_mtime_ns for path in done.results.rglob("*")} == before
+
+
+def test_the_table_needs_results_alone(done: Experiment, tmp_path: Path) -> None:
+    rendered = Rendered(copied(done, tmp_path))
+    head, base, graph = rendered.grid()
+    assert head[:6] == ["system", "BLEU", "paper", "Δ BLEU", "paper", "chrF2"]
+    assert base[0] == "Base"
+    assert "±" in base[1]
+    assert base[2] == "36.93"
+    assert base[head.index("p vs Base")] == "-"
+    assert graph[4] == "+1.86"
+    values = {cell: graph[index] for index, cell in enumerate(head)}
+    for name in ("BLEU", "p vs Base", "LTCR", "coreference", "added, M", "speed", "dev NLL", "dev NLL, wrong context"):
+        assert float(values[name]) >= 0, name
+    assert values["seeds"] == "1"
+    markdown = rendered.markdown()
+    assert "test: 14 sentences in 4 documents" in markdown
+    assert "paired bootstrap over documents" in markdown
+    assert "`BLEU|nrefs:1|" in markdown
+    assert rendered.to_json()["rows"]["graph"]["values"]["bleu:test"]["paper"] == 38.79
+
+
+def test_rows_are_compared_over_the_seeds_that_both_have(done: Experiment, tmp_path: Path) -> None:
+    now = copied(done, tmp_path)
+    usual = Rendered(now).grid()[2]
+    second = ResultFolder(now.results / "toy" / "base" / "seed2")
+    scores = second.read(SCORES)
+    scores["test"]["bleu"] |= {"value": 99.0, "statistics": [[0] * 10] * 4}
+    second.write(SCORES, scores)
+    rendered = Rendered(now)
+    head, _, graph = rendered.grid()
+    first, row = (rendered.found[name].scored("bleu", "test")[0] for name in ("base", "graph"))
+    assert graph[head.index("Δ BLEU")] == f"{row - first:+.2f}"
+    assert graph == usual, "the second seed of Base is another Base than the one beneath the row"
+
+
+def test_what_is_missing_is_a_dash(done: Experiment, tmp_path: Path) -> None:
+    partial = copied(done, tmp_path)
+    shutil.rmtree(partial.results / "toy" / "graph")
+    _, base, graph = Rendered(partial).grid()
+    assert base[1] != "-"
+    assert graph[1:4] == ["-", "38.79", "-"]
+    assert graph[-1] == "-"
+
+
+def test_scores_are_made_elsewhere_and_what_cannot_be_is_told_once(done: Experiment, tmp_path: Path) -> None:
+    elsewhere = copied(done, tmp_path, annotator="words:en")
+    for name in (SCORES, SUITES):
+        for path in elsewhere.results.rglob(name):
+            path.unlink()
+    elsewhere.run()
+    # The models stayed where they were trained: scores need none, suites do.
+    assert all(elsewhere.missing(cell) == ["probe coreference"] for cell in elsewhere.table.cells())
+    for cell in elsewhere.table.cells():
+        assert elsewhere.folder(cell).read(SCORES) == done.folder(cell).read(SCORES)
+    said = elsewhere.say.__self__  # type: ignore[attr-defined]
+    assert all(line.startswith("left out here: probe coreference (") for line in said)
+    assert len(said) == len(set(said))
+
+
+def test_other_translations_are_scored_again(done: Experiment, tmp_path: Path) -> None:
+    changed = copied(done, tmp_path, annotator="words:en")
+    cell = next(changed.table.cells())
+    folder = changed.folder(cell)
+    sizes = PreparedCorpus.open(changed.table.config.data, "test").sizes.sentences.tolist()
+    texts = iter(Path(changed.table.config.sets[0].target).read_text().replace("\n\n", "\n").splitlines())
+    folder.write_output("test", [[next(texts) for _ in range(size)] for size in sizes])
+    assert changed.missing(cell) == ["score test"]
+    changed.run()
+    assert changed.missing(cell) == []
+    assert folder.read(SCORES)["test"]["bleu"]["value"] == pytest.approx(100)
+
+
+def test_translations_of_other_documents_are_refused(done: Experiment) -> None:
+    folder: ResultFolder = done.folder(next(done.table.cells()))
+    with pytest.raises(DocgraphError, match="these translations have 17 lines, and the set has 3 sentences"):
+        folder.read_output("test", [1, 2])
+
+
+def test_one_row_brings_the_base_it_needs(done: Experiment, tmp_path: Path) -> None:
+    fresh = Experiment(done.table, tmp_path / "runs", tmp_path / "results", say=lambda line: None)
+    found = fresh._with_bases([fresh.table.row("graph")])
+    assert [str(cell.place) for cell in found] == ["toy/base/seed1", "toy/graph/seed1"]
+
+
+def test_a_run_that_cannot_begin_here_is_told_and_the_table_is_still_there(done: Experiment, tmp_path: Path) -> None:
+    without = copied(done, tmp_path, overrides=[f"data={tmp_path / 'nowhere'}"])
+    shutil.rmtree(without.results / "toy" / "graph")
+    without.run()
+    said = without.say.__self__  # type: ignore[attr-defined]
+    assert said[0] == "toy/graph/seed1: training"
+    assert said[1].startswith(
+        f"left out here: train toy/graph/seed1 ({tmp_path}/nowhere: this folder holds no prepared"
+    )
+    assert Rendered(without).grid()[1] == Rendered(done).grid()[1]
+
+
+def test_a_config_that_changed_after_its_run_is_told(done: Experiment, tmp_path: Path) -> None:
+    assert [done.changed(cell) for cell in done.table.cells()] == [None] * 3
+    assert "another config" not in Rendered(done).markdown()
+    now = copied(done, tmp_path, overrides=["steps=7", "schedule.peak=0.02", "workers=2"])
+    line = now.changed(next(now.table.cells()))
+    assert line is not None
+    assert line.startswith("toy/base/seed1 was run with another config than its row has now (steps, schedule.peak): ")
+    assert f"or remove {tmp_path}/results/toy/base/seed1 and {tmp_path}/runs/toy/base/seed1" in line
+    now.run()
+    assert line in now.say.__self__  # type: ignore[attr-defined]
+    assert line in Rendered(now).notes()
+
+
+def test_a_store_that_changed_is_told_and_one_that_is_elsewhere_is_not(done: Experiment, tmp_path: Path) -> None:
+    store = tmp_path / "store"
+    now = copied(done, tmp_path, overrides=[f"data={store}"])
+    cell = next(now.table.cells())
+    assert now.changed(cell) is None
+    store.mkdir()
+    manifest = json.loads((Path(done.table.config.data) / "manifest.json").read_bytes())
+    (store / "manifest.json").write_text(json.dumps(manifest | {"fingerprint": "another"}))
+    assert "(data)" in (now.changed(cell) or "")
+
+
+def test_a_row_of_an_improvement_is_a_line_and_is_compared_with_every_role(done: Experiment, tmp_path: Path) -> None:
+    now = copied(done, tmp_path)
+    for name in ("control", "weak", "strong", "better"):
+        shutil.copytree(now.results / "toy" / "graph", now.results / "toy" / name)
+    strong = ResultFolder(now.results / "toy" / "strong" / "seed1")
+    scores = strong.read(SCORES)
+    scores["test"]["bleu"]["value"] = 99.0
+    strong.write(SCORES, scores)
+    values = yaml.safe_load(now.table.path.read_text())
+    values["columns"] = ["bleu:test", "p:test:base", "p:test:control", "p:test:baseline", "speed", "minutes"]
+    values["configs"] = str(now.table.path.parents[1] / "train")
+    for name, role in (("control", "control"), ("weak", "baseline"), ("strong", "baseline")):
+        values["rows"].append({"config": "graph", "name": name, "role": role})
+    values["rows"].append({"config": "graph", "name": "better", "base": "control"})
+    path = tmp_path / "toy.yaml"
+    path.write_text(yaml.safe_dump(values))
+    now.table = find_table(str(path))
+    rendered = Rendered(now)
+    head, *rows = rendered.grid()
+    cells = {row[0]: dict(zip(head, row, strict=True)) for row in rows}
+    for name in ("p vs Base", "p vs control", "p vs best baseline (strong)"):
+        assert 0 < float(cells["better"][name]) <= 1
+    assert cells["strong"]["p vs best baseline (strong)"] == cells["control"]["p vs control"] == "-"
+    assert float(cells["better"]["minutes"]) >= 0
+    assert len(rendered.values["base"][0].seeds) == 2
+    assert str(next(now.table.cells([now.table.row("better")])).base().place) == "toy/control/seed1"
+
+
+def test_speed_is_compared_on_the_same_hardware(done: Experiment, tmp_path: Path) -> None:
+    now = copied(done, tmp_path)
+    ResultFolder(now.results / "toy" / "graph" / "seed1").add(SIGNATURE, hardware="another")
+    head, base, graph = Rendered(now).grid()
+    assert float(base[head.index("speed")]) == pytest.approx(1, abs=0.01)
+    assert graph[head.index("speed")] == "-"
+
+
+def test_an_analysis_finds_the_losses_that_training_logged(done: Experiment) -> None:
+    *_, graph = done.table.cells()
+    logged = done.folder(graph).read(SIGNATURE)
+    documents = Documents.of_store(done.table.config.data, "dev")
+    own, wrong = token_losses(load(done.runs / graph.place / "best"), documents)
+    assert own.mean() == pytest.approx(logged["nll"], rel=1e-5)
+    assert wrong is not None
+    assert wrong.mean() == pytest.approx(logged["wrong_context_nll"], rel=1e-5)
+
+
+def test_a_set_may_be_translated_with_the_references_before_each_sentence(
+    done: Experiment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    translate, asked = Documents.translate, []
+    monkeypatch.setattr(Documents, "translate", lambda *a, **b: asked.append(b["known"]) or translate(*a, **b))
+    now = copied(done, tmp_path, annotator="words:en")
+    now.runs = done.runs
+    values = yaml.safe_load(now.table.path.read_text())
+    known = {**values["sets"][0], "name": "test_known", "label": "test, earlier sentences known", "known": True}
+    values |= {"sets": [*values["sets"], known], "columns": ["bleu:test", "bleu:test_known"], "suites": []}
+    values["configs"] = str(now.table.path.parents[1] / "train")
+    (tmp_path / "toy.yaml").write_text(yaml.safe_dump(values))
+    now.table = find_table(str(tmp_path / "toy.yaml"))
+    now.run()
+    assert asked == [True] * 3
+    base, _, graph = now.table.cells()
+    assert now.folder(base).digest("test_known") == now.folder(base).digest("test"), "it reads no translations"
+    documents = Documents.of_store(done.table.config.data, "test")
+    search = now._config(graph).validation.search
+    expected = documents.translate(load(now.runs / graph.place / "best"), search, known=True)
+    sizes = [len(document) for document in documents.documents]
+    found = now.folder(graph).read_output("test_known", sizes)
+    assert found == [text for document in expected for text in document]
+    assert float(dict(zip(*Rendered(now).grid()[:3:2], strict=True))["BLEU test, earlier sentences known"]) >= 0
+
+
+def test_a_row_of_no_updates_is_a_row(done: Experiment, tmp_path: Path) -> None:
+    now = copied(done, tmp_path, annotator="words:en")
+    now.runs = tmp_path / "runs"
+    shutil.copytree(done.runs / "toy" / "base", now.runs / "toy" / "base", symlinks=True)
+    values = yaml.safe_load(now.table.path.read_text())
+    shutil.copytree(now.table.path.parents[1] / "train", tmp_path / "train")
+    start = {"extends": "graph.yaml", "steps": 0, "model": {"context": {"encoder": "pointer", "sides": "target"}}}
+    (tmp_path / "train" / "start.yaml").write_text(yaml.safe_dump(start))
+    values |= {"configs": "train", "columns": ["bleu:test", "parameters", "speed", "minutes", "nll", "wrong-nll"]}
+    values["rows"].append({"config": "start"})
+    (tmp_path / "toy.yaml").write_text(yaml.safe_dump(values))
+    now.table = find_table(str(tmp_path / "toy.yaml"))
+    now.run()
+    *_, cell = now.table.cells()
+    assert now.missing(cell) == []
+    signature = now.folder(cell).read(SIGNATURE)
+    assert (signature["updates"], signature["trained"], signature["tokens_per_second"]) == (0, 0, None)
+    head, *_, row = Rendered(now).grid()
+    found = dict(zip(head, row, strict=True))
+    assert found["dev NLL"] == f"{signature['nll']:.4f}"
+    assert found["speed"] == "-"
+    assert float(found["added, M"]) >= 0
+    assert float(found["BLEU"]) >= 0

@@ -1,0 +1,117 @@
+"""The declarations that ship, and mistakes in one's own."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import yaml
+
+from conftest import SHARED, needs_data
+from docgraph.errors import DocgraphError
+from docgraph.evaluation.suites import read_suite
+from docgraph.model.checkpoint import blank
+from docgraph.research.scoring import read_texts
+from docgraph.research.tables import Column, Table, read_table
+
+FOLDER = Path(__file__).resolve().parents[2] / "configs" / "experiments"
+TABLES = sorted(path.stem for path in FOLDER.glob("*.yaml") if "rows:" in path.read_text())
+
+
+@pytest.fixture(autouse=True)
+def _at_the_root(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(FOLDER.parents[1])
+
+
+def shipped(name: str) -> Table:
+    return read_table(FOLDER / f"{name}.yaml")
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_the_config_of_every_row_makes_a_model(name: str) -> None:
+    for cell in shipped(name).cells():
+        config = cell.read_config(Path("runs"))
+        assert config.seed == cell.seed
+        assert config.data == "prepared/europarl_en-fr"
+        model = blank(config.model, "meta")
+        assert (model.config.context is None) == (config.stage == "base")
+        if config.base is not None:
+            assert config.base == f"runs/main/{cell.origin.base or 'base'}/seed{cell.seed}/best"
+
+
+def test_the_main_table_has_the_rows_of_the_paper_and_the_control() -> None:
+    table = shipped("main")
+    assert [row.name for row in table.of_role("base") + table.of_role("control")] == ["base", "base_continued"]
+    baselines = {row.config for row in table.of_role("baseline")}
+    assert {"noise_hyb_both", "ctx", "han", "hm_gdc", "selective", "unified", "concatenation_2_1"} <= baselines
+    ours = {row.config for row in table.of_role("ours")}
+    assert {f"docgraph_{place}_{sides}" for place in ("hyb", "post", "pre") for sides in ("source", "both")} <= ours
+    assert table.row("docgraph_pre_both").paper.test == 38.99
+
+
+def test_the_docs_name_every_table() -> None:
+    page = (FOLDER.parents[1] / "docs" / "experiments.md").read_text(encoding="utf-8")
+    assert [name for name in TABLES if f"| `{name}` |" not in page] == []
+
+
+@needs_data
+def test_the_files_of_the_sets_and_suites_are_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(SHARED)
+    table = shipped("main")
+    sizes = {
+        one.name: (len(data.reference), data.num_documents)
+        for one in table.config.sets
+        if (data := read_texts(one, []))
+    }
+    assert sizes == {"dev": (2009, 21), "test": (4106, 41), "test_known": (4106, 41), "ted": (1664, 11)}
+    assert {suite.name: len(read_suite(suite.path).contrasts) for suite in table.suites} == {
+        "coreference": 200,
+        "coherence": 200,
+    }
+
+
+def test_a_row_of_another_table_is_run_there() -> None:
+    [base] = shipped("relations").of_role("base")
+    places = {n: [str(cell.place) for cell in shipped("relations").cells([replace(base, seeds=n)])] for n in (1, 2, 3)}
+    assert base.seeds == 1
+    assert places[1] == ["main/base/seed1"]
+    assert places[2] == places[3] == ["main/base/seed1", "main/base/seed2"]
+
+
+def toy(tmp_path: Path, **changes: object) -> Table:
+    path = tmp_path / "tables" / "toy.yaml"
+    path.parent.mkdir(exist_ok=True)
+    values = {"sets": [{"name": "test"}], "columns": ["bleu:test"], "rows": [{"config": "a", "role": "base"}, "b"]}
+    path.write_text(yaml.safe_dump(values | changes))
+    return read_table(path)
+
+
+def test_a_row_is_the_name_of_a_config(tmp_path: Path) -> None:
+    table = toy(tmp_path)
+    assert [(row.name, row.label, row.seeds) for row in table.config.rows] == [("a", "a", 1), ("b", "b", 1)]
+    assert [str(cell.config_path) for cell in table.cells()][1] == f"{tmp_path}/train/b.yaml"
+    assert table.columns == [Column("bleu", "test")]
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"columns": ["blue:test"]}, "there is no measure 'blue'"),
+        ({"columns": ["bleu:tset"]}, "'bleu:tset' names none of test"),
+        ({"columns": ["p:test:best"]}, "'p:test:best' must end in one of base, control, baseline"),
+        ({"rows": ["a", "b"]}, "one row of the role 'base'"),
+        ({"rows": [{"config": "a", "role": "base"}, "a"]}, "two rows are named 'a'"),
+        (
+            {"rows": [{"config": "a", "role": "base"}, {"config": "b", "base": "c"}]},
+            "'b' starts from 'c', which is no row",
+        ),
+        ({"rows": [{"label": "x", "role": "base"}]}, "either 'config' or 'same'; correct 'x'"),
+        ({"rows": [{"config": "a", "papers": {}}]}, "did you mean 'paper'?"),
+    ],
+    ids=["measure", "set", "role", "base", "twice", "start", "neither", "field"],
+)
+def test_mistakes_name_the_file(changes: dict[str, object], message: str, tmp_path: Path) -> None:
+    with pytest.raises(DocgraphError, match=r"toy\.yaml: ") as caught:
+        toy(tmp_path, **changes)
+    assert message in str(caught.value)

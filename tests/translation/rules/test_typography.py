@@ -1,0 +1,53 @@
+"""French as it is written."""
+
+from __future__ import annotations
+
+import pytest
+
+from docgraph.translation.rules.typography import french
+
+
+@pytest.mark.parametrize(
+    ("source", "text", "finished"),
+    [
+        ("Why? Stop!", "Pourquoi? Arrêtez !", "Pourquoi\u202f? Arrêtez\u202f!"),
+        ("Note: it is; go", "Remarque: c'est; allez", "Remarque\u00a0: c'est\u202f; allez"),
+        ("by 40% or 0.5%", "de 40 % ou 0,5%", "de 40\u00a0% ou 0,5\u00a0%"),
+        ("“Yes. We", '"Oui. Nous', "«\u00a0Oui. Nous"),
+        ("go.” He", 'allez." Il', "allez.\u00a0» Il"),
+        ('They do."', "Ils le font. »", 'Ils le font."'),
+        ("“Yes?” he said, “no.”", '"Oui?" dit-il, "non."', "«\u00a0Oui\u202f?\u00a0» dit-il, «\u00a0non.\u00a0»"),
+        ('"a", "b c"', '"un", «b c »', "«\u00a0un\u00a0», «\u00a0b c\u00a0»"),
+        ("1,200 W and 3,000 m", "1,200 W et 3 000 m", "1\u202f200 W et 3\u202f000 m"),
+        ("$45,000 or £149.50!", "$45,000 ou £149.50!", "45\u202f000\u00a0$ ou 149,50\u00a0£\u202f!"),
+        ("$1.2 million", "$1,2 million", "1,2 million de dollars"),
+        ("$140 worth", "$140 dollars", "140\u00a0$"),
+        ("1.9 billion and 21 million", "1,9 milliards et 21 millions", "1,9 milliard et 21 millions"),
+        ("at 11:45", "à 11 h45", "à 11\u00a0h\u00a045"),
+        ("the iPhone", "l' iPhone", "l'iPhone"),
+        ("53,287 people", "53287 personnes", "53\u202f287 personnes"),
+        ("Total: £897.00", "Total :8700 livres", "Total\u00a0: 897,00 livres"),
+        ("code 20-00-00, 30 days", "code 20-00, 30 jours", "code 20-00-00, 30 jours"),
+    ],
+)
+def test_signs_spaces_and_numbers_are_french(source: str, text: str, finished: str) -> None:
+    assert french(source, text) == finished
+
+
+@pytest.mark.parametrize(
+    ("source", "text"),
+    [
+        ("Set display: flex; here", "Définissez display: flex; ici"),
+        ("Use a ? b : c", "Utilisez a ? b : c"),
+        ("rgb(255,255,255) and $1 or $A$10", "rgb(255,255,255) et $1 ou $A$10"),
+        ('Write "use strict" first', 'Écrivez "use strict" d\'abord'),
+        ("http://a.b/c?d=e at 10:30", "http://a.b/c?d=e à 10:30"),
+        ("$117.9bn, smile :)", "$117,9bn, souriez :)"),
+        ("a width of 50%", "une largeur de 50%"),
+        ("from 1.25 to 1.30, or 2.50", "de 1,20 à 1,35, ou 2,50"),
+        ("version 4.2.1 of 2019-2023", "version 4.2.1 de 2019 à 2023"),
+        ('say "hello"', 'dites "bonjour"'),
+    ],
+)
+def test_code_and_what_is_a_matter_of_taste_stay(source: str, text: str) -> None:
+    assert french(source, text) == text
