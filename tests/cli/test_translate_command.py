@@ -13,7 +13,7 @@ from typer.testing import CliRunner, Result
 
 from docgraph.cli import app, main
 from docgraph.formats import read
-from docgraph.translation import documents
+from docgraph.translation import document_decoding as documents
 from docgraph.translation import files as bulk
 from docgraph.translation.resume import FINISHED
 from formats.format_examples import docx
