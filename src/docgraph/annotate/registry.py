@@ -38,11 +38,11 @@ class _BuiltIn:
 
 
 _BUILT_IN = {
-    "spacy": _BuiltIn("spacy_", "SpacyAnnotator.load", "en_core_web_sm"),
-    "stanza": _BuiltIn("stanza_", "StanzaAnnotator", "fr"),
-    "jieba": _BuiltIn("jieba_", "JiebaAnnotator"),
+    "spacy": _BuiltIn("spacy", "SpacyAnnotator.load", "en_core_web_sm"),
+    "stanza": _BuiltIn("stanza", "StanzaAnnotator", "fr"),
+    "jieba": _BuiltIn("jieba", "JiebaAnnotator"),
     "words": _BuiltIn("words", "WordAnnotator", "fr"),
-    "simplemma": _BuiltIn("simplemma_", "SimplemmaAnnotator", "fr"),
+    "simplemma": _BuiltIn("simplemma", "SimplemmaAnnotator", "fr"),
     "coref": _BuiltIn("coref", "SieveCoreference", "en"),
     "fastcoref": _BuiltIn("coreference_models", "FastcorefAnnotator"),
     "coreferee": _BuiltIn("coreference_models", "CorefereeAnnotator"),
