@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from docgraph.corpus.store import PreparedCorpus
-from docgraph.model.system import DocumentTransformer
+from docgraph.model.document_transformer import DocumentTransformer
 from docgraph.translation.scoring import Candidates, score_candidates, sentence_score
 
 Kind = Literal["source", "target"]

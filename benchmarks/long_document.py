@@ -23,7 +23,7 @@ from sentencepiece import SentencePieceProcessor, SentencePieceTrainer
 
 from docgraph.allocator import keep_freed_memory
 from docgraph.model.config import ContextConfig, ModelConfig, TransformerConfig
-from docgraph.model.system import DocumentTransformer
+from docgraph.model.document_transformer import DocumentTransformer
 from docgraph.model.tokenizer import SubwordCoder, Tokenizer
 from docgraph.translation.search import SearchConfig
 from docgraph.translation.translator import Translator

@@ -21,7 +21,7 @@ from benchmarks.training_step import systems
 from docgraph.graph import build_graph
 from docgraph.model.batch import DocumentExample
 from docgraph.model.config import TransformerConfig
-from docgraph.model.system import DocumentTransformer
+from docgraph.model.document_transformer import DocumentTransformer
 from docgraph.translation.scoring import TOKENS, Candidates, score_candidates
 
 SENTENCES, WORDS = 4, 10

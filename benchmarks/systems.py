@@ -26,7 +26,7 @@ from benchmarks.training_step import GPU, BareStep, heading, mean_tokens, measur
 from docgraph.model.batch import collate
 from docgraph.model.checkpoint import blank
 from docgraph.model.config import ModelConfig, TransformerConfig, read_yaml
-from docgraph.model.systems.concatenation import concatenate
+from docgraph.model.systems import prepare
 from docgraph.research.parameter_report import PAPER as PARAMETERS
 
 CONFIGS = Path(__file__).resolve().parents[1] / "configs" / "model"
@@ -72,7 +72,7 @@ def measure(name: str, tokens: int, rounds: int, lock: Path) -> Measured:
     """A step of a system: made ready beside others, timed alone."""
     transformer, examples = measured(tokens)
     config = system(name, transformer)
-    joined = [[concatenate(example, config.concatenation) for example in each] for each in examples]
+    joined = [[prepare(example, config) for example in each] for each in examples]
     step = BareStep(config, [collate(each, bos=1) for each in joined])
     with lock.open("w") as file:
         fcntl.flock(file, fcntl.LOCK_SH)  # many may get ready at a time,

@@ -23,9 +23,9 @@ from benchmarks.synthetic import random_examples
 from docgraph.model.batch import DocumentBatch, DocumentExample, collate
 from docgraph.model.config import ContextConfig, ModelConfig, TransformerConfig
 from docgraph.model.device import Parcel
+from docgraph.model.document_transformer import DocumentTransformer
 from docgraph.model.gpu.cuda_graphs import Captured
 from docgraph.model.padding import capacity, fill_up
-from docgraph.model.system import DocumentTransformer
 from docgraph.model.transformer import Place
 from docgraph.training.precision import MasterWeights
 

@@ -36,10 +36,10 @@ from docgraph.model.batch import DocumentExample, collate
 from docgraph.model.checkpoint import load
 from docgraph.model.config import ContextConfig, ModelConfig, TransformerConfig
 from docgraph.model.context_attention import ContextAttention
+from docgraph.model.document_transformer import DocumentTransformer
 from docgraph.model.marian import import_marian
 from docgraph.model.memory import Memories
 from docgraph.model.quantize import ready_for_cpu
-from docgraph.model.system import DocumentTransformer
 from docgraph.model.tokenizer import SPACE
 from docgraph.translation import search as searching
 from docgraph.translation.document_decoding import DecodedDocument, Mode, decode_documents

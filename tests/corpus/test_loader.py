@@ -20,7 +20,7 @@ from docgraph.corpus.store import PreparedCorpus
 from docgraph.model.batch import DocumentBatch
 from docgraph.model.config import ContextConfig, GraphConfig, ModelConfig, TransformerConfig
 from docgraph.model.device import ALIGNMENT, Parcel
-from docgraph.model.system import DocumentTransformer
+from docgraph.model.document_transformer import DocumentTransformer
 
 TRANSFORMER = TransformerConfig(50, 50, 32, 64, 4, 1, 1, max_positions=64)
 MODEL = ModelConfig(TRANSFORMER, ContextConfig(heads=4, graph=GraphConfig(relations=("adjacency", "lexical"))))

@@ -22,7 +22,7 @@ from docgraph.evaluation.suites.scoring import ProbeOptions, score_suite
 from docgraph.model.batch import DocumentExample
 from docgraph.model.checkpoint import save
 from docgraph.model.config import LinkedConfig
-from docgraph.model.system import DocumentTransformer
+from docgraph.model.document_transformer import DocumentTransformer
 from docgraph.model.tokenizer import Tokenizer
 from docgraph.translation.document_decoding import DecodedDocument
 from docgraph.translation.scoring import score_documents, sentence_score

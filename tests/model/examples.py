@@ -17,7 +17,7 @@ from docgraph.graph import DocumentGraph, RelationOptions, build_graph
 from docgraph.model.batch import DocumentBatch, DocumentExample, collate
 from docgraph.model.config import ContextConfig, GraphConfig, ModelConfig, TransformerConfig
 from docgraph.model.context_attention import GatedSite
-from docgraph.model.system import DocumentTransformer
+from docgraph.model.document_transformer import DocumentTransformer
 
 BOS, EOS = 1, 2
 VOCABULARY = 50

@@ -11,9 +11,9 @@ import torch
 from docgraph.graph import build_graph
 from docgraph.model.batch import DocumentExample
 from docgraph.model.config import ModelConfig
+from docgraph.model.document_transformer import DocumentTransformer
 from docgraph.model.memory import Queries, SlotMemory
 from docgraph.model.packing import Blocks, Packing
-from docgraph.model.system import DocumentTransformer
 from docgraph.model.systems.docgraph import DocumentGraphContext
 
 from .examples import (

@@ -19,7 +19,7 @@ from safetensors.torch import load_file, save_file
 from docgraph.errors import DocgraphError
 from docgraph.model import checkpoint
 from docgraph.model.checkpoint import load, load_base, save, tokenizer_files
-from docgraph.model.system import DocumentTransformer
+from docgraph.model.document_transformer import DocumentTransformer
 
 from .examples import batch_of, documents, small_config, small_model
 

@@ -13,8 +13,8 @@ from torch._dynamo.backends.common import aot_autograd
 from torch._ops import OpOverload
 from torch.fx import GraphModule
 
+from docgraph.model.document_transformer import DocumentTransformer
 from docgraph.model.padding import capacity, fill_up
-from docgraph.model.system import DocumentTransformer
 
 from .examples import SYSTEMS, batch_of, documents, small_config, small_model
 

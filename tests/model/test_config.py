@@ -96,7 +96,7 @@ def test_fields_that_do_not_go_together(fields: dict[str, int], word: str) -> No
 
 
 def test_an_unknown_context_encoder_lists_those_there_are() -> None:
-    from docgraph.model.system import DocumentTransformer
+    from docgraph.model.document_transformer import DocumentTransformer
 
     with pytest.raises(DocgraphError, match="docgraph"):
         DocumentTransformer(ModelConfig(context=ContextConfig(encoder="han9000")))

@@ -10,12 +10,11 @@ from torch import Tensor
 
 from docgraph.errors import DocgraphError
 from docgraph.model.batch import DocumentExample
+from docgraph.model.document_transformer import DocumentTransformer
 from docgraph.model.integration import SiteReader
 from docgraph.model.memory import SlotMemory
 from docgraph.model.padding import capacity, fill_up
-from docgraph.model.reading import graph_relations, translations_read
-from docgraph.model.system import DocumentTransformer
-from docgraph.model.systems import selective
+from docgraph.model.systems import context_class, context_needs, selective
 from docgraph.model.systems.han import HierarchicalAttention
 from docgraph.model.systems.selective import SelectiveAttention
 
@@ -121,7 +120,7 @@ def test_translations_that_are_not_read_change_nothing(name: str) -> None:
         after = logits_by_sentence(model, [rewritten(example, "target", changed)])
         for m in set(range(len(example.source))) - {changed}:
             same = torch.equal(before[m], after[m])
-            if changed in translations_read(model.config, example, m):
+            if changed in context_class(model.config).translations_read(model.config, example, m):
                 read += not same
             else:
                 assert same
@@ -328,7 +327,7 @@ def test_a_side_that_a_system_cannot_read_is_refused() -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_only_the_document_graph_needs_annotation(name: str) -> None:
-    assert graph_relations(small_config(**SYSTEMS[name])) == (("all",) if name == "docgraph" else None)
+    assert context_needs(small_config(**SYSTEMS[name])).relations == (("all",) if name == "docgraph" else None)
 
 
 @pytest.mark.parametrize("kind", ["whole", "windowed", "filled-up"])

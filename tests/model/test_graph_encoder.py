@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from docgraph.graph import build_graph
 from docgraph.model.batch import DocumentExample
 from docgraph.model.config import ContextConfig, GraphConfig, ModelConfig, TransformerConfig
+from docgraph.model.document_transformer import DocumentTransformer
 from docgraph.model.graph_encoder import GraphEncoder
 from docgraph.model.graph_structure import source_structure, target_structure
-from docgraph.model.system import DocumentTransformer
 
 from . import dense_reference
 from .examples import EOS, batch_of, random_annotation, seeds, sentence_sizes, zipfian_annotation

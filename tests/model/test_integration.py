@@ -12,7 +12,7 @@ from torch import Tensor
 from docgraph.model.attention import MultiHeadAttention
 from docgraph.model.batch import DocumentExample
 from docgraph.model.config import ModelConfig
-from docgraph.model.system import DocumentTransformer
+from docgraph.model.document_transformer import DocumentTransformer
 
 from .examples import batch_of, documents, rewritten, sentence_rows, sites, small_config, small_model, with_base_of
 

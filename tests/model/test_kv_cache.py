@@ -10,8 +10,8 @@ import torch
 from torch import Tensor
 
 from docgraph.model.config import ModelConfig
+from docgraph.model.document_transformer import DecodingState, DocumentTransformer
 from docgraph.model.memory import Memories
-from docgraph.model.system import DecodingState, DocumentTransformer
 
 from .examples import BOS, EOS, VOCABULARY, batch_of, documents, small_config, small_model
 from .examples import SYSTEMS as BASELINES

@@ -13,9 +13,9 @@ import torch
 from docgraph.graph.selection import select
 from docgraph.model.batch import DocumentBatch, DocumentExample
 from docgraph.model.config import LinkedConfig
+from docgraph.model.document_transformer import DocumentTransformer
 from docgraph.model.padding import capacity, fill_up
-from docgraph.model.reading import translations_read
-from docgraph.model.system import DocumentTransformer
+from docgraph.model.systems import context_class
 from docgraph.model.systems.linked import LinkedWords
 from docgraph.model.tokenizer import SPACE
 from docgraph.translation.document_decoding import decode_documents
@@ -59,7 +59,7 @@ def test_a_sentence_reads_the_linked_sentences_alone(place: str) -> None:
         for m in range(len(example.source)):
             if m != changed:
                 mine = rows.sentences.sequence_of == m
-                linked = changed in translations_read(model.config, example, m)
+                linked = changed in context_class(model.config).translations_read(model.config, example, m)
                 assert torch.equal(after[mine], before[mine]) != linked
                 read += linked
     assert read > 3

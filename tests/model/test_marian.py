@@ -19,9 +19,9 @@ from torch import Tensor
 from docgraph.errors import DocgraphError
 from docgraph.model.batch import DocumentExample, collate
 from docgraph.model.checkpoint import load, read_languages, tokenizer_files
+from docgraph.model.document_transformer import DocumentTransformer
 from docgraph.model.marian import import_marian
 from docgraph.model.memory import Memories
-from docgraph.model.system import DocumentTransformer
 from docgraph.model.tokenizer import Tokenizer
 
 from .subword_examples import marian_files

@@ -11,7 +11,7 @@ import pytest
 from docgraph.errors import DocgraphError
 from docgraph.model.checkpoint import save
 from docgraph.model.config import ContextConfig, GraphConfig, ModelConfig, TransformerConfig, read_yaml
-from docgraph.model.system import DocumentTransformer
+from docgraph.model.document_transformer import DocumentTransformer
 from docgraph.research.parameter_report import PAPER, read_model_config, report
 
 from .examples import small_config, small_model

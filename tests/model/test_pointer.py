@@ -21,12 +21,12 @@ from docgraph.model import loss as loss_module
 from docgraph.model.batch import DocumentBatch, DocumentExample
 from docgraph.model.checkpoint import load, save
 from docgraph.model.config import LinkedConfig
+from docgraph.model.document_transformer import DocumentTransformer
 from docgraph.model.loss import linear_cross_entropy
 from docgraph.model.memory import Memories
 from docgraph.model.padding import capacity, fill_up
 from docgraph.model.quantize import ready_for_cpu
 from docgraph.model.recall import MOST, Decoded, Recalled
-from docgraph.model.system import DocumentTransformer
 from docgraph.model.systems.pointer import LOOK_UP, NEAR, SLOPE, Pointer
 from docgraph.model.tokenizer import SPACE
 from docgraph.training.validation import mean_gates

@@ -20,9 +20,9 @@ from docgraph.graph import build_graph
 from docgraph.model.attention import masked_attention
 from docgraph.model.batch import DocumentExample
 from docgraph.model.config import GraphConfig
+from docgraph.model.document_transformer import DocumentTransformer
 from docgraph.model.graph_encoder import GraphEncoder
 from docgraph.model.graph_structure import source_structure
-from docgraph.model.system import DocumentTransformer
 from docgraph.model.systems.docgraph import pooled_words
 from docgraph.model.transformer import DecoderLayer
 

@@ -13,8 +13,8 @@ from torch import Tensor
 from docgraph.graph.selection import select
 from docgraph.model.batch import DocumentBatch, DocumentExample
 from docgraph.model.config import LinkedConfig
+from docgraph.model.document_transformer import DocumentTransformer
 from docgraph.model.padding import capacity, fill_up, sizes_of
-from docgraph.model.system import DocumentTransformer
 from docgraph.model.systems.pointer import Pointer
 
 from .examples import SYSTEMS, VOCABULARY, batch_of, documents, small_config, small_model

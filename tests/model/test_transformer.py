@@ -13,8 +13,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from docgraph.model.attention import MultiHeadAttention
+from docgraph.model.document_transformer import DocumentTransformer
 from docgraph.model.packing import Packing
-from docgraph.model.system import DocumentTransformer
 from docgraph.model.transformer import DecoderLayer, EncoderLayer, sinusoids
 
 from .examples import VOCABULARY, batch_of, documents, sentence_rows, small_config, small_model

@@ -15,7 +15,7 @@ from docgraph.errors import DocgraphError
 from docgraph.graph import build_graph
 from docgraph.graph.selection import select
 from docgraph.model.config import ConcatenationConfig, ModelConfig
-from docgraph.model.system import DocumentTransformer
+from docgraph.model.document_transformer import DocumentTransformer
 from docgraph.research.context_use import token_losses
 from docgraph.research.documents import Documents
 from docgraph.research.evidence import (

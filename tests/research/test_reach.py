@@ -12,8 +12,8 @@ from experiment_examples import Words, random_documents
 
 from docgraph.model.batch import collate
 from docgraph.model.config import ConcatenationConfig, LinkedConfig, ModelConfig
-from docgraph.model.reading import as_read
-from docgraph.model.system import DocumentTransformer
+from docgraph.model.document_transformer import DocumentTransformer
+from docgraph.model.systems import prepare
 from docgraph.research.documents import Documents
 from docgraph.research.reach import decode_within
 from docgraph.translation.search import SearchConfig, search
@@ -55,7 +55,7 @@ def in_order(model: DocumentTransformer, documents: Documents, reach: int) -> li
             words = [np.append(np.arange(len(target) - 1), -1) for target in targets]
             here = range(m - left.start, m - left.start + 1)
             example = replace(document.part(left, model.config), target=targets, target_words=words, window=here)
-            batch = collate([as_read(example, model.config)], BOS)
+            batch = collate([prepare(example, model.config)], BOS)
             memories = model.memories(batch)
             [[best, *_]] = search(model, batch, model.encode(batch, memories), memories, SEARCH)
             found.append(best.tokens)

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 from docgraph.cli import app
 from docgraph.corpus.store import PreparedCorpus
 from docgraph.model.checkpoint import load
-from docgraph.model.system import DocumentTransformer
+from docgraph.model.document_transformer import DocumentTransformer
 from docgraph.translation.document_decoding import decode_documents
 from docgraph.translation.search import SearchConfig
 

@@ -16,7 +16,7 @@ from docgraph.corpus.loader import Step
 from docgraph.errors import DocgraphError
 from docgraph.model import checkpoint
 from docgraph.model.batch import DocumentBatch
-from docgraph.model.system import DocumentTransformer
+from docgraph.model.document_transformer import DocumentTransformer
 from docgraph.model.tokenizer import Tokenizer
 from docgraph.training import loop, state
 from docgraph.training.averaging import average

@@ -15,7 +15,7 @@ from docgraph.cli import app
 from docgraph.corpus.loader import Loader
 from docgraph.model import checkpoint
 from docgraph.model.config import from_dict
-from docgraph.model.system import DocumentTransformer
+from docgraph.model.document_transformer import DocumentTransformer
 from docgraph.training import plan
 from docgraph.training.config import TrainingConfig
 from docgraph.training.loop import train

@@ -15,7 +15,7 @@ from torch.utils.flop_counter import FlopCounterMode
 from docgraph.corpus.loader import Builder
 from docgraph.corpus.store import PreparedCorpus
 from docgraph.model.config import ModelConfig
-from docgraph.model.system import DocumentTransformer
+from docgraph.model.document_transformer import DocumentTransformer
 from docgraph.training.config import TrainingConfig, ValidationConfig, WordDropoutConfig
 from docgraph.training.flops import FlopCounter
 from docgraph.training.plan import resolve

@@ -13,8 +13,8 @@ import torch
 
 from docgraph.model.batch import DocumentExample
 from docgraph.model.config import ConcatenationConfig
-from docgraph.model.system import DocumentTransformer
-from docgraph.model.systems.concatenation import concatenate
+from docgraph.model.document_transformer import DocumentTransformer
+from docgraph.model.systems import prepare
 from docgraph.model.tokenizer import SPACE
 from docgraph.translation import document_decoding as decoding
 from docgraph.translation.document_decoding import Known, decode_documents, given
@@ -101,7 +101,7 @@ def test_concatenated_candidates_follow_the_translations_before_them() -> None:
     base = small_model(replace(model.config, concatenation=None))
     base.load_state_dict(model.state_dict())
     found = score_documents(model, DOCUMENTS)
-    joined = [concatenate(example, model.config.concatenation) for example in DOCUMENTS]
+    joined = [prepare(example, model.config) for example in DOCUMENTS]
     for ours, theirs, document in zip(found, score_documents(base, joined), DOCUMENTS, strict=True):
         for sentence, whole, ids in zip(ours, theirs, document.target, strict=True):
             assert len(sentence) == len(ids)

@@ -15,8 +15,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from docgraph.graph.selection import select
 from docgraph.model.config import LinkedConfig
+from docgraph.model.document_transformer import DocumentTransformer
 from docgraph.model.kv_cache import rounded
-from docgraph.model.system import DocumentTransformer
 from docgraph.model.systems import selective
 from docgraph.model.systems.pointer import Pointer
 from docgraph.translation import captured_search as captured

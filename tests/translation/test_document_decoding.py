@@ -15,9 +15,10 @@ from torch import Tensor
 
 from docgraph.model.batch import DocumentBatch, DocumentExample
 from docgraph.model.config import LinkedConfig, TransformerConfig
+from docgraph.model.document_transformer import DocumentTransformer
 from docgraph.model.memory import Memories, Memory
 from docgraph.model.recall import Decoded
-from docgraph.model.system import DocumentTransformer
+from docgraph.model.systems import context_class
 from docgraph.model.tokenizer import SPACE
 from docgraph.translation import document_decoding as decoding
 from docgraph.translation.document_decoding import DecodedDocument, decode_documents
@@ -210,8 +211,9 @@ def test_only_readers_of_what_changed_are_decoded_again(monkeypatch: pytest.Monk
             return Said(torch.where(batch.index_of % 2 == 1, super().target_memory(batch).states, EOS))
 
     reads = {m: (m - 1,) if m % 2 else () for m in range(10)}
-    monkeypatch.setattr(decoding, "translations_read", lambda config, document, m: reads[m])
     model = Even()
+    kind = context_class(model.config)
+    monkeypatch.setattr(kind, "translations_read", staticmethod(lambda config, document, m: reads[m]))
     [found] = decoded(model, [DocumentExample([np.array([5, EOS])] * 10)], SearchConfig(beams=2))
     assert [h[0].tokens[0] for h in found.sentences] == [3, 4] * 5
     assert (found.passes, model.decoded_sentences) == (2, 15)

@@ -13,7 +13,7 @@ from docgraph.corpus.prepare import prepare
 from docgraph.corpus.store import PreparedCorpus
 from docgraph.document import Document
 from docgraph.model.config import ContextConfig, ModelConfig
-from docgraph.model.reading import graph_relations
+from docgraph.model.systems import context_needs
 from docgraph.translation.inputs import example_from_text
 
 SOURCE = ["The house is old.", "A man owns the house.", "He likes old houses."]
@@ -57,6 +57,6 @@ def test_without_annotation_there_is_no_graph(corpus: PreparedCorpus) -> None:
 
 
 def test_relations_are_those_the_model_reads() -> None:
-    assert graph_relations(ModelConfig()) is None
-    assert graph_relations(ModelConfig(context=ContextConfig(sides="target"))) is None
-    assert graph_relations(ModelConfig(context=ContextConfig())) == ("all",)
+    assert context_needs(ModelConfig()).relations is None
+    assert context_needs(ModelConfig(context=ContextConfig(sides="target"))).relations is None
+    assert context_needs(ModelConfig(context=ContextConfig())).relations == ("all",)

@@ -22,9 +22,8 @@ from docgraph.model import checkpoint
 from docgraph.model.batch import collate
 from docgraph.model.config import LinkedConfig
 from docgraph.model.memory import Memories
-from docgraph.model.reading import as_read, graph_relations, reads_own_translations, reads_translations
 from docgraph.model.recalling import add_recall
-from docgraph.model.systems import pointer
+from docgraph.model.systems import context_needs, pointer, prepare
 from docgraph.model.systems.pointer import Pointer
 from docgraph.translation.explain import Reading
 from docgraph.translation.inputs import example_from_text
@@ -220,10 +219,10 @@ def test_only_the_mixture_changes(recalling: Path) -> None:
     model = checkpoint.load(recalling)
     assert translator.pipeline is not None
     annotation = translator.pipeline(DOCUMENT)
-    plain = example_from_text(SENTENCES, translator.tokenizer, annotation, graph_relations(model.config))
+    plain = example_from_text(SENTENCES, translator.tokenizer, annotation, context_needs(model.config).relations)
     target = list(translator.tokenizer.target.ids(text or "le chien" for text in KNOWN))
     example = replace(plain, target=target, given=np.array([text is not None for text in KNOWN]))
-    batch = collate([as_read(example, model.config)], model.config.transformer.bos)
+    batch = collate([prepare(example, model.config)], model.config.transformer.bos)
     assert batch.gold is not None
     with torch.inference_mode():
         alone, found = model.states(batch, Memories()), model.states(batch, model.memories(batch))
@@ -237,11 +236,11 @@ def test_only_the_mixture_changes(recalling: Path) -> None:
         torch.testing.assert_close(model.scores(found).softmax(-1), (1 - share) * softmax + slots)
         assert share.amax() > 0.5
         changed = replace(example, target=[*target[:1], target[2], *target[2:]])
-        again = model.logits(collate([as_read(changed, model.config)], model.config.transformer.bos))
+        again = model.logits(collate([prepare(changed, model.config)], model.config.transformer.bos))
         last = len(target[4])
         torch.testing.assert_close(again[-last:], model.scores(found)[-last:])
         unread = replace(example, given=np.zeros(len(target), bool))
-        batch = collate([as_read(unread, model.config)], model.config.transformer.bos)
+        batch = collate([prepare(unread, model.config)], model.config.transformer.bos)
         expected = model.log_probabilities(alone)
         assert torch.equal(model.logits(batch), expected), "translations of its own have no say at all"
 
@@ -249,8 +248,8 @@ def test_only_the_mixture_changes(recalling: Path) -> None:
 def test_what_is_read(base: Path, recalling: Path, tmp_path: Path) -> None:
     add_recall(base, tmp_path / "both", LinkedConfig(own_weight=0.5))
     configs = [checkpoint.read_config(folder) for folder in (base, recalling, tmp_path / "both")]
-    assert [reads_translations(config) for config in configs] == [False, True, True]
-    assert [reads_own_translations(config) for config in configs] == [False, False, True]
+    assert [context_needs(config).reads_translations for config in configs] == [False, True, True]
+    assert [context_needs(config).reads_own_translations for config in configs] == [False, False, True]
 
 
 @pytest.mark.usefixtures("eager")

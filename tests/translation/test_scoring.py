@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from docgraph.model.batch import DocumentExample
-from docgraph.model.system import DocumentTransformer
+from docgraph.model.document_transformer import DocumentTransformer
 from docgraph.translation.scoring import Candidates, score_candidates, score_documents, sentence_score
 from model.examples import batch_of, documents, rewritten, small_config, small_model
 

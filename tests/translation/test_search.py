@@ -13,7 +13,7 @@ import torch
 
 from docgraph.errors import DocgraphError
 from docgraph.model.batch import DocumentExample
-from docgraph.model.system import DocumentTransformer
+from docgraph.model.document_transformer import DocumentTransformer
 from docgraph.translation import search as searching
 from docgraph.translation.search import Hypothesis, SearchConfig, search, still_likeliest, top_candidates
 from model.examples import BOS, EOS, VOCABULARY, batch_of, documents, small_config, small_model

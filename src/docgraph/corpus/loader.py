@@ -17,7 +17,7 @@ from docgraph.model.batch import DocumentBatch, DocumentExample, collate
 from docgraph.model.config import ModelConfig
 from docgraph.model.device import Parcel
 from docgraph.model.padding import Sizes, fill_up
-from docgraph.model.reading import as_read, graph_relations, reads_target_words
+from docgraph.model.systems import context_needs, prepare
 from docgraph.model.tokenizer import Ids
 from docgraph.workers import run_in_processes
 
@@ -51,7 +51,7 @@ class Builder:
         return self.corpus.example(document, self._relations)
 
     def _window(self, epoch: int, document: int, begin: int, end: int) -> DocumentExample:
-        example = as_read(self.stored(document), self.model)
+        example = prepare(self.stored(document), self.model)
         if self.translations is not None:
             example = self._showing(example, self.translations.drawn(document, epoch))
         window = range(begin, end) if end - begin < len(example.source) else None
@@ -67,11 +67,11 @@ class Builder:
 
     @cached_property
     def _relations(self) -> tuple[str, ...] | None:
-        return graph_relations(self.model) if self.unit == "document" else None
+        return context_needs(self.model).relations if self.unit == "document" else None
 
     @cached_property
     def _target_words(self) -> bool:
-        return reads_target_words(self.model)
+        return context_needs(self.model).target_words
 
     def _sentences(self, pieces: Pieces) -> list[DocumentExample]:
         """Each sentence a document of its own, without a graph."""

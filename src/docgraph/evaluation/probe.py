@@ -19,8 +19,8 @@ from docgraph.evaluation.suites.base import Suite
 from docgraph.evaluation.suites.scoring import ProbeOptions, Progress, Scores, score_suite
 from docgraph.files import replacing
 from docgraph.model import checkpoint
-from docgraph.model.reading import graph_relations
-from docgraph.model.system import DocumentTransformer
+from docgraph.model.document_transformer import DocumentTransformer
+from docgraph.model.systems import context_needs
 from docgraph.model.tokenizer import Tokenizer
 from docgraph.translation.scoring import TOKENS
 
@@ -98,7 +98,7 @@ class Prober:
 
     def _pipeline(self, suite: Suite) -> Pipeline | None:
         """What annotates the sources of a suite, where the model reads a graph."""
-        if graph_relations(self.config) is None:
+        if context_needs(self.config).relations is None:
             return None
         if self.annotator is None and suite.languages is None:
             message = f"the suite '{suite.name}' does not say its languages; name an annotator with --annotator"

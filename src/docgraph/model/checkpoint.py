@@ -30,7 +30,7 @@ from docgraph import __version__
 from docgraph.errors import DocgraphError
 from docgraph.files import naming
 from docgraph.model.config import ModelConfig, from_dict, to_dict
-from docgraph.model.system import DocumentTransformer
+from docgraph.model.document_transformer import DocumentTransformer
 
 FORMAT = 1
 CONFIG, WEIGHTS = "config.json", ("model.safetensors", "model.safetensors.gz")

@@ -20,7 +20,7 @@ from torch import Tensor
 from docgraph.errors import DocgraphError
 from docgraph.model.checkpoint import Precision, blank, check_tensors, save
 from docgraph.model.config import ModelConfig, TransformerConfig
-from docgraph.model.system import DocumentTransformer
+from docgraph.model.document_transformer import DocumentTransformer
 from docgraph.model.tokenizer import Tokenizer
 from docgraph.model.transformer import sinusoids
 

@@ -14,8 +14,8 @@ from torch import Tensor, nn
 
 from docgraph.model.attention import MultiHeadAttention
 from docgraph.model.checkpoint import quantize_rows
+from docgraph.model.document_transformer import DocumentTransformer
 from docgraph.model.graph_encoder import GraphLayer
-from docgraph.model.system import DocumentTransformer
 
 CpuPrecision = Literal["float32", "int8"]
 

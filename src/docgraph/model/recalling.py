@@ -10,7 +10,7 @@ import torch
 from docgraph.errors import DocgraphError
 from docgraph.model import checkpoint
 from docgraph.model.config import ContextConfig, LinkedConfig
-from docgraph.model.system import DocumentTransformer
+from docgraph.model.document_transformer import DocumentTransformer
 
 CARD = "README.md"
 SEED = 1

@@ -16,8 +16,8 @@ from docgraph.evaluation.breakdown import SAMPLES, Breakdown, bucket_of, ranges
 from docgraph.evaluation.dataset import EvaluationSet
 from docgraph.evaluation.metrics import Measured, Scorer, Statistics, measure, signed
 from docgraph.evaluation.significance import SEED, middle, resample
-from docgraph.model.system import DocumentTransformer
-from docgraph.model.systems import context_class
+from docgraph.model.document_transformer import DocumentTransformer
+from docgraph.model.systems import context_needs
 from docgraph.research.documents import Documents, SourceDocument
 from docgraph.research.reach import Found, decode_within
 from docgraph.research.tree_noise import attachment_score, reattach
@@ -208,7 +208,7 @@ def attention_distance(systems: Systems, documents: Documents, say: Progress = p
 
 def _reads_words(model: DocumentTransformer) -> bool:
     """Whether a system attends to words that the graph chose for it, wherever they stand."""
-    return model.config.context is not None and context_class(model.config.context).reads_selection
+    return context_needs(model.config).links
 
 
 def _read(model: DocumentTransformer, document: SourceDocument) -> list[Reading]:

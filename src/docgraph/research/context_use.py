@@ -27,8 +27,8 @@ from docgraph.evaluation.significance import SEED
 from docgraph.graph.links import LongArray, ragged_ranges
 from docgraph.graph.stopwords import is_function_word
 from docgraph.model.batch import DocumentBatch, collate
-from docgraph.model.reading import as_read, reads_memories
-from docgraph.model.system import DocumentTransformer
+from docgraph.model.document_transformer import DocumentTransformer
+from docgraph.model.systems import context_needs, prepare
 from docgraph.research.analyses import Progress, Systems, difference_interval
 from docgraph.research.documents import Documents, SourceDocument
 from docgraph.training.validation import Pair, Piece, grouped, with_donors
@@ -182,13 +182,13 @@ def _said_before(sentences: Sequence[Sequence[str]]) -> BoolArray:
 def token_losses(model: DocumentTransformer, documents: Documents) -> tuple[Statistics, Statistics | None]:
     """[T] each: the loss of all target sub-words with their own context and, for memories, with another's."""
     config, counts = model.config, [len(document) for document in documents.documents]
-    everything = [as_read(d.part(range(len(d)), config), config) for d in documents.documents]
+    everything = [prepare(d.part(range(len(d)), config), config) for d in documents.documents]
 
     def batch_of(pieces: Sequence[Piece]) -> DocumentBatch:
         windows = [(everything[d], range(begin, end)) for d, begin, end in pieces]
         return collate([replace(e, window=w) for e, w in windows], config.transformer.bos).to(model.device)
 
-    other = reads_memories(config) and len(counts) > 1
+    other = context_needs(config).memories and len(counts) > 1
     pairs: list[Pair] = with_donors(counts) if other else [((d, 0, n), None) for d, n in enumerate(counts) if n]
     losses: list[list[Statistics]] = [[np.empty(0)], [np.empty(0)]]
     for group in grouped(pairs, [sum(map(len, document.target)) for document in documents.documents], TOKENS):

@@ -14,8 +14,8 @@ from docgraph.corpus.store import PreparedCorpus
 from docgraph.graph import build_graph
 from docgraph.model.batch import DocumentExample, Ids
 from docgraph.model.config import ModelConfig
-from docgraph.model.reading import graph_relations
-from docgraph.model.system import DocumentTransformer
+from docgraph.model.document_transformer import DocumentTransformer
+from docgraph.model.systems import context_needs
 from docgraph.model.tokenizer import Tokenizer
 from docgraph.translation.document_decoding import decode_documents, given
 from docgraph.translation.search import SearchConfig
@@ -43,7 +43,7 @@ class SourceDocument:
         the states that their neighbours elsewhere gave them.
         """
         inside = slice(sentences.start, sentences.stop)
-        relations = graph_relations(config)
+        relations = context_needs(config).relations
         example = DocumentExample(self.source[inside], self.target[inside], target_words=self.target_words[inside])
         if relations is not None and self.annotation is not None:
             annotation = self.annotation.part(sentences)

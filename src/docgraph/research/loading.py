@@ -17,8 +17,8 @@ from docgraph.errors import DocgraphError
 from docgraph.evaluation.dataset import read_output
 from docgraph.model import checkpoint
 from docgraph.model.device import find_device
-from docgraph.model.reading import graph_relations
-from docgraph.model.system import DocumentTransformer
+from docgraph.model.document_transformer import DocumentTransformer
+from docgraph.model.systems import context_needs
 from docgraph.model.tokenizer import Tokenizer
 from docgraph.research.documents import Documents
 from docgraph.translation.models import BEST, find_model
@@ -81,7 +81,7 @@ def text_documents(
     pairs = list(read(DataEntry(str(source), str(reference)), Problems()))
     annotations: list[Annotation | None] = [None] * len(pairs)
     configs = [checkpoint.read_config(one) for one in folders.values()]
-    if trees or any(graph_relations(config) is not None for config in configs):
+    if trees or any(context_needs(config).relations is not None for config in configs):
         languages = checkpoint.read_languages(folder)
         if annotator is None and languages is None:
             raise DocgraphError(

@@ -15,9 +15,8 @@ import numpy as np
 import torch
 
 from docgraph.model.batch import DocumentExample, collate
-from docgraph.model.reading import as_read, reads_own_translations
-from docgraph.model.system import DocumentTransformer
-from docgraph.model.systems.concatenation import last_sentence
+from docgraph.model.document_transformer import DocumentTransformer
+from docgraph.model.systems import context_class, context_needs, prepare
 from docgraph.model.tokenizer import words_by_space
 from docgraph.research.documents import Documents
 from docgraph.translation.search import SearchConfig, search
@@ -69,7 +68,7 @@ def decode_within(
         changed = {place for place, tokens in decoded.items() if found.get(place) != tokens}
         found |= decoded
         pending = []
-        if reads_own_translations(model.config):
+        if context_needs(model.config).reads_own_translations:
             pending = [v for v in views if any((v.place[0], m) in changed for m in range(v.first, v.place[1]))]
     return found
 
@@ -86,7 +85,7 @@ def _views(model: DocumentTransformer, documents: Documents, reach: int, known: 
             here = m - left.start
             given = np.arange(len(left)) < here if known else np.zeros(len(left), dtype=np.bool_)
             example = replace(document.part(left, model.config), target=(), target_words=(), given=given)
-            example = as_read(example, model.config)
+            example = prepare(example, model.config)
             yield _View((number, m), left.start, replace(example, window=range(here, here + 1)))
 
 
@@ -98,14 +97,14 @@ def _decoded(
     config: SearchConfig,
 ) -> Iterator[tuple[Place, tuple[int, ...]]]:
     """The sentences of some views, with the translations found so far."""
-    joined, bos = model.config.concatenation, model.config.transformer.bos
+    context, bos = context_class(model.config), model.config.transformer.bos
     for group in _groups(views, CONTEXT_TOKENS["cuda" if model.device.type == "cuda" else "cpu"]):
         examples = [_with_translations(view, documents, found) if found else view.example for view in group]
         batch = collate(examples, bos).to(model.device)
         memories = model.memories(batch)
         hypotheses = search(model, batch, model.encode(batch, memories), memories, config)
         for view, (best, *_) in zip(group, hypotheses, strict=True):
-            yield view.place, last_sentence(best.tokens, joined)
+            yield view.place, context.translation(model.config, best.tokens)
 
 
 def _with_translations(view: _View, documents: Documents, found: Found) -> DocumentExample:

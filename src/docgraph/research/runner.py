@@ -148,7 +148,7 @@ class Experiment:
         import torch
 
         from docgraph.model import checkpoint
-        from docgraph.model.reading import reads_translations
+        from docgraph.model.systems import context_needs
         from docgraph.research.documents import Documents
 
         config = self._config(cell)
@@ -159,7 +159,7 @@ class Experiment:
         found: dict[tuple[str, str, bool], tuple[list[list[str]], float]] = {}
         for one in sets:
             # To a system that reads no translations, those that are known say nothing.
-            what = one.store or config.data, one.split, one.known and reads_translations(model.config)
+            what = one.store or config.data, one.split, one.known and context_needs(model.config).reads_translations
             if what not in found:
                 self.say(f"{cell.place}: translating {one.name}")
                 documents = Documents.of_store(what[0], one.split)

@@ -8,7 +8,7 @@ from pathlib import Path
 import torch
 
 from docgraph.model.checkpoint import load
-from docgraph.model.system import DocumentTransformer
+from docgraph.model.document_transformer import DocumentTransformer
 
 
 @torch.no_grad()

@@ -11,7 +11,7 @@ from typing import Literal
 from docgraph.corpus.batches import BatchConfig
 from docgraph.errors import DocgraphError
 from docgraph.model.config import ModelConfig, from_dict
-from docgraph.model.reading import reads_translations
+from docgraph.model.systems import context_needs
 from docgraph.settings import read_settings
 from docgraph.translation.search import SearchConfig
 
@@ -149,7 +149,7 @@ class TrainingConfig:
             raise DocgraphError(
                 "a model that reads other sentences needs whole documents; set 'batches.unit: document'"
             )
-        if self.translations.folder is not None and not reads_translations(self.model):
+        if self.translations.folder is not None and not context_needs(self.model).reads_translations:
             raise DocgraphError(
                 "'translations.folder' is for a model that reads translations; set 'model.context.sides: both', or "
                 "leave it out"

@@ -10,9 +10,9 @@ from torch import nn
 from docgraph.model.attention import MultiHeadAttention
 from docgraph.model.batch import DocumentBatch
 from docgraph.model.context_attention import GatedSite
+from docgraph.model.document_transformer import DocumentTransformer
 from docgraph.model.graph_encoder import GraphEncoder
 from docgraph.model.packing import Packing
-from docgraph.model.system import DocumentTransformer
 from docgraph.model.transformer import DecoderLayer, EncoderLayer
 
 PEAKS = {"H200": 989e12, "H100": 989e12, "A100": 312e12, "L40S": 362e12, "A10": 125e12, "RTX 4090": 165e12}

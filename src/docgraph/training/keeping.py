@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from docgraph.model import checkpoint
-from docgraph.model.system import DocumentTransformer
+from docgraph.model.document_transformer import DocumentTransformer
 from docgraph.training import plan
 from docgraph.training.averaging import average
 from docgraph.training.config import TrainingConfig

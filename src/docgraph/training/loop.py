@@ -25,9 +25,9 @@ from docgraph.errors import DocgraphError
 from docgraph.model import checkpoint
 from docgraph.model.batch import DocumentBatch
 from docgraph.model.config import ModelConfig
+from docgraph.model.document_transformer import DocumentTransformer
 from docgraph.model.gpu.cuda_graphs import Captured
 from docgraph.model.padding import capacity
-from docgraph.model.system import DocumentTransformer
 from docgraph.training import plan, state
 from docgraph.training.config import TrainingConfig
 from docgraph.training.flops import FlopCounter, peak_flops

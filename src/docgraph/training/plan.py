@@ -13,7 +13,7 @@ from docgraph.corpus.translations import Translations, file_of
 from docgraph.errors import DocgraphError
 from docgraph.model import checkpoint
 from docgraph.model.config import ModelConfig
-from docgraph.model.system import DocumentTransformer
+from docgraph.model.document_transformer import DocumentTransformer
 from docgraph.model.tokenizer import FILES
 from docgraph.training.config import TrainingConfig
 

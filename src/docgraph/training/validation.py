@@ -14,9 +14,9 @@ from docgraph.corpus.store import PreparedCorpus
 from docgraph.corpus.translations import Translations
 from docgraph.model.batch import DocumentBatch
 from docgraph.model.config import ModelConfig
+from docgraph.model.document_transformer import DocumentTransformer
 from docgraph.model.memory import Memories
-from docgraph.model.reading import reads_memories
-from docgraph.model.system import DocumentTransformer
+from docgraph.model.systems import context_needs
 from docgraph.training.config import ValidationConfig
 from docgraph.training.metrics import Record
 from docgraph.training.world import World
@@ -42,7 +42,7 @@ class Validator:
     ) -> None:
         """`own` are translations of the split, to measure the loss with them as context too."""
         self.corpus, self.config, self.world, self.own = corpus, config, world, own
-        self.builder, self.has_context = Builder(corpus, model), reads_memories(model)
+        self.builder, self.has_context = Builder(corpus, model), context_needs(model).memories
         counts = corpus.sizes.sentences[: config.documents].tolist()
         pairs = with_donors(counts) if self.has_context else [((d, 0, n), None) for d, n in enumerate(counts) if n]
         groups = grouped(pairs, corpus.sizes.target_tokens.tolist(), tokens)

@@ -18,9 +18,9 @@ from weakref import WeakKeyDictionary
 import torch
 from torch import Tensor
 
+from docgraph.model.document_transformer import DecodingState, DocumentTransformer
 from docgraph.model.integration import SiteReader
 from docgraph.model.kv_cache import StaticCache, rounded
-from docgraph.model.system import DecodingState, DocumentTransformer
 from docgraph.translation.search import Hypothesis, SearchConfig, top_candidates
 
 LOOK = 4

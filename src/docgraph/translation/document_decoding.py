@@ -20,11 +20,10 @@ import torch
 from torch import Tensor
 
 from docgraph.model.batch import DocumentBatch, DocumentExample, collate
+from docgraph.model.document_transformer import DocumentTransformer
 from docgraph.model.memory import Memories, Memory
 from docgraph.model.packing import windows
-from docgraph.model.reading import as_read, reads_own_translations, reads_translations, translations_read
-from docgraph.model.system import DocumentTransformer
-from docgraph.model.systems.concatenation import last_sentence
+from docgraph.model.systems import context_class, context_needs, prepare
 from docgraph.model.tokenizer import Tokenizer, words_by_space
 from docgraph.translation.search import Hypothesis, SearchConfig, search, still_likeliest
 
@@ -88,14 +87,14 @@ def decode_documents(
     hypotheses from there on.
     """
     pairs = zip(documents, known or [{}] * len(documents), strict=True)
-    drafts = [_Draft(as_read(_bare(*pair), model.config), pair[1], again) for pair in pairs]
+    drafts = [_Draft(prepare(_bare(*pair), model.config), pair[1], again) for pair in pairs]
     number = {id(draft): index for index, draft in enumerate(drafts)}
     total = sum(len(draft.window) for draft in drafts)
     final = total - sum(m not in draft.kept for draft in drafts for m in draft.window)
     kept = {} if kept is None else kept
     for group in _groups(drafts, tokens or BATCH_TOKENS):
         decoder = _GroupDecoder(model, tokenizer, search, group, kept)
-        for done in decoder.decode(mode if reads_own_translations(model.config) else "once"):
+        for done in decoder.decode(mode if context_needs(model.config).reads_own_translations else "once"):
             if progress is not None:
                 progress(final + done, total)
         final += len(decoder.open)
@@ -241,7 +240,7 @@ class _GroupDecoder:
 
     def _decode_once(self) -> Iterator[int]:
         """For a system that reads no translations, or given ones alone."""
-        if reads_translations(self.model.config) and any(any_given(draft.known) for draft in self.drafts):
+        if context_needs(self.model.config).reads_translations and any(any_given(draft.known) for draft in self.drafts):
             self._refresh()
         self._decode(self.open)
         for draft in self.drafts:
@@ -288,9 +287,10 @@ class _GroupDecoder:
         """By sentence to decode, those of them that read its translation."""
         readers: dict[int, list[int]] = {s: [] for s in self.open}
         number = {(id(draft), m): s for s, (draft, m) in enumerate(self.places) if s in readers}
+        config = self.model.config
         for (_, m), s in number.items():
             draft = self.places[s][0]
-            for read in translations_read(self.model.config, draft.document, m):
+            for read in context_class(config).translations_read(config, draft.document, m):
                 if (id(draft), read) in number:
                     readers[number[id(draft), read]].append(s)
         return readers
@@ -310,10 +310,11 @@ class _GroupDecoder:
     def _decode(self, sentences: list[int]) -> None:
         """Translate these sentences with the memories there are."""
         found = search(self.model, self.batch, self.encoded, self.memories, self.config, sentences)
-        joined = self.model.config.concatenation
+        config = self.model.config
+        context = context_class(config)
         for s, hypotheses in zip(sentences, found, strict=True):
             draft, m = self.places[s]
-            draft.found[m] = [replace(each, tokens=last_sentence(each.tokens, joined)) for each in hypotheses]
+            draft.found[m] = [replace(each, tokens=context.translation(config, each.tokens)) for each in hypotheses]
 
     @property
     def _verifies(self) -> bool:

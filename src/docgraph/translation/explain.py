@@ -11,11 +11,11 @@ import torch
 from torch import Tensor
 
 from docgraph.model.batch import DocumentBatch, DocumentExample, collate
+from docgraph.model.document_transformer import DocumentTransformer
 from docgraph.model.integration import Recorder
 from docgraph.model.memory import Memories, Memory, SlotMemory, WordMemory
 from docgraph.model.packing import Packing, windows
-from docgraph.model.reading import as_read
-from docgraph.model.system import DocumentTransformer
+from docgraph.model.systems import prepare
 from docgraph.model.systems.linked import CacheMemory
 from docgraph.model.tokenizer import Tokenizer, words_by_space
 from docgraph.translation.search import Hypothesis
@@ -70,7 +70,7 @@ def readings(
     context, bos = model.config.context, model.config.transformer.bos
     if context is None or not document.source:
         return []
-    document = as_read(document, model.config)
+    document = prepare(document, model.config)
     whole = collate([document], bos).to(model.device)
     memories = model.memories(whole)
     sizes = [max(map(len, pair)) for pair in zip(document.source, document.target, strict=True)]

@@ -15,9 +15,9 @@ from docgraph.corpus.translations import write
 from docgraph.errors import DocgraphError
 from docgraph.model import checkpoint
 from docgraph.model.device import find_device
+from docgraph.model.document_transformer import DocumentTransformer
 from docgraph.model.quantize import ready_for_cpu
-from docgraph.model.reading import graph_relations
-from docgraph.model.system import DocumentTransformer
+from docgraph.model.systems import context_needs
 from docgraph.translation.document_decoding import decode_documents
 from docgraph.translation.search import SearchConfig
 
@@ -60,7 +60,7 @@ def translated(
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Iterator[list[Document]]:
     """The translations of all documents of a split, in order, some documents at a time."""
-    relations, end = graph_relations(model.config), (model.config.transformer.eos,)
+    relations, end = context_needs(model.config).relations, (model.config.transformer.eos,)
     total, done = int(corpus.sizes.sentences.sum()), 0
     ends = np.cumsum(corpus.sizes.source_tokens, dtype=np.int64)
     for part in np.split(np.arange(len(corpus)), np.flatnonzero(np.diff(ends // (PART * tokens))) + 1):

@@ -18,13 +18,12 @@ from torch import Tensor
 from docgraph.model.batch import DocumentBatch, DocumentExample, Ids, collate
 from docgraph.model.config import ModelConfig
 from docgraph.model.device import to_device
+from docgraph.model.document_transformer import DocumentTransformer
 from docgraph.model.loss import CHUNK_ELEMENTS
 from docgraph.model.memory import Queries
 from docgraph.model.packing import Blocks, Packing
-from docgraph.model.reading import as_read
 from docgraph.model.recall import Decoded
-from docgraph.model.system import DocumentTransformer
-from docgraph.model.systems.concatenation import before
+from docgraph.model.systems import context_class, prepare
 
 TOKENS = 16_000
 """Sub-words of a batch, source and translations together."""
@@ -94,13 +93,11 @@ def sentence_score(log_probabilities: LogProbabilities, normalise: bool = False)
 
 def _as_read(task: Candidates, model: ModelConfig) -> Candidates:
     """The task as a model takes it; where sentences are joined, candidates come after what is before them."""
-    document, translations, config = task.document, task.translations, model.concatenation
-    if config is not None:
-        count = config.target if document.target else 1
-        prefixes = [before(document.target, m, count, config) for m in document.translated]
-        pairs = zip(prefixes, task.translations, strict=True)
-        translations = [[np.append(prefix, ids) for ids in sentence] for prefix, sentence in pairs]
-    return Candidates(as_read(document, model), translations)
+    document, context = task.document, context_class(model)
+    prefixes = [context.target_prefix(model, document.target, m) for m in document.translated]
+    pairs = zip(prefixes, task.translations, strict=True)
+    translations = [[np.append(prefix, ids) for ids in sentence] for prefix, sentence in pairs]
+    return Candidates(prepare(document, model), translations)
 
 
 def _batches(tasks: Sequence[Candidates], tokens: int) -> Iterator[list[int]]:

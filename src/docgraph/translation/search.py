@@ -20,8 +20,8 @@ from torch import Tensor
 from docgraph.errors import DocgraphError
 from docgraph.model.batch import DocumentBatch
 from docgraph.model.config import TransformerConfig
+from docgraph.model.document_transformer import DecodingState, DocumentTransformer
 from docgraph.model.memory import Memories
-from docgraph.model.system import DecodingState, DocumentTransformer
 from docgraph.model.transformer import Reader
 
 BLOCK = 64

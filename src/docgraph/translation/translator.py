@@ -27,9 +27,9 @@ from docgraph.formats import read
 from docgraph.model import checkpoint
 from docgraph.model.batch import DocumentExample, Ids
 from docgraph.model.device import find_device
+from docgraph.model.document_transformer import DocumentTransformer
 from docgraph.model.quantize import ready_for_cpu
-from docgraph.model.reading import graph_relations, reads_given_alone, takes_sentences_apart
-from docgraph.model.system import DocumentTransformer
+from docgraph.model.systems import context_needs
 from docgraph.model.tokenizer import UNKNOWN, Tokenizer
 from docgraph.translation.document_decoding import (
     BATCH_TOKENS,
@@ -113,13 +113,13 @@ class Translator:
         self.model, self.tokenizer, self.languages, self.tag = model, tokenizer, languages, tag
         self._annotator, self._lock, self._wording = annotator, Lock(), Wording(tokenizer.source, languages)
         self.memory = None
-        if graph_relations(model.config, given=False) is not None:
+        if context_needs(model.config).graph_relations(any_given=False) is not None:
             _ = self.pipeline  # every document needs it: now is the time to tell what is missing
         joined = model.config.concatenation
         positions = model.config.transformer.max_positions // (1 if joined is None else joined.source)
         self._longest = max(8, positions * 2 // 3)
         """Sub-words of a text: its translation may be half as long again."""
-        self._rules = languages[0] if languages and takes_sentences_apart(model.config) else None
+        self._rules = languages[0] if languages and context_needs(model.config).translates_sentences_alone else None
         """The language by whose rules a line is cut into sentences: of two together, one is left out at times."""
         if tag is None and (tags := tokenizer.source.tags):
             shown = ", ".join(tags[:12]) + (", ..." if len(tags) > 12 else "")
@@ -157,7 +157,8 @@ class Translator:
     @cached_property
     def pipeline(self) -> Pipeline | None:
         """What annotates documents, where the model reads their graphs; loaded when first asked for."""
-        return None if graph_relations(self.model.config) is None else _pipeline(self._annotator, self.languages)
+        relations = context_needs(self.model.config).relations
+        return None if relations is None else _pipeline(self._annotator, self.languages)
 
     @property
     def memory(self) -> TranslationMemory | None:
@@ -169,7 +170,7 @@ class Translator:
 
     @memory.setter
     def memory(self, memory: TranslationMemory | None) -> None:
-        if memory is not None and not reads_given_alone(self.model.config):
+        if memory is not None and not context_needs(self.model.config).only_given_translations:
             raise DocgraphError(
                 "this model cannot read a translation memory; let it with docgraph recall, or take one that ships"
             )
@@ -343,7 +344,7 @@ class Translator:
         behind them. And what is known of all these, by place, where `found` is known by text."""
         document = segments.document(texts)
         known = {place: found[m] for place, m in enumerate(texts) if m in found}
-        relations = graph_relations(self.model.config, any_given(known))
+        relations = context_needs(self.model.config).graph_relations(any_given(known))
         with self._lock:
             pipeline = self.pipeline if relations is not None and len(document) else None
             annotation = None if pipeline is None else pipeline(document)

@@ -7,9 +7,9 @@ import torch
 from torch import Tensor
 
 from docgraph.model.batch import DocumentBatch
+from docgraph.model.document_transformer import DocumentTransformer
 from docgraph.model.gpu.cuda_graphs import Captured
 from docgraph.model.padding import capacity, fill_up, sizes_of
-from docgraph.model.system import DocumentTransformer
 from model.examples import batch_of, documents, small_config, small_model
 
 BATCHES = [batch_of(documents(seed, [3, 0, 5, 2], [4, 6])) for seed in range(3)]

@@ -11,7 +11,8 @@ from docgraph.errors import DocgraphError
 from docgraph.model.batch import DocumentExample
 from docgraph.model.checkpoint import system_name
 from docgraph.model.config import ConcatenationConfig, ContextConfig, ModelConfig
-from docgraph.model.systems.concatenation import before, concatenate, last_sentence
+from docgraph.model.systems import context_class, prepare
+from docgraph.model.systems.concatenation import Concatenation
 
 EOS, SEPARATOR = 2, 3
 sentences = st.lists(st.lists(st.integers(4, 9), max_size=4), min_size=1, max_size=6)
@@ -23,30 +24,34 @@ def test_every_sentence_stays_one_and_comes_last(
 ) -> None:
     target = data.draw(st.lists(st.lists(st.integers(4, 9)), min_size=len(source), max_size=len(source)))
     config = ConcatenationConfig(max(sizes), min(sizes), SEPARATOR)
+    model = ModelConfig(concatenation=config)
     sides = [[np.array([*ids, EOS]) for ids in side] for side in (source, target)]
     window = range(len(source) - 1, len(source))
-    made = concatenate(DocumentExample(*sides, window=window), config)
+    made = prepare(DocumentExample(*sides, window=window), model)
     assert (len(made.source), len(made.target), made.window) == (len(source), len(source), window)
     for texts, found, size in ((source, made.source, config.source), (target, made.target, config.target)):
         for m, ids in enumerate(found):
             assert ids[-1] == EOS
             expected = [token for n in range(max(0, m - size + 1), m) for token in (*texts[n], SEPARATOR)]
             assert ids.tolist() == [*expected, *texts[m], EOS]
-            assert last_sentence(ids[:-1].tolist(), config) == tuple(texts[m])
+            assert Concatenation.translation(model, ids[:-1].tolist()) == tuple(texts[m])
 
 
 def test_two_to_two_and_three_to_one() -> None:
     source = [np.array([5, EOS]), np.array([6, 7, EOS]), np.array([8, EOS])]
     example = DocumentExample(source, source)
-    pairs = concatenate(example, ConcatenationConfig(2, 2, SEPARATOR))
+    two_to_two = ModelConfig(concatenation=ConcatenationConfig(2, 2, SEPARATOR))
+    pairs = prepare(example, two_to_two)
     assert [ids.tolist() for ids in pairs.source] == [[5, 2], [5, 3, 6, 7, 2], [6, 7, 3, 8, 2]]
     assert [ids.tolist() for ids in pairs.target] == [ids.tolist() for ids in pairs.source]
-    triples = concatenate(example, ConcatenationConfig(3, 1, SEPARATOR))
+    triples = prepare(example, ModelConfig(concatenation=ConcatenationConfig(3, 1, SEPARATOR)))
     assert triples.source[2].tolist() == [5, 3, 6, 7, 3, 8, 2]
     assert [ids.tolist() for ids in triples.target] == [[5, 2], [6, 7, 2], [8, 2]]
-    assert before(source, 2, 2, ConcatenationConfig(2, 2, SEPARATOR)).tolist() == [6, 7, 3]
-    assert concatenate(example, None) is example
-    assert last_sentence([5, 3, 6], None) == (5, 3, 6)
+    assert Concatenation.target_prefix(two_to_two, source, 2).tolist() == [6, 7, 3]
+    assert Concatenation.target_prefix(two_to_two, (), 2).tolist() == []
+    base = ModelConfig()
+    assert prepare(example, base).source is source
+    assert context_class(base).translation(base, [5, 3, 6]) == (5, 3, 6)
 
 
 def test_a_config_that_makes_no_sense_is_refused() -> None:

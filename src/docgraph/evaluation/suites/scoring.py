@@ -18,8 +18,8 @@ from docgraph.errors import DocgraphError
 from docgraph.evaluation.suites.base import Contrast, Suite
 from docgraph.model.batch import DocumentExample
 from docgraph.model.config import ModelConfig
-from docgraph.model.reading import graph_relations, reads_own_translations, reads_translations
-from docgraph.model.system import DocumentTransformer
+from docgraph.model.document_transformer import DocumentTransformer
+from docgraph.model.systems import context_needs
 from docgraph.model.tokenizer import Ids, Tokenizer, words_by_space
 from docgraph.translation.document_decoding import decode_documents
 from docgraph.translation.inputs import example_from_text
@@ -50,8 +50,9 @@ class ProbeOptions:
         """The same with no more context than the model reads: what it does not read need not be translated twice."""
         if config.context is None:
             return replace(self, context="none", max_context=None)
-        blind = self.context == "gold" and not reads_translations(config)
-        blind |= self.context == "own" and not reads_own_translations(config)
+        needs = context_needs(config)
+        blind = self.context == "gold" and not needs.reads_translations
+        blind |= self.context == "own" and not needs.reads_own_translations
         return replace(self, context="source") if blind else self
 
 
@@ -161,7 +162,7 @@ def _documents(
     progress: Progress,
 ) -> list[DocumentExample]:
     """A document for each situation, its last sentence to be translated."""
-    relations = graph_relations(model.config)
+    relations = context_needs(model.config).relations
     sources = {texts: example_from_text(texts, tokenizer, found, relations) for texts, found in annotations.items()}
     if options.context == "own":
         decoded = decode_documents(

@@ -1,89 +1,146 @@
-"""Context encoders: what a system makes of the rest of the document. One file each; registered by name.
+"""Context encoders, one per file, registered by name: what a system knows about the rest of the document.
 
 A context encoder turns a batch of documents into a source memory (read by the encoder) and a target memory (read by
-the decoder), and says what kind of attention reads them. The integration (hyb, post, pre) is chosen apart from it.
+the decoder), and names the attention that reads them. The integration (hyb, post, pre) is configured separately.
+Everything special to a system is a method or class attribute of its context encoder. No other module asks for the name
+of a system or the type of its memory.
 """
 
 from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from functools import cache
-from typing import ClassVar, TypeVar
+from typing import ClassVar, Literal, TypeVar
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
 from docgraph.errors import DocgraphError
-from docgraph.model.batch import DocumentBatch, DocumentExample
+from docgraph.model.batch import DocumentBatch, DocumentExample, Ids
 from docgraph.model.config import ContextConfig, ModelConfig, TransformerConfig
 from docgraph.model.context_attention import ContextAttention, ContextSite, GatedSite
 from docgraph.model.memory import Memories, Memory
 from docgraph.model.transformer import Base
 
 
-def embedded_source(batch: DocumentBatch, base: Base) -> Tensor:
-    """What the encoder of Base begins with: [Ns, d]."""
-    return base.embeddings(batch.source.tokens, batch.source.sentences.positions, "source")
+@dataclass(frozen=True)
+class ContextNeeds:
+    """What a model reads besides the source sentence that it translates. The defaults describe Base: nothing."""
+
+    source: bool = False
+    """True if other source sentences are context."""
+    translations: Literal["none", "given", "all"] = "none"
+    """Which translations of other sentences are context: none, user-supplied ones only, or also the model's own."""
+    relations: tuple[str, ...] | None = None
+    """Relations of the source graph; None if the model reads no graph, so that documents need no annotation."""
+    links: bool = False
+    """True if the model reads the words and sentences that the graph links with each sentence."""
+    target_words: bool = False
+    """True if the model builds graphs of the words of translations."""
+    memories: bool = False
+    """True if the context is in memories, so that a sentence can be read with the memories of another document."""
+
+    @property
+    def reads_translations(self) -> bool:
+        """True if translations of other sentences are context."""
+        return self.translations != "none"
+
+    @property
+    def reads_own_translations(self) -> bool:
+        """True if translations made by the model itself are context."""
+        return self.translations == "all"
+
+    @property
+    def only_given_translations(self) -> bool:
+        """True if only user-supplied translations are used as context."""
+        return self.translations == "given"
+
+    @property
+    def translates_sentences_alone(self) -> bool:
+        """True if no other sentence is context, except for user-supplied translations."""
+        return not self.source and not self.reads_own_translations
+
+    def graph_relations(self, any_given: bool = True) -> tuple[str, ...] | None:
+        """Relations of the source graph, or None if no graph is needed.
+
+        If the graph only selects user-supplied translations and there are none (`any_given` is False), it is not
+        needed.
+        """
+        return self.relations if any_given or not self.translates_sentences_alone else None
 
 
 class ContextEncoder(nn.Module):
-    """What a system adds to Base before its sites: override what differs."""
+    """What a system adds to Base. This base class adds nothing, and is the system of Base itself.
+
+    A context encoder overrides `source_memory` and `target_memory`, and whatever else differs from the defaults.
+    """
 
     site: ClassVar[type[GatedSite] | None] = ContextAttention
-    """The attention that reads the memories; None for a system without any."""
+    """The attention that reads the memories; None for a system without memories."""
     target_site: ClassVar[type[GatedSite] | None] = None
-    """The one that reads the memory of translations, where it is another."""
+    """The attention that reads the target memory, if it is not `site`."""
     sides: ClassVar[tuple[str, ...]] = ("source", "target", "both")
-    """Whose memories it can make."""
-    reads_target_words: ClassVar[bool] = False
-    """Whether it makes graphs of the words of translations."""
-    reads_selection: ClassVar[bool] = False
-    """Whether it reads what a sentence is linked with (docgraph.graph.selection)."""
+    """Values of `context.sides` that the system supports."""
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
-        assert config.context is not None
-        self.config: ContextConfig = config.context
+        self.config: ContextConfig = config.context or ContextConfig()
 
     @classmethod
-    def reads_graph(cls, context: ContextConfig) -> bool:
-        """Whether it needs the source graphs of the documents, and so their annotation."""
-        return False
+    def needs(cls, config: ModelConfig) -> ContextNeeds:
+        """What the model reads of a document."""
+        if config.context is None:
+            return ContextNeeds()
+        sides = config.context.sides
+        translations: Literal["none", "all"] = "none" if sides == "source" else "all"
+        return ContextNeeds(sides != "target", translations, memories=cls.site is not None)
 
     @classmethod
-    def reads_own_translations(cls, context: ContextConfig) -> bool:
-        """Whether it reads, where it reads any, translations that the model made itself beside given ones."""
-        return True
-
-    @classmethod
-    def translations_read(cls, context: ContextConfig, document: DocumentExample, sentence: int) -> Iterable[int]:
-        """The earlier sentences whose translations, where it reads any, a sentence of the document reads."""
+    def translations_read(cls, config: ModelConfig, document: DocumentExample, sentence: int) -> Iterable[int]:
+        """Sentences of a prepared document whose translations are context of a sentence, if the model reads any."""
         return range(sentence)
 
+    @classmethod
+    def prepare(cls, config: ModelConfig, example: DocumentExample) -> DocumentExample:
+        """The document in the form that the model reads."""
+        return replace(example, ahead=example.ahead and cls.needs(config).only_given_translations)
+
+    @classmethod
+    def target_prefix(cls, config: ModelConfig, translations: Sequence[Ids], sentence: int) -> Ids:
+        """Target tokens that precede the translation of a sentence in the decoded sequence."""
+        return np.empty(0, np.int64)
+
+    @classmethod
+    def translation(cls, config: ModelConfig, tokens: Sequence[int]) -> tuple[int, ...]:
+        """The translation of the sentence itself within a decoded sequence."""
+        return tuple(tokens)
+
     def memories(self, batch: DocumentBatch, base: Base) -> Memories:
-        """Those of the sides that the config asks for."""
+        """The memories of the sides that the config names."""
         return Memories(self.source_memory(batch, base), self.target_memory(batch, base))
 
     def source_memory(self, batch: DocumentBatch, base: Base) -> Memory | None:
-        """What the source sentences of the documents offer; None where the config does not ask for it."""
+        """The memory of the source sentences; None if the config does not name the source side."""
         return None
 
     def target_memory(self, batch: DocumentBatch, base: Base) -> Memory | None:
-        """What the translations before each sentence offer; None when there are none."""
+        """The memory of the translations; None if the config does not name the target side or there are none."""
         return None
 
     def output(self, transformer: TransformerConfig) -> ContextSite | None:
-        """What reads the target memory at the output, in place of sites in the decoder."""
+        """The layer that reads the target memory at the output, instead of context attention in the decoder."""
         return None
 
     def begin(self, batch: DocumentBatch, base: Base) -> tuple[Tensor, int]:
-        """What the encoder begins with, [Ns, d], and how many of its layers have been applied already."""
-        return embedded_source(batch, base), 0
+        """The input of the encoder stack, [Ns, d], and the number of its layers that have already been applied."""
+        return base.embeddings(batch.source.tokens, batch.source.sentences.positions, "source"), 0
 
     def compile_parts(self, dynamic: bool) -> None:
-        """Compile, in place, what makes the memories."""
+        """Compile `memories` in place."""
         self.memories = torch.compile(self.memories, dynamic=dynamic)  # type: ignore[method-assign]
 
     @property
@@ -100,7 +157,7 @@ E = TypeVar("E", bound=type[ContextEncoder])
 
 
 def context_encoder(name: str) -> Callable[[E], E]:
-    """Register a context encoder under a name that configs use."""
+    """Register a context encoder under the name that configs use."""
 
     def register(kind: E) -> E:
         CONTEXTS[name] = kind
@@ -116,10 +173,14 @@ def _register_all() -> None:
         importlib.import_module(f"{__name__}.{module.name}")
 
 
-def context_class(context: ContextConfig) -> type[ContextEncoder]:
-    """The context encoder a config names."""
+def context_class(config: ModelConfig) -> type[ContextEncoder]:
+    """The context encoder of a model; for Base, `ContextEncoder` itself."""
+    if config.context is None:
+        from docgraph.model.systems.concatenation import Concatenation
+
+        return ContextEncoder if config.concatenation is None else Concatenation
     _register_all()
-    name, sides = context.encoder, context.sides
+    name, sides = config.context.encoder, config.context.sides
     if name not in CONTEXTS:
         raise DocgraphError(f"there is no context encoder '{name}'; choose among {', '.join(sorted(CONTEXTS))}")
     kind = CONTEXTS[name]
@@ -128,7 +189,11 @@ def context_class(context: ContextConfig) -> type[ContextEncoder]:
     return kind
 
 
-def build_context(config: ModelConfig) -> ContextEncoder:
-    """The context encoder of a model."""
-    assert config.context is not None
-    return context_class(config.context)(config)
+def context_needs(config: ModelConfig) -> ContextNeeds:
+    """What a model reads of a document."""
+    return context_class(config).needs(config)
+
+
+def prepare(example: DocumentExample, config: ModelConfig) -> DocumentExample:
+    """The document in the form that a model reads: with its links selected, or its sentences concatenated."""
+    return context_class(config).prepare(config, example)

@@ -1,8 +1,8 @@
-"""Concatenation (Tiedemann and Scherrer 2017): a sentence is translated together with those before it.
+"""Concatenation (Tiedemann and Scherrer 2017): a sentence is translated together with the sentences before it.
 
-A document keeps its sentences: sentence m becomes itself with the ones before it, a separator between them, on the
-source side and, where the model translates them too, on the target side; of that translation, what follows the last
-separator is the translation of m. Model and search know nothing of it.
+Sentence m becomes the sequence of the sentences before it and itself, with a separator between them. The translation
+is such a sequence as well if the model also translates the earlier sentences. The translation of m is what follows the
+last separator. Transformer and search are those of Base. A config selects this system by its field `concatenation`.
 """
 
 from __future__ import annotations
@@ -13,26 +13,47 @@ from dataclasses import replace
 import numpy as np
 
 from docgraph.model.batch import DocumentExample, Ids
-from docgraph.model.config import ConcatenationConfig
+from docgraph.model.config import ConcatenationConfig, ModelConfig
+from docgraph.model.systems import ContextEncoder, ContextNeeds
 
 
-def concatenate(example: DocumentExample, config: ConcatenationConfig | None) -> DocumentExample:
-    """The document as a model of this config takes it; without a config, the document itself."""
-    if config is None:
-        return example
-    source = [np.append(before(example.source, m, config.source, config), ids) for m, ids in enumerate(example.source)]
-    target = [np.append(before(example.target, m, config.target, config), ids) for m, ids in enumerate(example.target)]
-    return replace(example, source=source, target=target, graph=None, source_words=(), target_words=())
+class Concatenation(ContextEncoder):
+    """Adds no parameters and reads no memories: the context is in the sequences."""
+
+    site = None
+
+    @classmethod
+    def needs(cls, config: ModelConfig) -> ContextNeeds:
+        return ContextNeeds(source=True)
+
+    @classmethod
+    def prepare(cls, config: ModelConfig, example: DocumentExample) -> DocumentExample:
+        example, joined = super().prepare(config, example), _settings(config)
+        source, target = (
+            [np.append(_before(sentences, m, count, joined), ids) for m, ids in enumerate(sentences)]
+            for sentences, count in ((example.source, joined.source), (example.target, joined.target))
+        )
+        return replace(example, source=source, target=target, graph=None, source_words=(), target_words=())
+
+    @classmethod
+    def target_prefix(cls, config: ModelConfig, translations: Sequence[Ids], sentence: int) -> Ids:
+        joined = _settings(config)
+        return _before(translations, sentence, joined.target if translations else 1, joined)
+
+    @classmethod
+    def translation(cls, config: ModelConfig, tokens: Sequence[int]) -> tuple[int, ...]:
+        separator = _settings(config).separator
+        if separator not in tokens:
+            return tuple(tokens)
+        return tuple(tokens[len(tokens) - list(tokens)[::-1].index(separator) :])
 
 
-def before(sentences: Sequence[Ids], m: int, count: int, config: ConcatenationConfig) -> Ids:
-    """What stands before sentence m in a sequence of `count`: each sentence without its end, and a separator."""
+def _settings(config: ModelConfig) -> ConcatenationConfig:
+    assert config.concatenation is not None
+    return config.concatenation
+
+
+def _before(sentences: Sequence[Ids], m: int, count: int, config: ConcatenationConfig) -> Ids:
+    """The start of a sequence of `count` sentences, up to sentence m: each without its end, plus a separator."""
     parts = [np.append(sentences[index][:-1], config.separator) for index in range(max(0, m - count + 1), m)]
     return np.concatenate([np.empty(0, np.int64), *parts]).astype(np.int64)
-
-
-def last_sentence(tokens: Sequence[int], config: ConcatenationConfig | None) -> tuple[int, ...]:
-    """The translation of the current sentence, in that of its whole sequence."""
-    if config is None or config.separator not in tokens:
-        return tuple(tokens)
-    return tuple(tokens[len(tokens) - list(tokens)[::-1].index(config.separator) :])

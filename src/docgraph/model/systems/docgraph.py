@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Literal
 
 import torch
@@ -9,18 +10,16 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from docgraph.model.batch import DocumentBatch, GraphInput
-from docgraph.model.config import ContextConfig, ModelConfig
+from docgraph.model.config import ModelConfig
 from docgraph.model.graph_encoder import GraphEncoder
 from docgraph.model.memory import Prefix, SlotMemory
-from docgraph.model.systems import ContextEncoder, context_encoder
+from docgraph.model.systems import ContextEncoder, ContextNeeds, context_encoder
 from docgraph.model.transformer import Base, Embeddings
 
 
 @context_encoder("docgraph")
 class DocumentGraphContext(ContextEncoder):
     """One graph encoder for the source graph of the document and for the complete graphs of target sentences."""
-
-    reads_target_words = True
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__(config)
@@ -32,8 +31,11 @@ class DocumentGraphContext(ContextEncoder):
             nn.init.normal_(self.places.weight, std=0.02)
 
     @classmethod
-    def reads_graph(cls, context: ContextConfig) -> bool:
-        return context.sides != "target"
+    def needs(cls, config: ModelConfig) -> ContextNeeds:
+        needs = super().needs(config)
+        assert config.context is not None
+        relations = config.context.graph.relations if needs.source else None
+        return replace(needs, relations=relations, target_words=needs.reads_translations)
 
     def source_memory(self, batch: DocumentBatch, base: Base) -> SlotMemory | None:
         """All sentences of the document, before and after; words of the current sentence."""

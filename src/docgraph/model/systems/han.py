@@ -12,7 +12,7 @@ from torch import Tensor
 
 from docgraph.model.attention import MultiHeadAttention, never_blind
 from docgraph.model.batch import DocumentBatch, DocumentExample
-from docgraph.model.config import ContextConfig
+from docgraph.model.config import ModelConfig
 from docgraph.model.context_attention import FeedForwardSite, ProjectedRun, WordAttention
 from docgraph.model.memory import WordLayout, WordMemory
 from docgraph.model.packing import Packing
@@ -55,8 +55,9 @@ class HierarchicalContext(BaseStatesContext):
     site = HierarchicalAttention
 
     @classmethod
-    def translations_read(cls, context: ContextConfig, document: DocumentExample, sentence: int) -> Iterable[int]:
-        return range(max(0, sentence - context.previous), sentence)
+    def translations_read(cls, config: ModelConfig, document: DocumentExample, sentence: int) -> Iterable[int]:
+        assert config.context is not None
+        return range(max(0, sentence - config.context.previous), sentence)
 
     def memory(self, states: Tensor, words: Packing, batch: DocumentBatch, past: bool) -> WordMemory:
         distances = range(1, self.config.previous + 1)

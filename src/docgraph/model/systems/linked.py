@@ -16,12 +16,13 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from docgraph.graph.selection import Selection, select
 from docgraph.model.batch import DocumentBatch, DocumentExample, Side
-from docgraph.model.config import ContextConfig
+from docgraph.model.config import LinkedConfig, ModelConfig
 from docgraph.model.context_attention import ContextAttention, Projected
 from docgraph.model.memory import SlotMemory
 from docgraph.model.packing import whole_vectors
-from docgraph.model.systems import context_encoder
+from docgraph.model.systems import ContextNeeds, context_encoder
 from docgraph.model.systems.base_states import BaseStatesContext, decoded
 from docgraph.model.transformer import Base
 
@@ -66,14 +67,23 @@ class LinkedWords(BaseStatesContext):
     """Adds no parameters but those of its sites."""
 
     site, target_site = LinkedAttention, CacheAttention
-    reads_selection = True
 
     @classmethod
-    def reads_graph(cls, context: ContextConfig) -> bool:
-        return True
+    def needs(cls, config: ModelConfig) -> ContextNeeds:
+        assert config.context is not None
+        return replace(super().needs(config), relations=config.context.graph.relations, links=True)
 
     @classmethod
-    def translations_read(cls, context: ContextConfig, document: DocumentExample, sentence: int) -> Iterable[int]:
+    def prepare(cls, config: ModelConfig, example: DocumentExample) -> DocumentExample:
+        example, needs = super().prepare(config, example), cls.needs(config)
+        assert config.context is not None
+        example = replace(example, selection=_selection(example, config.context.linked, needs))
+        if needs.source:
+            return example
+        return replace(example, graph=None, source_words=())  # nothing but the selection was needed of it
+
+    @classmethod
+    def translations_read(cls, config: ModelConfig, document: DocumentExample, sentence: int) -> Iterable[int]:
         linked = [] if document.selection is None else document.selection.sentences[sentence].tolist()
         return [earlier for earlier in linked if earlier >= 0]
 
@@ -105,7 +115,7 @@ class LinkedWords(BaseStatesContext):
                 return None
         slots, seen = self.slots(side, linked.sentences)
         states, trust = decoded(side, batch, base, encoded, read), self.trust(side, batch)
-        if trust is not None and not self.reads_own_translations(self.config):
+        if trust is not None and not self.config.linked.own_weight:
             seen = seen & (trust > 0)[slots]  # what has no weight takes none from others
         return CacheMemory(states, slots, seen, "sentence", values=self.chosen(side, base), trust=trust)
 
@@ -125,3 +135,14 @@ class LinkedWords(BaseStatesContext):
         token = first[:, :, None] + steps
         seen = (token < end[:, :, None]) & (sentences >= 0)[:, :, None]
         return torch.where(seen, token, 0).flatten(1), seen.flatten(1)
+
+
+def _selection(example: DocumentExample, linked: LinkedConfig, needs: ContextNeeds) -> Selection:
+    """What each sentence is linked with; if only user-supplied translations are read, those sentences only."""
+    if example.graph is None:
+        selection = Selection.empty(len(example.source), linked.words, linked.sentences)
+    else:
+        among = example.given if needs.only_given_translations else None
+        among = None if among is None else among[: example.graph.num_sentences]
+        selection = select(example.graph, linked.words, linked.sentences, among, example.ahead)
+    return selection if example.remembered is None else selection.beside(example.remembered)

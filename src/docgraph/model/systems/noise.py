@@ -14,11 +14,11 @@ import torch
 from torch import Tensor
 
 from docgraph.model.batch import DocumentBatch, GraphInput
-from docgraph.model.config import ContextConfig, ModelConfig
+from docgraph.model.config import ModelConfig
 from docgraph.model.graph_structure import GraphStructure
 from docgraph.model.memory import SlotMemory
 from docgraph.model.sparse import Rows
-from docgraph.model.systems import context_encoder
+from docgraph.model.systems import ContextNeeds, context_encoder
 from docgraph.model.systems.docgraph import DocumentGraphContext
 from docgraph.model.transformer import Base
 
@@ -29,8 +29,6 @@ SEED = 1
 
 @context_encoder("noise")
 class NoiseContext(DocumentGraphContext):
-    reads_target_words = False
-
     def __init__(self, config: ModelConfig) -> None:
         super().__init__(config)
         transformer = config.transformer
@@ -40,8 +38,8 @@ class NoiseContext(DocumentGraphContext):
         self.register_buffer("fixed", torch.from_numpy(drawn), persistent=False)
 
     @classmethod
-    def reads_graph(cls, context: ContextConfig) -> bool:
-        return False
+    def needs(cls, config: ModelConfig) -> ContextNeeds:
+        return replace(super().needs(config), relations=None, target_words=False)
 
     def source_memory(self, batch: DocumentBatch, base: Base) -> SlotMemory | None:
         return super().source_memory(self.noisy(batch), base)

@@ -17,18 +17,19 @@ sentence ends is no reason for this one to.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Literal
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from docgraph.model.batch import DocumentBatch, Side
-from docgraph.model.config import ContextConfig, TransformerConfig
+from docgraph.model.config import ModelConfig, TransformerConfig
 from docgraph.model.context_attention import ContextSite
 from docgraph.model.memory import Layout, SlotMemory
 from docgraph.model.recall import Recalled
-from docgraph.model.systems import context_encoder
+from docgraph.model.systems import ContextNeeds, context_encoder
 from docgraph.model.systems.linked import CacheMemory, LinkedWords
 from docgraph.model.transformer import Base
 
@@ -119,8 +120,10 @@ class PointerOverLinked(LinkedWords):
     sides = ("target", "both")
 
     @classmethod
-    def reads_own_translations(cls, context: ContextConfig) -> bool:
-        return context.linked.own_weight > 0
+    def needs(cls, config: ModelConfig) -> ContextNeeds:
+        assert config.context is not None
+        translations: Literal["given", "all"] = "all" if config.context.linked.own_weight else "given"
+        return replace(super().needs(config), translations=translations)
 
     def output(self, transformer: TransformerConfig) -> ContextSite:
         return Pointer(transformer.dimension, self.config.dropout, transformer.eos)

@@ -15,7 +15,7 @@ from docgraph.model.loss import Terms, chunk_terms, linear_cross_entropy
 from docgraph.model.memory import Memories, Memory, Queries
 from docgraph.model.packing import Packing
 from docgraph.model.recall import Decoded
-from docgraph.model.systems import ContextEncoder, build_context, embedded_source
+from docgraph.model.systems import ContextEncoder, context_class
 from docgraph.model.transformer import (
     Decoder,
     DecoderLayer,
@@ -70,11 +70,10 @@ class DocumentTransformer(nn.Module):
         self.embeddings = Embeddings(config.transformer)
         self.encoder = Encoder(config.transformer)
         self.decoder = Decoder(config.transformer)
-        self.context: ContextEncoder | None = None
+        self.context: ContextEncoder = context_class(config)(config)
         self.integration: Integration | None = None
         self.loss_terms = chunk_terms
         if config.context is not None:
-            self.context = build_context(config)
             kinds = self.context.site, self.context.target_site
             self.integration = Integration(config, *kinds, self.context.output(config.transformer))
 
@@ -84,15 +83,15 @@ class DocumentTransformer(nn.Module):
 
     def memories(self, batch: DocumentBatch) -> Memories:
         """The memories of the documents in a batch."""
-        return Memories() if self.context is None else self.context.memories(batch, self)
+        return self.context.memories(batch, self)
 
     def source_memory(self, batch: DocumentBatch) -> Memory | None:
         """What the source sentences in a batch offer; None for a system that does not read them."""
-        return None if self.context is None else self.context.source_memory(batch, self)
+        return self.context.source_memory(batch, self)
 
     def target_memory(self, batch: DocumentBatch) -> Memory | None:
         """What the translations in a batch offer; None for a system that does not read them."""
-        return None if self.context is None else self.context.target_memory(batch, self)
+        return self.context.target_memory(batch, self)
 
     def encode(self, batch: DocumentBatch, memories: Memories) -> Tensor:
         """Encoded source, [Ns, d]."""
@@ -100,7 +99,7 @@ class DocumentTransformer(nn.Module):
 
     def encode_with(self, batch: DocumentBatch, reader: Reader) -> Tensor:
         """Encoded source, [Ns, d], with what a reader gives at each place."""
-        x, first = (embedded_source(batch, self), 0) if self.context is None else self.context.begin(batch, self)
+        x, first = self.context.begin(batch, self)
         return self.encoder(x, batch.source.sentences, reader, first)
 
     def decode(self, batch: DocumentBatch, encoded: Tensor, memories: Memories) -> Decoded:
@@ -217,8 +216,7 @@ class DocumentTransformer(nn.Module):
         torch._dynamo.config.recompile_limit = 64
         self.states = torch.compile(self.states, dynamic=dynamic)  # type: ignore[method-assign]
         self.loss_terms = torch.compile(chunk_terms, dynamic=dynamic)
-        if self.context is not None:
-            self.context.compile_parts(dynamic)
+        self.context.compile_parts(dynamic)
 
     def added_parameters(self) -> int:
         """Parameters beyond Base."""

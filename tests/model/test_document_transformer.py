@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from docgraph.model.config import FreezePolicy
-from docgraph.model.system import DocumentTransformer
+from docgraph.model.document_transformer import DocumentTransformer
 
 from .examples import batch_of, documents, small_config, small_model
 
