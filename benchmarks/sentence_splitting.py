@@ -44,7 +44,7 @@ def paragraphs(path: Path) -> Iterator[list[str]]:
 
 
 def docgraph_splitter(language: str) -> Splitter:
-    from docgraph.formats.split import split_sentences
+    from docgraph.formats.sentences import split_sentences
 
     return lambda text: [text[start:end] for start, end in split_sentences(text, language)]
 

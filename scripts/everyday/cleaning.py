@@ -6,7 +6,7 @@ import html
 import re
 from collections.abc import Iterator
 
-from docgraph.formats.split import split_sentences
+from docgraph.formats.sentences import split_sentences
 from everyday.documents import Pair, draw
 from everyday.filtering import is_good
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from docgraph.corpus.readers.files import open_bytes
+from docgraph.corpus.readers.text_files import open_bytes
 from docgraph.errors import DocgraphError
 from everyday.cleaning import sentence_pairs
 from everyday.documents import Document, Pair

@@ -1,8 +1,8 @@
-"""Document and Sentence: the one object that flows through everything.
+"""Document, Sentence and ParallelDocument: the objects that flow through the whole package.
 
-A document is the text of a file as it was read (`source`) and the sentences found in it, each with its place there.
-Whatever lies outside the sentences (markup, timestamps, blank lines) is never touched, so that writing a document
-back is a splice: the same file where nothing changed, the same layout where the sentences did.
+A document holds the text of a file as it was read (`source`) and the sentences found in it, each with its position.
+Text outside the sentences (markup, timestamps, blank lines) is never changed. Writing a document therefore replaces the
+sentences in `source`: an unchanged document gives the same file, byte for byte, and new sentences keep the layout.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)
-class Gap:
-    """Markup in a sentence (an inline tag, a subtitle break): `raw` stands before character `offset` of its text."""
+class InlineMarkup:
+    """Markup inside a sentence (an inline tag, a subtitle break): `raw` precedes character `offset` of the text."""
 
     offset: int
     raw: str
@@ -21,19 +21,19 @@ class Gap:
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """One sentence: readable `text`, and where its raw form stands in the source of its document."""
+    """A sentence: its readable `text`, and the span [start, end) of its raw form in the source of the document."""
 
     text: str
     start: int
     end: int
     paragraph: int = 0
-    gaps: tuple[Gap, ...] = ()
+    markup: tuple[InlineMarkup, ...] = ()
     speaker: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """Sentences in order, the source text they were found in, and the name of the format that can write them back."""
+    """Sentences in order, the source text that contains them, and the name of the format that writes them."""
 
     sentences: tuple[Sentence, ...]
     source: str
@@ -41,16 +41,16 @@ class Document:
     format: str = "lines"
     path: str | None = None
     encoding: str = "utf-8"
-    """How the source becomes the bytes of the file; a byte order mark is part of the source."""
+    """Encodes the source into the bytes of the file; a byte order mark is part of the source."""
     container: bytes | None = field(default=None, repr=False, compare=False)
-    """The file around the source where the source is not the whole of it (a DOCX archive)."""
+    """The original file, for formats whose source is only a part of it (a DOCX archive)."""
 
     def __post_init__(self) -> None:
         end = 0
         for index, sentence in enumerate(self.sentences):
             if not end <= sentence.start <= sentence.end <= len(self.source):
                 raise ValueError(
-                    f"sentence {index} of document '{self.id}' overlaps the one before or leaves the source"
+                    f"sentence {index} of document '{self.id}' overlaps the previous sentence or exceeds the source"
                 )
             end = sentence.end
 
@@ -69,7 +69,7 @@ class Document:
     def from_sentences(
         cls, texts: Sequence[str], id: str = "", speakers: Sequence[str | None] | None = None
     ) -> Document:
-        """A document made of sentences that came from no file: one a line."""
+        """Build a document from plain sentences, written one per line; line breaks in a sentence become spaces."""
         sentences, start = [], 0
         for index, text in enumerate(texts):
             line = " ".join(text.splitlines()) if "\n" in text or "\r" in text else text
@@ -77,3 +77,30 @@ class Document:
             sentences.append(Sentence(line, start, start + len(line), speaker=speaker))
             start += len(line) + 1
         return cls(tuple(sentences), "".join(f"{sentence.text}\n" for sentence in sentences), id)
+
+
+@dataclass(frozen=True, slots=True)
+class ParallelDocument:
+    """A document of a parallel corpus: M >= 1 sentence pairs in document order."""
+
+    id: str
+    source: tuple[str, ...]
+    target: tuple[str, ...]
+    path: str
+    """The file that the source sentences were read from."""
+    lines: tuple[int, ...]
+    """[M]: the line of each source sentence in that file, counted from 1."""
+    speakers: tuple[str | None, ...] | None = None
+
+    def __post_init__(self) -> None:
+        lengths = {len(self.source), len(self.target), len(self.lines), len(self.speakers or self.source)}
+        if len(lengths) > 1:
+            raise ValueError(f"the columns of parallel document '{self.id}' differ in length")
+
+    def __len__(self) -> int:
+        return len(self.source)
+
+    @property
+    def document(self) -> Document:
+        """The source side as a document, ready to be annotated."""
+        return Document.from_sentences(self.source, self.id, self.speakers)

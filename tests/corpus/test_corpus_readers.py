@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from docgraph.corpus.config import DataEntry
-from docgraph.corpus.parallel import ParallelDocument
 from docgraph.corpus.readers import FORMATS, Limits, Problems, detect, read, read_all
+from docgraph.document import ParallelDocument
 from docgraph.errors import DocgraphError
 
 FLAT = [line for document in SOURCE for line in document], [line for document in TARGET for line in document]

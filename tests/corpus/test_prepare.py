@@ -21,8 +21,8 @@ from docgraph.annotate.base import Pipeline
 from docgraph.annotate.cache import AnnotationCache
 from docgraph.annotate.registry import load_pipeline
 from docgraph.annotation import Annotation, Layer
+from docgraph.corpus import chunks, store, subwords
 from docgraph.corpus import prepare as preparation
-from docgraph.corpus import store, subwords, work
 from docgraph.corpus.config import PrepareConfig
 from docgraph.corpus.engines import run_local
 from docgraph.corpus.prepare import Report, prepare
@@ -39,7 +39,7 @@ class Counts:
     chunks: list[int] = field(default_factory=list)
     learnt: int = 0
 
-    def engine(self, task: work.Task, chunks: Iterable[work.Chunk], jobs: int) -> Iterator[work.Shard]:
+    def engine(self, task: chunks.Task, chunks: Iterable[chunks.Chunk], jobs: int) -> Iterator[chunks.Shard]:
         for shard in run_local(task, chunks, jobs):
             self.chunks.append(shard.index)
             yield shard
@@ -76,8 +76,8 @@ def counts(monkeypatch: pytest.MonkeyPatch) -> Counts:
 
     original = subwords.learn
     monkeypatch.setattr(subwords, "learn", learn)
-    monkeypatch.setattr(work, "load_pipeline", lambda spec: Pipeline((Counting(load_pipeline(spec)),)))
-    monkeypatch.setattr(work, "CHUNK", 300)
+    monkeypatch.setattr(chunks, "load_pipeline", lambda spec: Pipeline((Counting(load_pipeline(spec)),)))
+    monkeypatch.setattr(chunks, "CHUNK", 300)
     return counts
 
 
@@ -115,7 +115,7 @@ def test_a_worker_is_loaded_once_for_all_splits(
             folders.append(folder)
             super().__init__(folder, version)
 
-    monkeypatch.setattr(work, "AnnotationCache", Cache)
+    monkeypatch.setattr(chunks, "AnnotationCache", Cache)
     report = run(corpus_config(tmp_path), tmp_path, counts)
     assert sum(split.shards for split in report.splits.values()) == len(counts.chunks) > 4
     assert folders == [str(tmp_path / "cache")], "reading the index of the cache for each chunk is quadratic"
@@ -231,7 +231,7 @@ def test_a_bad_file_leaves_the_store_that_was_there(tmp_path: Path, counts: Coun
 
 
 def test_an_interrupted_store_does_not_open(tmp_path: Path, counts: Counts) -> None:
-    def failing(task: work.Task, chunks: Iterable[work.Chunk], jobs: int) -> Iterator[work.Shard]:
+    def failing(task: chunks.Task, chunks: Iterable[chunks.Chunk], jobs: int) -> Iterator[chunks.Shard]:
         yield from list(run_local(task, chunks, jobs))[:2]
         raise KeyboardInterrupt
 
@@ -250,10 +250,10 @@ def test_an_interrupted_store_does_not_open(tmp_path: Path, counts: Counts) -> N
 SLOW = """
 import sys, time
 from pathlib import Path
-from docgraph.corpus import work
+from docgraph.corpus import chunks
 from docgraph.corpus.config import read_config
 from docgraph.corpus.prepare import prepare
-work.CHUNK = 300
+chunks.CHUNK = 300
 folder, pause = Path(sys.argv[1]), float(sys.argv[2])
 prepare(read_config(folder / "config.yaml"), cache=folder / "cache", progress=lambda *state: time.sleep(pause))
 """

@@ -9,7 +9,7 @@ from corpus_examples import synthetic
 
 from docgraph.corpus import subwords
 from docgraph.corpus.config import SubwordsConfig
-from docgraph.corpus.parallel import ParallelDocument
+from docgraph.document import ParallelDocument
 from docgraph.errors import DocgraphError
 
 

@@ -14,9 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from docgraph.corpus.config import DataEntry
-from docgraph.corpus.parallel import ParallelDocument
 from docgraph.corpus.readers import Limits, Problems, read
-from docgraph.corpus.readers.files import clean
+from docgraph.corpus.readers.text_files import clean
+from docgraph.document import ParallelDocument
 from docgraph.errors import DocgraphError
 
 GOLDEN = """<?xml version="1.0" encoding="UTF-8"?>

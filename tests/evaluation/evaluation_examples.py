@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from conftest import SHARED
-from docgraph.corpus.readers.files import read_lines
 from docgraph.corpus.readers.problems import Problems
+from docgraph.corpus.readers.text_files import read_lines
 from docgraph.evaluation.alignment import Words
 from docgraph.evaluation.dataset import EvaluationSet
 

@@ -56,7 +56,7 @@ def test_sentences_come_from_runs_and_notes() -> None:
         "“Oh dear!” it said & left.",
         "A note.",
     ]
-    assert [len(sentence.gaps) for sentence in document] == [2, 0, 2, 0]
+    assert [len(sentence.markup) for sentence in document] == [2, 0, 2, 0]
 
 
 def test_untouched_gives_the_original_bytes(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from docgraph import formats
 from docgraph.document import Document
 from docgraph.errors import DocgraphError
 from docgraph.formats import FORMATS, Format, get_format, read, render, write
-from docgraph.formats.splice import spliced
+from docgraph.formats.markup_transfer import replace_sentences
 
 ROOT = Path(__file__).resolve().parents[2]
 TEXT_FORMATS = sorted(EXAMPLES)
@@ -54,7 +54,7 @@ def test_any_source_comes_back(format: str, data: st.DataObject) -> None:
         for sentence in document:
             assert sentence.text == sentence.text.strip() != ""
             assert "\0" not in sentence.text
-            assert all(0 < gap.offset < len(sentence.text) for gap in sentence.gaps)
+            assert all(0 < markup.offset < len(sentence.text) for markup in sentence.markup)
 
 
 @pytest.mark.parametrize("format", TEXT_FORMATS)
@@ -68,7 +68,7 @@ def test_any_source_can_be_rewritten_and_keeps_what_is_outside_and_its_gaps(form
     for document in documents:
         end = 0
         for sentence in document:
-            for piece in [document.source[end : sentence.start], *(gap.raw for gap in sentence.gaps)]:
+            for piece in [document.source[end : sentence.start], *(markup.raw for markup in sentence.markup)]:
                 position = written.index(piece, position) + len(piece)
             end = sentence.end
     assert written.endswith(documents[-1].source[end:])
@@ -116,7 +116,7 @@ def test_invalid_utf8_names_file_line_and_byte(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (b"%PDF-1.7\n%\xe2\xe3\xcf\xd3\n", "is not a text file; take its text out first"),
+        (b"%PDF-1.7\n%\xe2\xe3\xcf\xd3\n", "is not a text file; extract its text first"),
         (b"PK\3\4\x14\0\x08\xff", "is not a text file"),
         (codecs.BOM_UTF16_LE + b"a\0\0\xd8", "is not UTF-16-LE"),
         ("Plain words of a text in UTF-16.".encode("utf-16-le"), "without a byte order mark"),
@@ -195,13 +195,13 @@ def test_other_packages_add_formats_by_entry_point(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(
         "importlib.metadata.entry_points", lambda group: [Entry()] if group == "docgraph.formats" else []
     )
-    formats._foreign.cache_clear()
+    formats._plugins.cache_clear()
     try:
         path = tmp_path / "a.loud"
         path.write_text("One.\n", encoding="utf-8")
         assert render(read(path), [["two"]]) == "TWO\n"
     finally:
-        formats._foreign.cache_clear()
+        formats._plugins.cache_clear()
 
 
 def test_the_format_that_the_manual_adds_works() -> None:
@@ -212,7 +212,7 @@ def test_the_format_that_the_manual_adds_works() -> None:
     source = "# A comment.\ngreeting = Hello there. Bye.\n"
     (document,) = names["PROPERTIES"].parse(source, "en")
     assert document.texts == ["Hello there.", "Bye."]
-    made = spliced(document, ["Salut.", "Ciao."], names["PROPERTIES"].escape)
+    made = replace_sentences(document, ["Salut.", "Ciao."], names["PROPERTIES"].escape)
     assert made.source == "# A comment.\ngreeting = Salut. Ciao.\n"
     assert [made.source[s.start : s.end] for s in made] == made.texts == ["Salut.", "Ciao."]
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from docgraph.document import Document
 from docgraph.formats import read, render
-from docgraph.formats.text import looks_like_lines
+from docgraph.formats.plain_text import looks_like_lines
 
 
 def read_text(source: str, format: str | None = None, language: str = "en") -> list[Document]:

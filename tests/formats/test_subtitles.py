@@ -37,7 +37,7 @@ def test_a_sentence_runs_over_cues() -> None:
         "I shall be too late for the party, said the rabbit.",
         "[clock ticks]",
     ]
-    assert [gap.raw for gap in document.sentences[2].gaps] == [
+    assert [markup.raw for markup in document.sentences[2].markup] == [
         "</i>",
         "\n\n2\n00:00:02,600 --> 00:00:04,000\n",
         "<i>",

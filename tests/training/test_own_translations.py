@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 from docgraph.cli import app
 from docgraph.corpus.store import PreparedCorpus
-from docgraph.corpus.translations import Translations, file_of, write
+from docgraph.corpus.target_context import Translations, file_of, write
 from docgraph.errors import DocgraphError
 from docgraph.model import checkpoint
 from docgraph.model.config import from_dict

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from docgraph.annotation import Annotation, IntArray
-from docgraph.corpus.parallel import ParallelDocument
+from docgraph.document import ParallelDocument
 from docgraph.errors import DocgraphError
 from docgraph.model.tokenizer import Ids, SubwordCoder, Tokenizer, words_of_pieces
 

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Literal
 
-from docgraph.corpus.work import Chunk, Shard, Task, Worker
+from docgraph.corpus.chunks import Chunk, Shard, Task, Worker
 from docgraph.errors import DocgraphError
 from docgraph.workers import run_in_processes
 

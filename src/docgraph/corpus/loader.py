@@ -12,7 +12,7 @@ import numpy as np
 
 from docgraph.corpus.batches import Batches, LongArray, Pieces
 from docgraph.corpus.store import Integers, PreparedCorpus
-from docgraph.corpus.translations import Translations
+from docgraph.corpus.target_context import Translations
 from docgraph.model.batch import DocumentBatch, DocumentExample, collate
 from docgraph.model.config import ModelConfig
 from docgraph.model.device import Parcel

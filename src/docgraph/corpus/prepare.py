@@ -21,11 +21,11 @@ from docgraph.annotate.cache import default_folder
 from docgraph.annotate.packages import package_version
 from docgraph.annotate.registry import load_pipeline
 from docgraph.corpus import store, subwords
+from docgraph.corpus.chunks import Chunk, Shard, Task, chunks
 from docgraph.corpus.config import DataConfig, DataEntry, PrepareConfig
 from docgraph.corpus.engines import ENGINES, Engine
-from docgraph.corpus.parallel import ParallelDocument
 from docgraph.corpus.readers import Limits, Problems, detect, read_all
-from docgraph.corpus.work import Chunk, Shard, Task, chunks
+from docgraph.document import ParallelDocument
 from docgraph.errors import DocgraphError
 from docgraph.files import replacing
 from docgraph.model.config import to_dict

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from docgraph.corpus.config import SubwordsConfig
-from docgraph.corpus.parallel import ParallelDocument
+from docgraph.document import ParallelDocument
 from docgraph.errors import DocgraphError
 from docgraph.files import replacing
 from docgraph.model.config import TransformerConfig

@@ -3,7 +3,7 @@
     documents = read("letter.docx")
     write(documents, "letter.fr.docx", [translate(document.texts) for document in documents])
 
-A file that is read and written untouched is the same file, byte for byte.
+A file that is read and written without changes is the same file, byte for byte.
 """
 
 from __future__ import annotations
@@ -18,16 +18,13 @@ from typing import IO
 from docgraph.document import Document
 from docgraph.errors import DocgraphError
 from docgraph.files import replacing
-from docgraph.formats.base import Block, Format, document_of
+from docgraph.formats.base import Block, Format, decode, document_of
 from docgraph.formats.docx import DOCX
-from docgraph.formats.encoding import decode
 from docgraph.formats.html import HTML
-from docgraph.formats.lines import LINES
 from docgraph.formats.markdown import MARKDOWN
-from docgraph.formats.splice import spliced
-from docgraph.formats.srt import SRT
-from docgraph.formats.text import TEXT, looks_like_lines
-from docgraph.formats.vtt import VTT
+from docgraph.formats.markup_transfer import replace_sentences
+from docgraph.formats.plain_text import LINES, TEXT, looks_like_lines
+from docgraph.formats.subtitles import SRT, VTT
 
 __all__ = [
     "FORMATS",
@@ -39,14 +36,14 @@ __all__ = [
     "get_format",
     "read",
     "render",
-    "translated",
+    "with_texts",
     "write",
 ]
 
 FORMATS: dict[str, Format] = {form.name: form for form in (LINES, TEXT, MARKDOWN, SRT, VTT, HTML, DOCX)}
-"""The formats of this package; those of others come by the entry point group `docgraph.formats`."""
+"""The built-in formats; other packages add theirs by the entry point group `docgraph.formats`."""
 MAX_BYTES = 128 * 2**20
-"""Largest file that is read: documents are held in memory whole."""
+"""Maximum file size: documents are held in memory."""
 
 
 def read(
@@ -56,28 +53,28 @@ def read(
     language: str = "en",
     max_bytes: int = MAX_BYTES,
 ) -> list[Document]:
-    """The documents of a file, a stream or standard input (`-`); several only from lines parted by blank lines.
+    """Return the documents of a file, a stream or standard input (`-`); only the format `lines` can hold several.
 
-    The format is told by the extension. Plain text without a format named is `lines` where it looks like one sentence
-    a line, else `text`. `language` (ISO 639-1) chooses the rules of sentence splitting.
+    The extension determines the format. Without a format, plain text is read as `lines` if it looks like one sentence
+    per line, and as `text` otherwise. `language` (ISO 639-1) selects the rules of sentence splitting.
     """
     name, data = _load(source, max_bytes)
-    known = get_format(format) if format is not None else by_extension(name)
+    form = get_format(format) if format is not None else by_extension(name)
     container = None
-    if known is not None and known.unpack is not None:
-        text, encoding, container = known.unpack(data, name), "utf-8", data
+    if form is not None and form.unpack is not None:
+        text, encoding, container = form.unpack(data, name), "utf-8", data
     else:
         text, encoding = decode(data, name)
-    if known is None or (known is TEXT and format is None):
-        known = LINES if looks_like_lines(text, language) else TEXT
-    documents = _parse(known, text, language)
+    if form is None or (form is TEXT and format is None):
+        form = LINES if looks_like_lines(text, language) else TEXT
+    documents = _parse(form, text, language)
     stem = Path(name.strip("<>")).stem
     path = None if name.startswith("<") else name
     return [
         replace(
             document,
             id=stem if len(documents) == 1 else f"{stem}.{number}",
-            format=known.name,
+            format=form.name,
             path=path,
             encoding=encoding,
             container=container,
@@ -89,8 +86,10 @@ def read(
 def render(
     documents: Sequence[Document], texts: Sequence[Sequence[str]] | None = None, language: str | None = None
 ) -> str | bytes:
-    """The file that the documents came from (text, or bytes of a container), with new sentences where given, and in
-    another language by its own account, where it gives one."""
+    """Return the file that the documents were read from (str, or bytes for a container), with new sentences `texts`.
+
+    `language` is written where the file declares its language.
+    """
     if texts is None:
         texts = [document.texts for document in documents]
     sources = []
@@ -98,24 +97,24 @@ def render(
         if len(new) != len(document):
             raise ValueError(f"document '{document.id}' has {len(document)} sentences and {len(new)} were given")
         form = get_format(document.format)
-        made = spliced(document, new, form.escape).source
-        sources.append(made if language is None else form.declare(made, language))
+        source = replace_sentences(document, new, form.escape).source
+        sources.append(source if language is None else form.declare(source, language))
     pack = get_format(documents[0].format).pack if documents else None
     if pack is None:
         return "".join(sources)
     container = documents[0].container
     if len(documents) != 1 or container is None:
-        raise ValueError("a container holds one document, and needs the file it was read from")
+        raise ValueError("a container format writes one document, which must have been read from a file")
     return container if sources[0] == documents[0].source else pack(container, sources[0])
 
 
-def translated(document: Document, texts: Sequence[str]) -> Document:
-    """The document with `texts` for its sentences, as a document of the same format."""
+def with_texts(document: Document, texts: Sequence[str]) -> Document:
+    """Return the document with `texts` as its sentences, in the same format."""
     form = get_format(document.format)
-    made = spliced(document, texts, form.escape)
-    if form.pack is None or document.container is None or made.source == document.source:
-        return made
-    return replace(made, container=form.pack(document.container, made.source))
+    new = replace_sentences(document, texts, form.escape)
+    if form.pack is None or document.container is None or new.source == document.source:
+        return new
+    return replace(new, container=form.pack(document.container, new.source))
 
 
 def write(
@@ -124,7 +123,7 @@ def write(
     texts: Sequence[Sequence[str]] | None = None,
     language: str | None = None,
 ) -> None:
-    """Write what `render` makes, whole or not at all; `-` is standard output."""
+    """Write the result of `render` to a file, completely or not at all; `-` is standard output."""
     content = render(documents, texts, language)
     if isinstance(content, str):
         encoding = documents[0].encoding if documents else "utf-8"
@@ -138,16 +137,17 @@ def write(
 
 
 def get_format(name: str) -> Format:
-    """A format by name, of this package or of another that registered it."""
-    form = FORMATS.get(name) or _foreign().get(name)
+    """Return a format by name, built-in or from an entry point."""
+    form = FORMATS.get(name) or _plugins().get(name)
     if form is None:
-        names = ", ".join([*FORMATS, *_foreign()])
-        raise DocgraphError(f"there is no format '{name}'; choose one of {names}")
+        known = ", ".join([*FORMATS, *_plugins()])
+        raise DocgraphError(f"there is no format '{name}'; choose one of {known}")
     return form
 
 
 @cache
-def _foreign() -> dict[str, Format]:
+def _plugins() -> dict[str, Format]:
+    """Return the formats of other packages, by name."""
     from importlib.metadata import entry_points
 
     forms = [entry.load() for entry in entry_points(group="docgraph.formats")]
@@ -155,9 +155,9 @@ def _foreign() -> dict[str, Format]:
 
 
 def by_extension(name: str) -> Format | None:
-    """The format that the name of a file says, if any."""
+    """Return the format that has the extension of the file name, or None."""
     extension = Path(name).suffix.lower()
-    for registry in (FORMATS, _foreign()) if extension else ():
+    for registry in (FORMATS, _plugins()) if extension else ():
         for form in registry.values():
             if extension in form.extensions:
                 return form
@@ -165,7 +165,7 @@ def by_extension(name: str) -> Format | None:
 
 
 def _load(source: str | Path | IO[bytes] | IO[str], max_bytes: int) -> tuple[str, bytes]:
-    """(name, bytes) of a path or a stream; a stream without a name is `<stream>`."""
+    """Return (name, bytes) of a path or stream; a stream without a name is `<stream>`."""
     stream: IO[bytes] | IO[str]
     if isinstance(source, (str, Path)) and str(source) != "-":
         name = str(source)
@@ -183,7 +183,7 @@ def _load(source: str | Path | IO[bytes] | IO[str], max_bytes: int) -> tuple[str
 
 
 def _parse(form: Format, text: str, language: str) -> list[Document]:
-    """Parse what follows the byte order mark, then put the mark back before the first document."""
+    """Parse the text after the byte order mark, then put the mark back into the first document."""
     mark = "\ufeff" if text.startswith("\ufeff") and form.unpack is None else ""
     first, *rest = form.parse(text[len(mark) :], language)
     if mark:

@@ -1,22 +1,33 @@
-"""Format: how one kind of file is read and written. Block: the readable text of a paragraph, tied to its raw source."""
+"""What all formats share: `Format`, `Block` (a paragraph and its raw source), lines and decoding."""
 
 from __future__ import annotations
 
+import codecs
 import re
 import unicodedata
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
-from docgraph.document import Document, Gap, Sentence
-from docgraph.formats.split import split_sentences
+from docgraph.document import Document, InlineMarkup, Sentence
+from docgraph.errors import DocgraphError
+from docgraph.formats.sentences import split_sentences
 
+Span = tuple[int, int]
+"""(start, end) in the source of a document."""
 CJK = "\u2e80-\u303f\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff00-\uffef\U00020000-\U0003ffff"
 """Character class of scripts written without spaces between words (Chinese, Japanese)."""
 NEWLINE = r"(?:\r\n|\n|\r)"
+LINE = re.compile(rf"(?P<text>[^\r\n]*)(?:{NEWLINE}|\Z)")
 _CJK = re.compile(f"[{CJK}]")
 _RUN = re.compile(r"(?P<space>[ \t\r\n\f\v]+)|(?P<nul>\0+)|[^ \t\r\n\f\v\0]+(?: [^ \t\r\n\f\v\0]+)*+")
 _CLOSING = frozenset(".,;:!?)]}»”’…。，、；：！？）」』")
+_BYTE_ORDER_MARKS = (
+    (codecs.BOM_UTF32_LE, "utf-32-le"),
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
 
 
 def _unchanged(text: str, _: str = "") -> str:
@@ -25,25 +36,25 @@ def _unchanged(text: str, _: str = "") -> str:
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """One file format; everything else (reading bytes, splicing, atomic writing) is common to all."""
+    """A file format; decoding bytes, replacing sentences and writing files are common to all formats."""
 
     name: str
     extensions: tuple[str, ...]
     parse: Callable[[str, str], list[Document]]
-    """(source, language) -> documents whose sources join to the source."""
+    """(source, language) -> documents; their sources, concatenated, are the source."""
     escape: Callable[[str], str] = _unchanged
-    """Plain text -> what stands for it in the source."""
+    """Plain text -> its representation in the source."""
     unpack: Callable[[bytes, str], str] | None = None
-    """(file, name for errors) -> source, where the file is not text."""
+    """(file, file name for errors) -> source, for files that are not text."""
     pack: Callable[[bytes, str], bytes] | None = None
     """(original file, new source) -> new file."""
     declare: Callable[[str, str], str] = _unchanged
-    """(source, language) -> the source, saying that it is in this language where it says in which it is."""
+    """(source, language) -> source whose language declaration, if it has one, names the language."""
 
 
 @dataclass(slots=True)
-class _Markup:
-    """Raw source [start, end) that the reader of the text does not see, before character `offset` of the block."""
+class _MarkupSpan:
+    """Invisible source[start:end], which precedes character `offset` of the block's text."""
 
     offset: int
     start: int
@@ -53,9 +64,9 @@ class _Markup:
 
 
 class Block:
-    """A paragraph, as its parser meets it: call `text`, `decoded`, `markup`, ... in the order of the source.
+    """A paragraph under construction: a parser calls `text`, `decoded`, `markup`, ... in the order of the source.
 
-    Character i of the readable text came from source[starts[i]:ends[i]]; white space is collapsed to single spaces.
+    Character i of the readable text comes from source[starts[i]:ends[i]]; white space is collapsed to single spaces.
     """
 
     def __init__(self, source: str, speaker: str | None = None) -> None:
@@ -64,47 +75,47 @@ class Block:
         self._chars: list[str] = []
         self._starts: list[int] = []
         self._ends: list[int] = []
-        self._markup: list[_Markup] = []
+        self._markup: list[_MarkupSpan] = []
         self._wrap = -1
-        """Index of the space that the last line break stands for, until text follows it."""
+        """Index of the space that represents the last line break, until text follows it."""
 
     def text(self, start: int, end: int) -> None:
-        """source[start:end] is readable as it is; NULs in it are kept out of sight."""
+        """Add source[start:end] as readable text; NUL characters in it become markup."""
         for run in _RUN.finditer(self.source, start, end):
             if run["space"]:
                 self._space(run.start(), run.end())
             elif run["nul"]:
                 self.markup(run.start(), run.end())
             else:
-                self._open(run[0][0])
+                self._settle_space_before(run[0][0])
                 self._chars.extend(run[0])
                 self._starts.extend(range(run.start(), run.end()))
                 self._ends.extend(range(run.start() + 1, run.end() + 1))
 
     def decoded(self, text: str, start: int, end: int) -> None:
-        """source[start:end] (an entity, an escape) stands for `text`."""
+        """Add `text`, which source[start:end] (an entity, an escape) represents."""
         if not text.strip("\0"):
             self.markup(start, end)
             return
         if not text.strip(" \t\r\n\f\v"):
             self._space(start, end)
             return
-        self._open(text[0])
+        self._settle_space_before(text[0])
         self._chars.extend(text)
         self._starts.extend([start] + [end] * (len(text) - 1))
         self._ends.extend([end] * len(text))
 
     def markup(self, start: int, end: int, raw: str | None = None) -> None:
-        """source[start:end] is not to be seen; `raw` replaces it where the sentence is written anew."""
-        self._markup.append(_Markup(len(self._chars), start, end, self.source[start:end] if raw is None else raw))
+        """Hide source[start:end] from the text; `raw` replaces it in a rewritten sentence."""
+        self._markup.append(_MarkupSpan(len(self._chars), start, end, self.source[start:end] if raw is None else raw))
 
     def opaque(self, start: int, end: int) -> None:
-        """Like markup, but in place of words (inline code, a bare address): the spaces beside it are two."""
+        """Hide source[start:end], which stands for words (inline code, an image); the spaces around it stay two."""
         self.markup(start, end)
         self._markup[-1].opaque = True
 
     def line_break(self, start: int, end: int) -> None:
-        """source[start:end] breaks a line (or a subtitle) and is read as a space, or as nothing between CJK."""
+        """Read source[start:end], the end of a line or subtitle, as a space, or as nothing between CJK characters."""
         if not self._chars:
             return
         self.markup(start, end)
@@ -113,17 +124,17 @@ class Block:
             self._append(" ", end, end)
 
     def sentences(self, language: str, paragraph: int) -> list[Sentence]:
-        """The block cut into sentences; what has no word in it (`* * *`) is left to the source."""
+        """Split the text into sentences; parts without a word (`* * *`) are left out and stay in the source."""
         text = "".join(self._chars)
         return [self.sentence(a, b, paragraph) for a, b in split_sentences(text, language) if has_content(text[a:b])]
 
     def sentence(self, a: int, b: int, paragraph: int) -> Sentence:
-        """Characters [a, b) of the readable text as a sentence."""
-        first = bisect_right(self._markup, a, key=lambda markup: markup.offset)
-        last = bisect_left(self._markup, b, key=lambda markup: markup.offset)
-        gaps = tuple(Gap(markup.offset - a, markup.raw) for markup in self._markup[first:last])
+        """Return characters [a, b) of the readable text as a sentence."""
+        first = bisect_right(self._markup, a, key=lambda span: span.offset)
+        last = bisect_left(self._markup, b, key=lambda span: span.offset)
+        markup = tuple(InlineMarkup(span.offset - a, span.raw) for span in self._markup[first:last])
         text = "".join(self._chars[a:b])
-        return Sentence(text, self._starts[a], self._ends[b - 1], paragraph, gaps, self.speaker)
+        return Sentence(text, self._starts[a], self._ends[b - 1], paragraph, markup, self.speaker)
 
     def _append(self, char: str, start: int, end: int) -> None:
         self._chars.append(char)
@@ -131,7 +142,7 @@ class Block:
         self._ends.append(end)
 
     def _pop(self) -> int:
-        """Drop the last character; where it began in the source."""
+        """Remove the last character and return its start in the source."""
         self._chars.pop()
         self._ends.pop()
         return self._starts.pop()
@@ -149,18 +160,18 @@ class Block:
         else:
             self.markup(start, end)
 
-    def _open(self, char: str) -> None:
-        """Settle the space before `char`, the next: none between opaque markup and a full stop, none in wrapped CJK."""
-        if self._wrap >= 0 and self._wrap == len(self._chars) - 1:
+    def _settle_space_before(self, char: str) -> None:
+        """Remove the space before `char` if it wraps CJK text, or separates opaque markup from a full stop."""
+        is_wrapped = self._wrap >= 0 and self._wrap == len(self._chars) - 1
+        self._wrap = -1
+        if is_wrapped:
             if _CJK.match(self._chars[-2]) and _CJK.match(char):
                 self._pop()
-                for markup in reversed(self._markup):
-                    if markup.offset <= len(self._chars):
+                for span in reversed(self._markup):
+                    if span.offset <= len(self._chars):
                         break
-                    markup.offset = len(self._chars)
-            self._wrap = -1
+                    span.offset = len(self._chars)
             return
-        self._wrap = -1
         last = self._markup[-1] if self._markup else None
         if last is None or not last.opaque or last.offset != len(self._chars) or char not in _CLOSING:
             return
@@ -170,22 +181,64 @@ class Block:
             last.raw = self.source[last.start : last.end]
 
 
-def names(listed: str) -> frozenset[str]:
-    """A set of names (tags, elements) from one string."""
-    return frozenset(listed.split())
+def names(words: str) -> frozenset[str]:
+    """Return the set of names (tags, elements) in a space-separated string."""
+    return frozenset(words.split())
 
 
 def has_content(text: str) -> bool:
-    """Whether there is more in the text than punctuation, spaces and control characters."""
+    """Return whether the text has more than punctuation, spaces and control characters."""
     return any(unicodedata.category(char)[0] not in "PZC" and char not in "*_=~+<>|^`$" for char in text)
 
 
 def document_of(source: str, blocks: Iterable[Block], language: str) -> list[Document]:
-    """The one document of a file, from its blocks in the order of the source."""
+    """Return the single document of a file, given its blocks in the order of the source."""
     sentences: list[Sentence] = []
     paragraph = 0
     for block in blocks:
-        if found := block.sentences(language, paragraph):
-            sentences += found
+        if block_sentences := block.sentences(language, paragraph):
+            sentences += block_sentences
             paragraph += 1
     return [Document(tuple(sentences), source)]
+
+
+def line_groups(source: str) -> Iterator[list[Span]]:
+    """Yield the lines between blank lines, a group at a time, as spans without line ends."""
+    group: list[Span] = []
+    for match in LINE.finditer(source):
+        if match["text"].strip():
+            group.append(match.span("text"))
+        elif group:
+            yield group
+            group = []
+    if group:
+        yield group
+
+
+def strip_span(source: str, start: int, end: int) -> Span:
+    """Return the span without its leading and trailing white space."""
+    text = source[start:end]
+    return start + len(text) - len(text.lstrip()), start + len(text.rstrip())
+
+
+def decode(data: bytes, name: str) -> tuple[str, str]:
+    """Return (text, encoding) of a file; encoding the text gives the same bytes again.
+
+    Files are UTF-8, or UTF-16 or UTF-32 with a byte order mark; the mark stays in the text.
+    """
+    encoding = next((encoding for mark, encoding in _BYTE_ORDER_MARKS if data.startswith(mark)), "utf-8")
+    try:
+        text = data.decode(encoding)
+    except UnicodeDecodeError as error:
+        if encoding == "utf-8" and (data.startswith(b"%PDF-") or b"\0" in data[:4096]):
+            message = "is not a text file; extract its text first, or save it as DOCX, HTML or text"
+            raise DocgraphError(message, path=name) from None
+        line = data[: error.start].decode(encoding, "replace").count("\n") + 1
+        message = (
+            f"byte {error.start + 1} (0x{data[error.start]:02x}) is not {encoding.upper()}; convert the file, for"
+            " example with: iconv -f WINDOWS-1252 -t UTF-8"
+        )
+        raise DocgraphError(message, path=name, line=line) from error
+    if len(text) >= 64 and text.count("\0") * 5 > len(text):
+        raise DocgraphError("is a binary file, or UTF-16 without a byte order mark; convert it to UTF-8", path=name)
+    return text, encoding

@@ -1,7 +1,7 @@
-"""Word documents: the paragraphs of the main text, notes, headers and footers; boundaries of runs are gaps.
+"""Word documents: paragraphs of the main text, notes, headers and footers; run boundaries are inline markup.
 
-The source of the document is its XML parts joined by NUL, which no XML part can hold; the styles are one of them,
-because they say what language the text is in.
+The source of the document is its XML parts joined by NUL, a character that XML cannot contain. The styles are one of
+the parts, because they declare the language of the text.
 """
 
 from __future__ import annotations
@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING
 
 from docgraph.document import Document
 from docgraph.errors import DocgraphError
-from docgraph.formats.base import Block, Format, document_of
-from docgraph.formats.encoding import decode
+from docgraph.formats.base import Block, Format, decode, document_of
 from docgraph.formats.html import add_text
 from docgraph.formats.html import escape as escape_html
 
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
     from zipfile import ZipFile, ZipInfo
 
 MAX_UNPACKED = 512 * 2**20
-"""Most bytes of the whole archive once unpacked: beyond that it is a zip bomb."""
+"""Maximum size in bytes of the unpacked archive; a larger one is taken for a zip bomb."""
 _PART = re.compile(r"word/(document|footnotes|endnotes|header|footer|styles)\d*\.xml")
 _ORDER = ("document", "footnotes", "endnotes", "header", "footer", "styles")
 _NAMESPACE = re.compile(
@@ -40,16 +39,16 @@ _BREAKS = ("p", "br", "cr", "tab", "ptab")
 
 
 def unpack(data: bytes, name: str) -> str:
-    """The XML parts with text, checked and joined."""
+    """Return the XML parts that hold text, checked for well-formedness and joined."""
     with _open(data, name) as archive:
         for info in archive.infolist():
-            _read(archive, info, name)  # damage is told now, not when the document is written
+            _read(archive, info, name)  # reports damage on reading, not on writing
         parts = [(info, _read(archive, info, name)) for info in _parts(archive, name)]
     return "\0".join(decode(content, f"{name}/{info.filename}")[0] for info, content in parts)
 
 
 def pack(data: bytes, source: str) -> bytes:
-    """The archive with new parts in the place of the old, all else as it was."""
+    """Return the archive with the parts of the new source; all other parts are copied."""
     from zipfile import ZipFile
 
     name, buffer = "the original document", io.BytesIO()
@@ -80,35 +79,39 @@ def _open(data: bytes, name: str) -> ZipFile:
 
 
 def _parts(archive: ZipFile, name: str) -> list[ZipInfo]:
-    """The parts that hold text, the main text first."""
+    """Return the parts that hold text, the main text first."""
     kinds = [(match[1], info) for info in archive.infolist() if (match := _PART.fullmatch(info.filename))]
     names = [info.filename for _, info in kinds]
     if not any(kind == "document" for kind, _ in kinds):
-        raise DocgraphError("is a zip archive but no Word document (it has no word/document.xml)", path=name)
+        raise DocgraphError("is a zip archive but not a Word document (it has no word/document.xml)", path=name)
     if len(set(names)) != len(names):
         raise DocgraphError("holds the same part twice; open it in a word processor and save it again", path=name)
     return [info for _, info in sorted(kinds, key=lambda part: (_ORDER.index(part[0]), part[1].filename))]
 
 
 def _read(archive: ZipFile, info: ZipInfo, name: str) -> bytes:
-    """One entry of the archive; XML that holds text is checked."""
+    """Return an entry of the archive; XML parts that hold text are checked."""
     if info.flag_bits & 1:
-        raise DocgraphError("is protected by a password; save it without", path=name)
+        raise DocgraphError("is protected by a password; save it without one", path=name)
     try:
         content = archive.read(info)
-    except Exception as error:  # those of every decompressor come through
-        raise DocgraphError(f"is damaged: {info.filename!r} cannot be unpacked", path=name) from error
+    except Exception as error:  # each decompressor raises its own exceptions
+        raise DocgraphError(
+            f"is damaged: {info.filename!r} cannot be unpacked; get the file again", path=name
+        ) from error
     if _PART.fullmatch(info.filename):
         _check(content, f"{name}/{info.filename}")
     return content
 
 
 def _check(xml: bytes, name: str) -> None:
-    """Refuse what is not well-formed, and document types, whose entities can grow without bound."""
+    """Refuse XML that is not well-formed or has a document type, whose entities can expand without bound."""
     from xml.parsers import expat
 
     def refuse(*_: object) -> None:
-        raise DocgraphError("declares a document type, which no Word document does; it is not read", path=name)
+        raise DocgraphError(
+            "declares a document type, which Word documents do not have; save it again in a word processor", path=name
+        )
 
     parser = expat.ParserCreate()
     parser.StartDoctypeDeclHandler = refuse
@@ -121,11 +124,12 @@ def _check(xml: bytes, name: str) -> None:
 
 
 def parse(source: str, language: str) -> list[Document]:
+    """Read the joined XML parts of a Word document."""
     return document_of(source, _paragraphs(source), language)
 
 
 def _paragraphs(source: str) -> Iterator[Block]:
-    """What stands between the end of one text element and the start of the next, run boundaries and all, is one gap."""
+    """Yield the paragraphs; all source between two text elements (`w:t`), run boundaries included, is one markup."""
     prefix = _prefix(source)
     text_tag, breaks = f"{prefix}:t", {f"{prefix}:{name}" for name in _BREAKS}
     block, text_start, run_end = Block(source), None, None
@@ -137,7 +141,7 @@ def _paragraphs(source: str) -> Iterator[Block]:
             text_start, run_end = None, tag.start()
         elif tag["name"] == text_tag and not tag["rest"].endswith("/"):
             if run_end is not None:
-                block.markup(run_end, tag.end(), source[run_end : tag.start()] + _keeping_spaces(tag[0]))
+                block.markup(run_end, tag.end(), source[run_end : tag.start()] + _preserving_spaces(tag[0]))
             text_start = tag.end()
         elif tag["name"] in breaks:
             yield block
@@ -151,19 +155,20 @@ def _prefix(source: str) -> str:
 
 
 def declare(source: str, language: str) -> str:
-    """Proofing marks of the document's own language name the new one; those of words in a third are left."""
+    """Set the proofing language where it is the main language of the document; words in other languages keep theirs."""
     prefix = re.escape(_prefix(source))
     mark = re.compile(rf"""(<{prefix}:lang\s(?:[^<>]*\s)?{prefix}:val\s*=\s*["'])([A-Za-z]+)([\w-]*)""")
-    most_common = Counter(found[2].lower() for found in mark.finditer(source)).most_common(1)
-    return mark.sub(lambda found: found[1] + language if found[2].lower() == most_common[0][0] else found[0], source)
+    most_common = Counter(match[2].lower() for match in mark.finditer(source)).most_common(1)
+    return mark.sub(lambda match: match[1] + language if match[2].lower() == most_common[0][0] else match[0], source)
 
 
-def _keeping_spaces(tag: str) -> str:
-    """The start tag of a text element whose text may now begin or end with a space."""
+def _preserving_spaces(tag: str) -> str:
+    """Return the start tag of a text element, with the attribute that preserves outer spaces of its text."""
     return tag if "xml:space" in tag else f'{tag[:-1]} xml:space="preserve">'
 
 
 def escape(text: str) -> str:
+    """Escape text for XML and remove the characters that XML does not allow."""
     return escape_html(_ILLEGAL.sub("", text))
 
 

@@ -27,7 +27,7 @@ from safetensors import SafetensorError
 
 from docgraph import __version__
 from docgraph.corpus.store import read_manifest
-from docgraph.corpus.translations import digest
+from docgraph.corpus.target_context import digest
 from docgraph.errors import DocgraphError
 from docgraph.files import replacing
 from docgraph.model import checkpoint

@@ -9,7 +9,7 @@ import torch
 
 from docgraph.corpus import subwords
 from docgraph.corpus.store import read_manifest
-from docgraph.corpus.translations import Translations, file_of
+from docgraph.corpus.target_context import Translations, file_of
 from docgraph.errors import DocgraphError
 from docgraph.model import checkpoint
 from docgraph.model.config import ModelConfig

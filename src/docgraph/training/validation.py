@@ -11,7 +11,7 @@ from torch import Tensor
 
 from docgraph.corpus.loader import Builder
 from docgraph.corpus.store import PreparedCorpus
-from docgraph.corpus.translations import Translations
+from docgraph.corpus.target_context import Translations
 from docgraph.model.batch import DocumentBatch
 from docgraph.model.config import ModelConfig
 from docgraph.model.document_transformer import DocumentTransformer

@@ -9,8 +9,7 @@ from pathlib import Path
 
 from docgraph.document import Document
 from docgraph.errors import DocgraphError
-from docgraph.formats.base import NEWLINE
-from docgraph.formats.encoding import decode
+from docgraph.formats.base import NEWLINE, decode
 
 _NEWLINE = re.compile(NEWLINE)
 

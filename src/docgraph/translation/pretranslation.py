@@ -11,7 +11,7 @@ import torch
 
 from docgraph.corpus import subwords
 from docgraph.corpus.store import PreparedCorpus
-from docgraph.corpus.translations import write
+from docgraph.corpus.target_context import write
 from docgraph.errors import DocgraphError
 from docgraph.model import checkpoint
 from docgraph.model.device import find_device

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from docgraph.document import Document
-from docgraph.formats import translated
+from docgraph.formats import with_texts
 
 if TYPE_CHECKING:
     from docgraph.translation.explain import Reading
@@ -83,7 +83,7 @@ class Translation:
     @cached_property
     def document(self) -> Document:
         """The document with the translations in the place of its sentences, ready for `docgraph.formats.write`."""
-        return translated(self.source, self.texts)
+        return with_texts(self.source, self.texts)
 
     def __str__(self) -> str:
         return "\n".join(self.texts)

@@ -27,7 +27,7 @@ import numpy.typing as npt
 from docgraph.annotate.words import unicode_words
 from docgraph.corpus.config import DataEntry
 from docgraph.corpus.readers import Problems, read
-from docgraph.corpus.readers.files import read_lines
+from docgraph.corpus.readers.text_files import read_lines
 from docgraph.errors import DocgraphError
 
 ENTRIES = 8

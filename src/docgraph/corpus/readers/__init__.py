@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from docgraph.corpus.config import DataEntry, FormatName
-from docgraph.corpus.parallel import ParallelDocument
 from docgraph.corpus.readers.aligned import read_blank_lines, read_docids, read_marks
-from docgraph.corpus.readers.files import open_bytes
 from docgraph.corpus.readers.markup import read_sgm, read_train_tags, read_wmt_xml
 from docgraph.corpus.readers.problems import Problems
+from docgraph.corpus.readers.text_files import open_bytes
 from docgraph.corpus.readers.tmx import read_tmx
 from docgraph.corpus.readers.tsv import read_tsv
+from docgraph.document import ParallelDocument
 from docgraph.errors import DocgraphError
 
 __all__ = ["FORMATS", "Limits", "Problems", "detect", "read", "read_all"]

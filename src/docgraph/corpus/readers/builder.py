@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from docgraph.corpus.parallel import ParallelDocument
 from docgraph.corpus.readers.problems import Problems, Reason
+from docgraph.document import ParallelDocument
 
 
 class DocumentBuilder:

@@ -11,10 +11,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from docgraph.corpus.config import DataEntry
-from docgraph.corpus.parallel import ParallelDocument
-from docgraph.corpus.readers.files import clean, read_lines
 from docgraph.corpus.readers.problems import Problems
 from docgraph.corpus.readers.sides import SideDocument, match, pair
+from docgraph.corpus.readers.text_files import clean, read_lines
+from docgraph.document import ParallelDocument
 from docgraph.errors import DocgraphError
 
 _TAG = re.compile(r"<(/?)(doc|seg|src|ref|hyp)\b([^<>]*)>", re.IGNORECASE)

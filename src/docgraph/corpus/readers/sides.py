@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from docgraph.corpus.parallel import ParallelDocument
 from docgraph.corpus.readers.builder import DocumentBuilder
 from docgraph.corpus.readers.problems import Problems
+from docgraph.document import ParallelDocument
 
 WAITING = 64
 """With --skip-bad, a document waits for its other side while so many others pass."""

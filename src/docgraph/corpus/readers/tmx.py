@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 from xml.parsers import expat
 
 from docgraph.corpus.config import DataEntry
-from docgraph.corpus.parallel import ParallelDocument
 from docgraph.corpus.readers.builder import DocumentBuilder
-from docgraph.corpus.readers.files import LONGEST, clean, read_blocks
 from docgraph.corpus.readers.problems import Problems
+from docgraph.corpus.readers.text_files import LONGEST, clean, read_blocks
+from docgraph.document import ParallelDocument
 from docgraph.errors import DocgraphError
 
 CODES = frozenset({"bpt", "ept", "it", "ph", "sub", "ut"})

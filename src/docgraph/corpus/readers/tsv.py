@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from docgraph.corpus.config import DataEntry
-from docgraph.corpus.parallel import ParallelDocument
 from docgraph.corpus.readers.builder import DocumentBuilder
-from docgraph.corpus.readers.files import clean, read_lines
 from docgraph.corpus.readers.problems import Problems
+from docgraph.corpus.readers.text_files import clean, read_lines
+from docgraph.document import ParallelDocument
 from docgraph.errors import DocgraphError
 
 

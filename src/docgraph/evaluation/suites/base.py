@@ -11,7 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
-from docgraph.corpus.readers.files import DAMAGED, open_bytes
+from docgraph.corpus.readers.text_files import DAMAGED, open_bytes
 from docgraph.errors import DocgraphError
 
 T = TypeVar("T")

@@ -10,8 +10,8 @@ import re
 import unicodedata
 from collections.abc import Iterator
 
-from docgraph.document import Gap, Sentence
-from docgraph.formats.splice import rewrite
+from docgraph.document import InlineMarkup, Sentence
+from docgraph.formats.markup_transfer import transfer_markup
 from docgraph.model.tokenizer import SubwordCoder
 
 _JOINERS = frozenset("\u200c\u200d\u20e3\ufe0e\ufe0f")
@@ -41,12 +41,12 @@ class Unreadable:
         [ids] = self._coder.ids([char])
         return bool((ids == self._unknown).any() or self._is_byte[ids].any())
 
-    def parted(self, text: str) -> tuple[str, list[Gap]]:
+    def parted(self, text: str) -> tuple[str, list[InlineMarkup]]:
         """The text without what cannot be read, and where that goes in it."""
-        plain, gaps, last = "", list[Gap](), 0
+        plain, gaps, last = "", list[InlineMarkup](), 0
         for begin, end in self._found(text) if not text.isascii() or _KEY.search(text) else ():
             plain += text[last:begin]
-            gaps.append(Gap(len(plain), text[begin:end]))
+            gaps.append(InlineMarkup(len(plain), text[begin:end]))
             last = end
         return plain + text[last:], gaps
 
@@ -86,9 +86,9 @@ class Unreadable:
         return kind
 
 
-def put_back(plain: str, gaps: list[Gap], translation: str) -> str:
+def put_back(plain: str, gaps: list[InlineMarkup], translation: str) -> str:
     """The translation of a text with what was parted from it: first, last, or between its words."""
     first = "".join(gap.raw for gap in gaps if gap.offset == 0)
     last = "".join(gap.raw for gap in gaps if 0 < gap.offset == len(plain))
     inside = tuple(gap for gap in gaps if 0 < gap.offset < len(plain))
-    return first + rewrite(Sentence(plain, 0, len(plain), gaps=inside), translation, str) + last
+    return first + transfer_markup(Sentence(plain, 0, len(plain), markup=inside), translation, str) + last

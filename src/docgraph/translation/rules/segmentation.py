@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from docgraph.document import Document
-from docgraph.formats.split import split_sentences
+from docgraph.formats.sentences import split_sentences
 
 _ADDRESS = re.compile(r"\s*<?(?:[a-z][a-z0-9+.-]*://\S+|www\.\S+|\S+@\S+\.\w+)>?\s*", re.IGNORECASE)
 _NAME = re.compile(r"\s*[\w./\\~:+-]{0,120}(?:\w\.[a-z]\w{1,4}|\w_\w{1,40})\s*")

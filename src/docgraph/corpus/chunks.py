@@ -12,8 +12,8 @@ from docgraph.annotate.registry import load_pipeline
 from docgraph.annotate.runner import annotate_all
 from docgraph.corpus import store
 from docgraph.corpus.encoding import encode
-from docgraph.corpus.parallel import ParallelDocument
 from docgraph.corpus.subwords import unpack
+from docgraph.document import ParallelDocument
 from docgraph.model.config import TransformerConfig
 
 CHUNK = 500_000

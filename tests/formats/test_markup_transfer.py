@@ -6,21 +6,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from docgraph.document import Gap, Sentence
-from docgraph.formats.splice import rewrite
+from docgraph.document import InlineMarkup, Sentence
+from docgraph.formats.markup_transfer import transfer_markup
 
 TAG = re.compile(r"</?[a-z]>")
 
 
 def sentence(raw: str) -> Sentence:
     """A sentence from a raw form with tags `<b>` and line breaks."""
-    gaps, text, end = [], "", 0
+    markup, text, end = [], "", 0
     for mark in re.finditer(r"</?[a-z]>|\n", raw):
         text += raw[end : mark.start()]
-        gaps.append(Gap(len(text), mark[0]))
+        markup.append(InlineMarkup(len(text), mark[0]))
         text += " " if mark[0] == "\n" else ""
         end = mark.end()
-    return Sentence(text + raw[end:], 0, len(raw), gaps=tuple(gaps))
+    return Sentence(text + raw[end:], 0, len(raw), markup=tuple(markup))
 
 
 @pytest.mark.parametrize(
@@ -45,7 +45,7 @@ def sentence(raw: str) -> Sentence:
     ],
 )
 def test_gaps_go_to_the_matching_word(old: str, new: str) -> None:
-    assert rewrite(sentence(old), TAG.sub("", new), str) == new
+    assert transfer_markup(sentence(old), TAG.sub("", new), str) == new
 
 
 @given(
@@ -54,9 +54,9 @@ def test_gaps_go_to_the_matching_word(old: str, new: str) -> None:
 )
 def test_every_gap_is_put_back_in_order_and_no_word_is_cut_or_lost(tokens: list[str], new: str) -> None:
     old = sentence("go" + "".join(tokens) + "on")
-    written = rewrite(old, new, str)
+    written = transfer_markup(old, new, str)
     marks = re.compile(r"</?[a-z]>|\n")
-    assert marks.findall(written) == [gap.raw for gap in old.gaps]
+    assert marks.findall(written) == [markup.raw for markup in old.markup]
     assert marks.sub("", written).replace(" ", "") == new.replace(" ", "")
     words = re.findall(r"[ab]+", new)
     assert re.findall(r"[ab]+", TAG.sub("", written).replace("\n", " ")) == words
@@ -64,5 +64,6 @@ def test_every_gap_is_put_back_in_order_and_no_word_is_cut_or_lost(tokens: list[
 
 def test_only_text_is_escaped() -> None:
     assert (
-        rewrite(sentence("one <b>two</b> three"), "x < y", lambda text: text.replace("<", "&lt;")) == "x <b>&lt;</b> y"
+        transfer_markup(sentence("one <b>two</b> three"), "x < y", lambda text: text.replace("<", "&lt;"))
+        == "x <b>&lt;</b> y"
     )

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from conftest import SHARED, needs_data
-from docgraph.formats.split import split_sentences
+from docgraph.formats.sentences import split_sentences
 
 
 def split(text: str, language: str = "en") -> list[str]:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from corpus_examples import blank_lines, corpus_config, write
 
-from docgraph.corpus import engines, work
+from docgraph.corpus import chunks, engines
 from docgraph.corpus.config import PrepareConfig
 from docgraph.corpus.prepare import Report, prepare
 from docgraph.errors import DocgraphError
@@ -19,7 +19,7 @@ def shards(folder: Path) -> list[bytes]:
 
 @pytest.fixture
 def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> PrepareConfig:
-    monkeypatch.setattr(work, "CHUNK", 300)
+    monkeypatch.setattr(chunks, "CHUNK", 300)
     monkeypatch.setattr(engines, "_worker", None)
     return corpus_config(tmp_path)
 
