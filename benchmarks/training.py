@@ -30,11 +30,11 @@ from docgraph.corpus.loader import Builder, Loader
 from docgraph.corpus.prepare import prepare
 from docgraph.corpus.store import PreparedCorpus
 from docgraph.model.config import ModelConfig, TransformerConfig, from_dict
+from docgraph.training.build import resolve_model_config
 from docgraph.training.config import CheckpointConfig, ScheduleConfig, TrainingConfig, ValidationConfig
 from docgraph.training.flops import FlopCounter, peak_flops
 from docgraph.training.loop import train
-from docgraph.training.metrics import read
-from docgraph.training.plan import resolve
+from docgraph.training.metrics import read_metrics
 
 NAMES = {"bare": "the bare step", "loop": "docgraph train", "trainer": "Trainer on MarianMTModel"}
 
@@ -76,14 +76,14 @@ def loop_rate(config: TrainingConfig) -> tuple[float, float | None]:
     """Tokens a second and MFU of `docgraph train`: medians of the lines of metrics after the warm-up."""
     with tempfile.TemporaryDirectory(prefix="docgraph-") as folder:
         train(config, Path(folder) / "run")
-        records = [r for r in read(Path(folder) / "run" / "metrics.jsonl") if r["step"] > config.steps // 3]
+        records = [r for r in read_metrics(Path(folder) / "run" / "metrics.jsonl") if r["step"] > config.steps // 3]
     mfu = None if records[0]["mfu"] is None else statistics.median(record["mfu"] for record in records)
     return statistics.median(record["tokens_per_second"] for record in records), mfu
 
 
 def bare_rate(config: TrainingConfig) -> tuple[float, float | None]:
     """The same of forward, backward and update alone, on the loop's batches, made beforehand."""
-    corpus, model = PreparedCorpus.open(config.data), replace(resolve(config), freeze="none")
+    corpus, model = PreparedCorpus.open(config.data), replace(resolve_model_config(config), freeze="none")
     loader = Loader(Batches(corpus, config.batches, config.seed), Builder(corpus, model, "sentence"))
     step = BareStep(model, [step.batch for step in islice(loader.steps(), config.steps) if step.batch is not None])
     warm_up, measured = slice(None, config.steps // 3), slice(config.steps // 3, None)
@@ -98,7 +98,7 @@ def trainer_rate(config: TrainingConfig) -> tuple[float, None]:
     """Tokens a second of Hugging Face's Trainer on a MarianMTModel of the same size and data."""
     from transformers import DataCollatorForSeq2Seq, MarianConfig, MarianMTModel, Trainer, TrainingArguments
 
-    corpus, model = PreparedCorpus.open(config.data), resolve(config)
+    corpus, model = PreparedCorpus.open(config.data), resolve_model_config(config)
     size, transformer = model.transformer.target_vocabulary, model.transformer
     marian = MarianConfig(
         vocab_size=size,

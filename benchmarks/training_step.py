@@ -27,7 +27,7 @@ from docgraph.model.document_transformer import DocumentTransformer
 from docgraph.model.gpu.cuda_graphs import Captured
 from docgraph.model.padding import capacity, fill_up
 from docgraph.model.transformer import Place
-from docgraph.training.precision import MasterWeights
+from docgraph.training.optimizer import MasterWeights
 
 GPU = torch.cuda.is_available()
 DEVICE = torch.device("cuda" if GPU else "cpu")
@@ -84,7 +84,7 @@ class BareStep:
     def _gradient(self, batch: DocumentBatch) -> Tensor:
         loss, nll = self.model(batch, 0.1)
         loss.backward()
-        self.masters.take_gradients()
+        self.masters.collect_gradients()
         return nll
 
     def seconds(self, batches: slice = slice(None)) -> float:
@@ -95,7 +95,7 @@ class BareStep:
             self.compute(batch)
             self.masters.gradients /= tokens
             self.optimizer.step()
-            self.masters.give_weights()
+            self.masters.update_model()
         synchronise(DEVICE)
         return time.perf_counter() - began
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from docgraph.errors import DocgraphError
-from docgraph.training.metrics import Metrics, Narrator, line_of, read
+from docgraph.training.metrics import MetricsWriter, ProgressLog, describe_training, read_metrics
 
 TRAIN = {
     "kind": "train",
@@ -26,32 +26,32 @@ def test_records_of_a_killed_process_beyond_its_state_are_dropped(tmp_path: Path
     path = tmp_path / "metrics.jsonl"
     lines = ['{"kind": "train", "step": 2}', '{"kind": "validation", "step": 2}', '{"kind": "train", "step": 4}']
     path.write_text("\n".join([*lines, '{"kind": "tra']))
-    assert len(read(path)) == 3
-    metrics = Metrics(path, False, step=2, validated=0)
+    assert len(read_metrics(path)) == 3
+    metrics = MetricsWriter(path, False, step=2, validated=0)
     metrics.write({"kind": "train", "step": 3})
     metrics.close()
-    assert [(record["kind"], record["step"]) for record in read(path)] == [("train", 2), ("train", 3)]
+    assert [(record["kind"], record["step"]) for record in read_metrics(path)] == [("train", 2), ("train", 3)]
 
 
 def test_without_tensorboard_the_remedy_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", None)
     with pytest.raises(DocgraphError, match="pip install tensorboard"):
-        Metrics(tmp_path / "metrics.jsonl", True, 0, 0)
+        MetricsWriter(tmp_path / "metrics.jsonl", True, 0, 0)
 
 
 def test_a_line_says_what_matters() -> None:
-    line = line_of(TRAIN, 3723)
+    line = describe_training(TRAIN, 3723)
     assert line == "loss 1.5000, 1,234 tokens/s, MFU 25.0%, 3.0 GB, 1 skipped, 1:02:03 left"
 
 
 def test_piped_output_is_lines_and_other_processes_are_silent(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for log in (tmp_path / "train.log", None):
-        narrator = Narrator(log, 10)
-        narrator.step(2, "loss 1")
-        narrator.say("done")
-        narrator.close()
+    for path in (tmp_path / "train.log", None):
+        log = ProgressLog(path, 10)
+        log.update(2, "loss 1")
+        log.message("done")
+        log.close()
     assert capsys.readouterr().err == "step 2: loss 1\ndone\n"
     assert [line[20:] for line in (tmp_path / "train.log").read_text().splitlines()] == ["step 2: loss 1", "done"]
 
@@ -61,9 +61,9 @@ def test_on_a_terminal_there_is_one_live_line(tmp_path: Path, monkeypatch: pytes
     terminal.isatty = lambda: True  # type: ignore[method-assign]
     monkeypatch.setattr(sys, "stderr", terminal)
     monkeypatch.setenv("TERM", "xterm")
-    narrator = Narrator(tmp_path / "train.log", 10)
-    narrator.step(2, "loss 1.25")
-    narrator.say("done")
-    narrator.close()
+    log = ProgressLog(tmp_path / "train.log", 10)
+    log.update(2, "loss 1.25")
+    log.message("done")
+    log.close()
     assert "loss 1.25" in terminal.getvalue()
     assert "2/10" in terminal.getvalue()

@@ -19,10 +19,10 @@ from docgraph.corpus.target_context import Translations, file_of, write
 from docgraph.errors import DocgraphError
 from docgraph.model import checkpoint
 from docgraph.model.config import from_dict
+from docgraph.training.build import open_translations
 from docgraph.training.config import TrainingConfig
-from docgraph.training.loop import Training, train
-from docgraph.training.metrics import Record, read
-from docgraph.training.plan import translations
+from docgraph.training.loop import Trainer, train
+from docgraph.training.metrics import Record, read_metrics
 from docgraph.translation.document_decoding import decode_documents
 from docgraph.translation.search import SearchConfig
 
@@ -84,7 +84,7 @@ def worse(document: int, sentence: int, ids: list[int]) -> list[int]:
 
 
 def measured(folder: Path, names: Sequence[str] = MEASURED) -> list[tuple[Any, ...]]:
-    return [tuple(record.get(name) for name in names) for record in read(folder / "metrics.jsonl")]
+    return [tuple(record.get(name) for name in names) for record in read_metrics(folder / "metrics.jsonl")]
 
 
 def test_a_store_is_translated_greedily_by_a_base(store: Path, base: Path, tmp_path: Path) -> None:
@@ -142,7 +142,9 @@ def test_references_as_translations_are_the_run_with_references(
     train(second(encoder, steps=6, translations=put(tmp_path / "own", store)), tmp_path / "run")
     names = [name for name in MEASURED if name != "own_context_nll"]
     assert measured(tmp_path / "run", names) == measured(plain, names)
-    records: list[Record] = [one for one in read(tmp_path / "run" / "metrics.jsonl") if one["kind"] == "validation"]
+    records: list[Record] = [
+        one for one in read_metrics(tmp_path / "run" / "metrics.jsonl") if one["kind"] == "validation"
+    ]
     assert all(record["own_context_nll"] == record["nll"] for record in records)
     assert "with translations as context" in (tmp_path / "run" / "train.log").read_text()
 
@@ -154,28 +156,30 @@ def test_translations_are_read_and_resumed(
     own = {**put(tmp_path / "own", store, worse), "share": 0.5}
     whole, run = tmp_path / "whole", tmp_path / "run"
     train(second(encoder, translations=own, workers=1), whole)
-    update = Training._update
+    update = Trainer._update
 
-    def interrupted(self: Training, parts: Any) -> None:
+    def interrupted(self: Trainer, parts: Any) -> None:
         update(self, parts)
-        self.stop.asked = self.progress.step == 5
+        self.stop.requested = self.progress.step == 5
 
     with monkeypatch.context() as patch:
-        patch.setattr(Training, "_update", interrupted)
+        patch.setattr(Trainer, "_update", interrupted)
         assert train(second(encoder, translations=own), run).step == 5
     moved = shutil.move(tmp_path / "own", tmp_path / "moved")
     train(second(encoder, translations={**own, "folder": str(moved)}), run)
     assert measured(run) == measured(whole)
     one, other = (checkpoint.load(folder / "last").state_dict() for folder in (whole, run))
     assert all(torch.equal(one[name], other[name]) for name in one)
-    last = read(run / "metrics.jsonl")[-1]
+    last = read_metrics(run / "metrics.jsonl")[-1]
     assert abs(last["own_context_nll"] - last["nll"]) > 1e-6
     kept = json.loads((next(run.glob("state-*")) / "counters.json").read_text())["kept"]
-    assert kept[0][0] == min(r["own_context_nll"] for r in read(run / "metrics.jsonl") if r["kind"] == "validation")
+    assert kept[0][0] == min(
+        r["own_context_nll"] for r in read_metrics(run / "metrics.jsonl") if r["kind"] == "validation"
+    )
     train(second(encoder, steps=6), tmp_path / "plain")
     assert measured(tmp_path / "plain")[0] != measured(run)[0]
     put(moved, store)
-    with pytest.raises(DocgraphError, match="the folder of translations is not what this run began with"):
+    with pytest.raises(DocgraphError, match="the folder of translations has changed since this run started"):
         train(second(encoder, translations={**own, "folder": str(moved)}), run)
 
 
@@ -222,7 +226,7 @@ def test_dev_translations_alone_are_measured_where_none_are_drawn(second: Config
     train(second(steps=4, translations=own), tmp_path / "run")
     train(second(steps=4), tmp_path / "plain")
     assert measured(tmp_path / "run", ("loss", "nll")) == measured(tmp_path / "plain", ("loss", "nll"))
-    assert "own_context_nll" in read(tmp_path / "run" / "metrics.jsonl")[-1]
+    assert "own_context_nll" in read_metrics(tmp_path / "run" / "metrics.jsonl")[-1]
     file_of(own["folder"], "dev").unlink()
     with pytest.raises(DocgraphError, match="there are no translations here"):
-        translations(second(translations=own))
+        open_translations(second(translations=own))

@@ -19,11 +19,11 @@ import yaml
 
 from docgraph.errors import DocgraphError
 from docgraph.model import checkpoint
-from docgraph.training import state
+from docgraph.training import checkpoints
 from docgraph.training.config import TrainingConfig
-from docgraph.training.loop import Training, train
-from docgraph.training.metrics import read
-from docgraph.training.world import World
+from docgraph.training.distributed import World
+from docgraph.training.loop import Trainer, train
+from docgraph.training.metrics import read_metrics
 
 Values = Callable[..., dict[str, Any]]
 Config = Callable[..., TrainingConfig]
@@ -32,7 +32,7 @@ MEASURED = ("kind", "step", "loss", "nll", "gradient_norm", "learning_rate", "to
 
 def measured(folder: Path) -> list[tuple[Any, ...]]:
     """What must not depend on interruptions: everything but the clock."""
-    return [tuple(record.get(name) for name in MEASURED) for record in read(folder / "metrics.jsonl")]
+    return [tuple(record.get(name) for name in MEASURED) for record in read_metrics(folder / "metrics.jsonl")]
 
 
 def weights(folder: Path) -> dict[str, torch.Tensor]:
@@ -70,7 +70,7 @@ def test_killed_at_any_moment_a_run_goes_on_as_if_nothing_had_happened(
     time.sleep(random.random() * 0.2)
     process.kill()
     process.wait()
-    found = state.load(killed, torch.device("cpu"))
+    found = checkpoints.load_state(killed, torch.device("cpu"))
     assert found is None or found[0].step < 24, f"killed after {lines} lines"
     train(config(**changes), killed)
     assert measured(killed) == measured(whole), f"killed after {lines} lines"
@@ -84,17 +84,17 @@ def test_a_signal_stops_after_the_update_at_hand(
     number: signal.Signals, config: Config, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     train(config(), tmp_path / "whole")
-    update = Training._update
+    update = Trainer._update
 
-    def interrupted(self: Training, parts: Any) -> None:
+    def interrupted(self: Trainer, parts: Any) -> None:
         update(self, parts)
         if self.progress.step == 5:
             os.kill(os.getpid(), number)
 
     with monkeypatch.context() as patch:
-        patch.setattr(Training, "_update", interrupted)
+        patch.setattr(Trainer, "_update", interrupted)
         assert train(config(), tmp_path / "run").step == 5
-    assert "the same command goes on" in (tmp_path / "run" / "train.log").read_text()
+    assert "run the same command again" in (tmp_path / "run" / "train.log").read_text()
     assert train(config(), tmp_path / "run").step == 12
     assert measured(tmp_path / "run") == measured(tmp_path / "whole")
 
@@ -104,13 +104,13 @@ def test_a_signal_in_the_midst_of_a_validation_repeats_it(
 ) -> None:
     train(config(), tmp_path / "whole")
 
-    def asked(self: Training) -> None:
+    def asked(self: Trainer) -> None:
         os.kill(os.getpid(), signal.SIGTERM)
         validate(self)
 
-    validate = Training._validate
+    validate = Trainer._validate
     with monkeypatch.context() as patch:
-        patch.setattr(Training, "_validate", asked)
+        patch.setattr(Trainer, "_validate", asked)
         assert train(config(), tmp_path / "run").step == 4
     train(config(), tmp_path / "run")
     assert measured(tmp_path / "run") == measured(tmp_path / "whole")
@@ -120,7 +120,7 @@ def test_a_full_disk_is_one_sentence_and_the_last_state_stays(
     config: Config, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     train(config(), tmp_path / "whole")
-    save, calls = state.save_file, iter(range(100))
+    save, calls = checkpoints.save_file, iter(range(100))
 
     def full(tensors: Any, path: Path) -> None:
         save(tensors, path)
@@ -128,10 +128,12 @@ def test_a_full_disk_is_one_sentence_and_the_last_state_stays(
             raise OSError(errno.ENOSPC, "No space left on device", str(path))
 
     with monkeypatch.context() as patch:
-        patch.setattr(state, "save_file", full)
-        with pytest.raises(DocgraphError, match=r"cannot be written \(no space left on device\); what it held before"):
+        patch.setattr(checkpoints, "save_file", full)
+        with pytest.raises(
+            DocgraphError, match=r"cannot be written \(no space left on device\); its previous contents"
+        ):
             train(config(), tmp_path / "run")
-    found = state.load(tmp_path / "run", torch.device("cpu"))
+    found = checkpoints.load_state(tmp_path / "run", torch.device("cpu"))
     assert found is not None
     assert found[0].step == 6
     train(config(), tmp_path / "run")

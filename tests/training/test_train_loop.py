@@ -18,30 +18,30 @@ from docgraph.model import checkpoint
 from docgraph.model.batch import DocumentBatch
 from docgraph.model.document_transformer import DocumentTransformer
 from docgraph.model.tokenizer import Tokenizer
-from docgraph.training import loop, state
-from docgraph.training.averaging import average
+from docgraph.training.checkpoints import Progress, average_checkpoints, load_state, pack_state
 from docgraph.training.config import TrainingConfig
-from docgraph.training.folder import RunFolder
-from docgraph.training.loop import Training, train
-from docgraph.training.metrics import Record, read
-from docgraph.training.signals import StopSignal
-from docgraph.training.world import World
+from docgraph.training.distributed import StopSignal, World
+from docgraph.training.loop import Trainer, train
+from docgraph.training.metrics import Record, read_metrics
+from docgraph.training.optimizer import UpdateSums
+from docgraph.training.run_folder import RunFolder
 
+CPU = torch.device("cpu")
 Config = Callable[..., TrainingConfig]
 CONTEXT = {"heads": 2, "graph": {"layers": 1}}
 
 
 def records(folder: Path, kind: str) -> list[Record]:
-    return [record for record in read(folder / "metrics.jsonl") if record["kind"] == kind]
+    return [record for record in read_metrics(folder / "metrics.jsonl") if record["kind"] == kind]
 
 
 @pytest.fixture
-def training(tmp_path: Path) -> Callable[[TrainingConfig], Training]:
+def training(tmp_path: Path) -> Callable[[TrainingConfig], Trainer]:
     opened = ExitStack()
 
-    def make(config: TrainingConfig) -> Training:
-        world = World(0, 1, torch.device("cpu"))
-        return Training(config, RunFolder(tmp_path / "run"), world, StopSignal(), opened)
+    def make(config: TrainingConfig) -> Trainer:
+        world = World(0, 1, CPU)
+        return Trainer(config, RunFolder(tmp_path / "run"), world, StopSignal(), opened)
 
     yield make  # type: ignore[misc]
     opened.close()
@@ -82,14 +82,14 @@ def test_two_stages_leave_whole_run_folders(config: Config, tmp_path: Path, stor
     assert norms.keys() == {"context", "encoder.0", "encoder.1", "decoder.0", "decoder.1"}
 
 
-def _progress(folder: Path) -> state.Progress:
-    found = state.load(folder, torch.device("cpu"))
+def _progress(folder: Path) -> Progress:
+    found = load_state(folder, CPU)
     assert found is not None
     return found[0]
 
 
 def test_accumulated_gradients_are_those_of_the_mean_over_all_tokens(
-    config: Config, training: Callable[[TrainingConfig], Training]
+    config: Config, training: Callable[[TrainingConfig], Trainer]
 ) -> None:
     settings = config(accumulation=3, optimizer={"clip_norm": None}, model={"transformer": {**_tiny(), "dropout": 0.0}})
     run = training(settings)
@@ -102,14 +102,14 @@ def test_accumulated_gradients_are_those_of_the_mean_over_all_tokens(
         parameter.grad = None
     run._update(parts)
     assert torch.allclose(run.masters.gradients, expected, atol=1e-7)
-    assert run.sums[loop.TOKENS] == sum(len(part.batch.gold) for part in parts)
+    assert run.sums.read_and_reset().tokens == sum(len(part.batch.gold) for part in parts)
     norm = expected.norm()
     clipped = config(optimizer={"clip_norm": 0.5 * float(norm)})
     run.config = clipped
     run.masters.gradients.copy_(expected * 10)
     run._step_optimizer(torch.tensor([0.0, 0.0, 10.0, 0.0], dtype=torch.float64))
     assert torch.allclose(run.masters.gradients, expected * 0.5, atol=1e-7)
-    assert sum(value**2 for value in run.gradient_norms(run.shrink).values()) ** 0.5 == pytest.approx(
+    assert sum(value**2 for value in run.gradient_norms(run.clip_scale).values()) ** 0.5 == pytest.approx(
         float(norm), rel=1e-4
     )
 
@@ -130,20 +130,21 @@ def _poison(monkeypatch: pytest.MonkeyPatch, calls: set[int]) -> None:
 
 
 def test_an_update_without_a_finite_loss_is_skipped_and_counted(
-    config: Config, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, training: Callable[[TrainingConfig], Training]
+    config: Config, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, training: Callable[[TrainingConfig], Trainer]
 ) -> None:
     run = training(config())
     _poison(monkeypatch, {1})
     parts: list[Step] = list(islice(run.steps, 3))
     run._update(parts[:1])
-    before = [tensor.clone() for tensor in state.pack(run.masters, run.optimizer, run.sums * 0).values()]
+    before = [tensor.clone() for tensor in pack_state(run.masters, run.optimizer, UpdateSums(CPU)).values()]
     run._update(parts[1:2])
-    after = [tensor.clone() for tensor in state.pack(run.masters, run.optimizer, run.sums * 0).values()]
+    after = [tensor.clone() for tensor in pack_state(run.masters, run.optimizer, UpdateSums(CPU)).values()]
     assert all(map(torch.equal, before, after))
     run._update(parts[2:])
     assert not torch.equal(run.masters.parameters[0], after[1])
-    assert run.sums[[loop.UPDATES, loop.SKIPPED, loop.WORST]].tolist() == [2, 1, 1]
-    assert torch.isfinite(run.sums).all()
+    assert torch.isfinite(run.sums.values).all()
+    sums = run.sums.read_and_reset()
+    assert (sums.updates, sums.skipped, sums.longest_skip) == (2, 1, 1)
 
 
 def test_many_of_them_in_a_row_end_the_run(config: Config, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -165,7 +166,7 @@ def test_patience_and_the_average_of_the_best(config: Config, tmp_path: Path) ->
     assert min(values) not in values[-2:]
     assert progress.kept[0].value == min(values)
     folders = [folder / "checkpoints" / f"step-{entry.step:08}" for entry in progress.kept]
-    one, two, mean = (model.state_dict() for model in (*map(checkpoint.load, folders), average(folders)))
+    one, two, mean = (model.state_dict() for model in (*map(checkpoint.load, folders), average_checkpoints(folders)))
     assert all(torch.allclose(mean[name], (one[name] + two[name]) / 2, atol=1e-6) for name in mean)
 
 
@@ -191,7 +192,7 @@ def test_a_run_goes_on_with_more_steps_and_with_nothing_else_changed(config: Con
         train(config(steps=8, schedule={"peak": 0.02}), folder)
     holder = RunFolder(folder)
     holder.open(config(steps=8), json.loads((folder / "signature.json").read_text()))
-    with pytest.raises(DocgraphError, match="another process is training here"):
+    with pytest.raises(DocgraphError, match="another process is training in this folder"):
         train(config(steps=8), folder)
     holder.close()
 

@@ -12,8 +12,8 @@ import yaml
 
 from docgraph.errors import DocgraphError
 from docgraph.model.config import ConcatenationConfig, ContextConfig, from_dict, to_dict
+from docgraph.training.build import dry_run
 from docgraph.training.config import TrainingConfig, read_config
-from docgraph.training.plan import dry_run
 
 CONFIGS = Path(__file__).resolve().parents[2] / "configs" / "train"
 NAMES = sorted(str(path.relative_to(CONFIGS)) for path in CONFIGS.rglob("*.yaml"))
@@ -87,7 +87,7 @@ def _names(values: dict[str, Any], prefix: str = "") -> Iterator[str]:
     ],
 )
 def test_mistakes_are_told(changes: dict[str, Any], message: str, values: Callable[..., dict[str, Any]]) -> None:
-    from docgraph.training.plan import resolve
+    from docgraph.training.build import resolve_model_config
 
     with pytest.raises(DocgraphError, match=re.escape(message)):
-        resolve(from_dict(TrainingConfig, values(**changes)))
+        resolve_model_config(from_dict(TrainingConfig, values(**changes)))

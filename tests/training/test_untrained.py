@@ -16,10 +16,10 @@ from docgraph.corpus.loader import Loader
 from docgraph.model import checkpoint
 from docgraph.model.config import from_dict
 from docgraph.model.document_transformer import DocumentTransformer
-from docgraph.training import plan
+from docgraph.training.build import build_model, resolve_model_config
 from docgraph.training.config import TrainingConfig
 from docgraph.training.loop import train
-from docgraph.training.metrics import read
+from docgraph.training.metrics import read_metrics
 
 Config = Callable[..., TrainingConfig]
 POINTER = {"encoder": "pointer", "integration": "post", "sides": "target", "heads": 2}
@@ -48,35 +48,39 @@ def test_the_start_is_measured_kept_and_done(
     run, settings = tmp_path / "run", untrained(compile=True, workers=2)
     progress = train(settings, run)
     assert (progress.step, progress.ended, progress.tokens) == (0, 0, 0)
-    [record] = read(run / "metrics.jsonl")
+    [record] = read_metrics(run / "metrics.jsonl")
     assert (record["kind"], record["step"]) == ("validation", 0)
     assert 0 < record["nll"] != record["wrong_context_nll"] > 0
     assert [path.name for path in (run / "checkpoints").iterdir()] == ["step-00000000"]
     assert (run / "best").resolve() == (run / "last").resolve()
     assert (run / "signature.json").is_file()
-    start = plan.build(settings, plan.resolve(settings)).state_dict()
+    start = build_model(settings, resolve_model_config(settings)).state_dict()
     kept = checkpoint.load(run / "best").state_dict()
     assert all(torch.equal(kept[name], tensor) for name, tensor in start.items())
-    assert "0 of them train" in capsys.readouterr().err
+    assert "0 trainable" in capsys.readouterr().err
     before = {path: path.stat().st_mtime_ns for path in (run / "checkpoints").rglob("*")}
     assert train(settings, run).ended == 0
-    assert read(run / "metrics.jsonl") == [record]
+    assert read_metrics(run / "metrics.jsonl") == [record]
     assert {path: path.stat().st_mtime_ns for path in (run / "checkpoints").rglob("*")} == before
-    assert "this run ended after update 0; raise 'steps' to train on" in capsys.readouterr().err
+    assert "this run ended after update 0; raise 'steps' to continue training" in capsys.readouterr().err
 
 
 def test_it_trains_on_as_if_it_had_begun_so(untrained: Config, tmp_path: Path) -> None:
     train(untrained(), tmp_path / "run")
     for name in ("run", "whole"):
         train(untrained(steps=4), tmp_path / name)
-    one, other = ([r for r in read(tmp_path / name / "metrics.jsonl") if r["step"]] for name in ("run", "whole"))
+    one, other = (
+        [r for r in read_metrics(tmp_path / name / "metrics.jsonl") if r["step"]] for name in ("run", "whole")
+    )
     assert [(r["kind"], r["step"], r["nll"]) for r in one] == [(r["kind"], r["step"], r["nll"]) for r in other]
-    assert [r["step"] for r in read(tmp_path / "whole" / "metrics.jsonl")] == [2, 4, 4], "others are not measured at 0"
+    assert [r["step"] for r in read_metrics(tmp_path / "whole" / "metrics.jsonl")] == [2, 4, 4], (
+        "others are not measured at 0"
+    )
 
 
 def test_without_a_dev_split_to_look_at_it_is_kept_all_the_same(untrained: Config, tmp_path: Path) -> None:
     train(untrained(validation={"every": 0, "bleu_every": 0}), tmp_path / "run")
-    assert read(tmp_path / "run" / "metrics.jsonl") == []
+    assert read_metrics(tmp_path / "run" / "metrics.jsonl") == []
     assert checkpoint.load(tmp_path / "run" / "best").config.context is not None
 
 

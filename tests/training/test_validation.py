@@ -16,12 +16,12 @@ from docgraph.corpus.loader import Builder
 from docgraph.corpus.store import PreparedCorpus
 from docgraph.model.config import ModelConfig
 from docgraph.model.document_transformer import DocumentTransformer
+from docgraph.training.build import resolve_model_config
 from docgraph.training.config import TrainingConfig, ValidationConfig, WordDropoutConfig
+from docgraph.training.distributed import World
 from docgraph.training.flops import FlopCounter
-from docgraph.training.plan import resolve
-from docgraph.training.validation import Validator, grouped, with_donors
+from docgraph.training.validation import Validator, group_by_tokens, pair_with_donors
 from docgraph.training.word_dropout import WordDropout
-from docgraph.training.world import World
 
 CPU = World(0, 1, torch.device("cpu"))
 
@@ -34,7 +34,7 @@ def system(config: Callable[..., TrainingConfig]) -> Callable[..., DocumentTrans
         fields = {"context": {"heads": 2, **context}, "freeze": "none"} if context is not None else {}
         transformer = {"dimension": 16, "feed_forward": 32, "heads": 2, "encoder_layers": 2, "decoder_layers": 2}
         stage = "base" if context is None else "context"
-        model = resolve(config(stage=stage, model={"transformer": transformer, **fields}))
+        model = resolve_model_config(config(stage=stage, model={"transformer": transformer, **fields}))
         torch.manual_seed(0)
         built = DocumentTransformer(model).eval()
         with torch.no_grad():
@@ -71,7 +71,7 @@ def test_dev_loss_is_that_of_whole_documents(
 
 @given(st.lists(st.integers(0, 9), min_size=1, max_size=8), st.integers(1, 30))
 def test_every_sentence_is_measured_once_with_a_donor(counts: list[int], tokens: int) -> None:
-    pairs = with_donors(counts)
+    pairs = pair_with_donors(counts)
     measured = [(d, m) for (d, begin, end), _ in pairs for m in range(begin, end)]
     assert measured == [(d, m) for d, count in enumerate(counts) for m in range(count)]
     for (document, begin, end), donor in pairs:
@@ -79,7 +79,7 @@ def test_every_sentence_is_measured_once_with_a_donor(counts: list[int], tokens:
         assert donor[2] - donor[1] == end - begin
         assert 0 <= donor[1] < donor[2] <= max(counts)
         assert donor[0] != document or all(c == 0 for d, c in enumerate(counts) if d != document)
-    assert [pair for group in grouped(pairs, counts, tokens) for pair in group] == pairs
+    assert [pair for group in group_by_tokens(pairs, counts, tokens) for pair in group] == pairs
 
 
 def test_words_are_dropped_from_the_current_sentence_alone(

@@ -57,7 +57,7 @@ def train(
 
 
 def _print(config: TrainingConfig) -> None:
-    from docgraph.training.plan import dry_run
+    from docgraph.training.build import dry_run
 
     found = dry_run(config)
     schedule, validation, own = config.schedule, config.validation, config.translations

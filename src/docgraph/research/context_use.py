@@ -31,7 +31,7 @@ from docgraph.model.document_transformer import DocumentTransformer
 from docgraph.model.systems import context_needs, prepare
 from docgraph.research.analyses import Progress, Systems, difference_interval
 from docgraph.research.documents import Documents, SourceDocument
-from docgraph.training.validation import Pair, Piece, grouped, with_donors
+from docgraph.training.validation import DonorPair, Span, group_by_tokens, pair_with_donors
 from docgraph.translation.scoring import TOKENS, log_probabilities
 
 RARE = 0.1
@@ -184,14 +184,16 @@ def token_losses(model: DocumentTransformer, documents: Documents) -> tuple[Stat
     config, counts = model.config, [len(document) for document in documents.documents]
     everything = [prepare(d.part(range(len(d)), config), config) for d in documents.documents]
 
-    def batch_of(pieces: Sequence[Piece]) -> DocumentBatch:
+    def batch_of(pieces: Sequence[Span]) -> DocumentBatch:
         windows = [(everything[d], range(begin, end)) for d, begin, end in pieces]
         return collate([replace(e, window=w) for e, w in windows], config.transformer.bos).to(model.device)
 
     other = context_needs(config).memories and len(counts) > 1
-    pairs: list[Pair] = with_donors(counts) if other else [((d, 0, n), None) for d, n in enumerate(counts) if n]
+    pairs: list[DonorPair] = (
+        pair_with_donors(counts) if other else [((d, 0, n), None) for d, n in enumerate(counts) if n]
+    )
     losses: list[list[Statistics]] = [[np.empty(0)], [np.empty(0)]]
-    for group in grouped(pairs, [sum(map(len, document.target)) for document in documents.documents], TOKENS):
+    for group in group_by_tokens(pairs, [sum(map(len, document.target)) for document in documents.documents], TOKENS):
         pieces, donors = [piece for piece, _ in group], [donor for _, donor in group if donor is not None]
         batch = batch_of(pieces)
         assert batch.gold is not None

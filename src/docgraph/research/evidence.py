@@ -40,7 +40,7 @@ from docgraph.model.memory import Memories
 from docgraph.research.analyses import ALL, Progress, Systems, difference_interval, pieces
 from docgraph.research.context_use import Layout, Masks, Shown, breakdowns, by_document
 from docgraph.research.documents import Documents, SourceDocument
-from docgraph.training.validation import with_donors
+from docgraph.training.validation import pair_with_donors
 from docgraph.translation.search import SearchConfig
 
 COUNTS = (1, 2, 4, 8, 16)
@@ -270,7 +270,7 @@ def _caches(
     """Of each document its number, its references, and what caches of each kind hold: as many sentences."""
     everything, coder = documents.documents, documents.tokenizer.target
     lent: list[list[tuple[int, int]]] = [[] for _ in everything]
-    for (number, _, _), donor in with_donors([len(document) for document in everything]):
+    for (number, _, _), donor in pair_with_donors([len(document) for document in everything]):
         other, begin, end = donor or (number, 0, 0)
         lent[number] += [(other, m) for m in range(begin, end)]
     for number, document in enumerate(everything):

@@ -11,7 +11,7 @@ from typing import Any
 
 from docgraph.errors import DocgraphError
 from docgraph.evaluation.table import Grid
-from docgraph.training.metrics import Record, read
+from docgraph.training.metrics import Record, read_metrics
 
 FILES = ("metrics.jsonl", "metrics.jsonl.xz")
 """In run folders, and in result folders."""
@@ -65,7 +65,7 @@ def mechanisms(runs: Sequence[str]) -> dict[str, Mechanism]:
         label = name if equals else os.path.relpath(path, shared)
         if label in found:
             raise DocgraphError(f"the name '{label}' is taken; name this run by NAME=FOLDER", path=path)
-        found[label] = Mechanism.of(read(file))
+        found[label] = Mechanism.of(read_metrics(file))
     return found
 
 

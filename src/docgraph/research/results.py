@@ -86,14 +86,14 @@ class ResultFolder:
         """Take from a run folder what tables need of it."""
         from docgraph.model import checkpoint
         from docgraph.model.config import to_dict
-        from docgraph.training.folder import METRICS as RUN_METRICS
-        from docgraph.training.folder import SIGNATURE as RUN_SIGNATURE
-        from docgraph.training.metrics import read
+        from docgraph.training.metrics import read_metrics
+        from docgraph.training.run_folder import METRICS as RUN_METRICS
+        from docgraph.training.run_folder import SIGNATURE as RUN_SIGNATURE
 
         model = checkpoint.blank(checkpoint.read_config(run / "best"), "meta")
         model.freeze(config.model.freeze if config.stage == "context" else "none")
         trained = [p for p in model.parameters() if p.requires_grad and config.steps]
-        records = read(run / RUN_METRICS)
+        records = read_metrics(run / RUN_METRICS)
         with replacing(self.path / METRICS) as temporary:
             temporary.write_bytes(lzma.compress((run / RUN_METRICS).read_bytes(), preset=9))
         signature = {

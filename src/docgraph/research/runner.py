@@ -61,14 +61,14 @@ class Experiment:
         """A line on how the config of a finished run is not the one of its row; None where they agree."""
         from docgraph.model.config import from_dict, to_dict
         from docgraph.training.config import TrainingConfig
-        from docgraph.training.folder import differences
+        from docgraph.training.run_folder import differing_fields
 
         signature = self.folder(cell).read(SIGNATURE)
         if not signature:
             return None
         try:
             then, now = from_dict(TrainingConfig, signature["settings"]), self._config(cell)
-            fields = list(differences(to_dict(then), to_dict(now), INDIFFERENT))
+            fields = list(differing_fields(to_dict(then), to_dict(now), INDIFFERENT))
             store = Path(now.data)
             if store.is_dir() and read_manifest(store)["fingerprint"] != signature["data"]:
                 fields.append("data")

@@ -1,4 +1,4 @@
-"""What a model makes of the dev split: its loss with the right and with the wrong context, its gates, its BLEU."""
+"""Validation on the dev split: the loss with the right and with the wrong context, the gates, and BLEU."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from docgraph.model.document_transformer import DocumentTransformer
 from docgraph.model.memory import Memories
 from docgraph.model.systems import context_needs
 from docgraph.training.config import ValidationConfig
+from docgraph.training.distributed import World
 from docgraph.training.metrics import Record
-from docgraph.training.world import World
 from docgraph.translation.document_decoding import decode_documents
 
-Piece = tuple[int, int, int]
-"""Document, first sentence, one past the last."""
-Pair = tuple[Piece, Piece | None]
-"""Sentences, and as many of another document."""
+Span = tuple[int, int, int]
+"""Consecutive sentences of a document: document, first sentence, one past the last."""
+DonorPair = tuple[Span, Span | None]
+"""A span, and as many sentences of another document, whose context is the wrong context of the first."""
 
 
 class Validator:
-    """The dev documents, read once; each process looks at its share of them."""
+    """Measures a model on the dev split; each process holds and measures its share of the documents."""
 
     def __init__(
         self,
@@ -38,38 +38,38 @@ class Validator:
         model: ModelConfig,
         tokens: int,
         world: World,
-        own: Translations | None = None,
+        translations: Translations | None = None,
     ) -> None:
-        """`own` are translations of the split, to measure the loss with them as context too."""
-        self.corpus, self.config, self.world, self.own = corpus, config, world, own
+        """`tokens` is the batch size in target sub-words; with `translations`, the loss is also measured with them."""
+        self.corpus, self.config, self.world, self.translations = corpus, config, world, translations
         self.builder, self.has_context = Builder(corpus, model), context_needs(model).memories
         counts = corpus.sizes.sentences[: config.documents].tolist()
-        pairs = with_donors(counts) if self.has_context else [((d, 0, n), None) for d, n in enumerate(counts) if n]
-        groups = grouped(pairs, corpus.sizes.target_tokens.tolist(), tokens)
-        self.batches = [self._batches(group) for group in groups[world.rank :: world.size]]
+        pairs = pair_with_donors(counts) if self.has_context else [((d, 0, n), None) for d, n in enumerate(counts) if n]
+        groups = group_by_tokens(pairs, corpus.sizes.target_tokens.tolist(), tokens)
+        self.batches = [self._build(group) for group in groups[world.rank :: world.size]]
 
-    def _batches(self, pairs: Sequence[Pair]) -> tuple[DocumentBatch, DocumentBatch | None, DocumentBatch | None]:
-        """The sentences to measure, as many of other documents, and the first again that see translations."""
-        pieces, donors = np.array([piece for piece, _ in pairs]), [donor for _, donor in pairs if donor is not None]
-        batch = self.builder(pieces)
+    def _build(self, pairs: Sequence[DonorPair]) -> tuple[DocumentBatch, DocumentBatch | None, DocumentBatch | None]:
+        """Returns batches of the sentences, of their donors, and of the sentences with translations as context."""
+        spans, donors = np.array([span for span, _ in pairs]), [donor for _, donor in pairs if donor is not None]
+        batch = self.builder(spans)
         assert batch is not None
-        own = None if self.own is None else replace(self.builder, translations=self.own)(pieces)
-        return batch, self.builder(np.array(donors)) if donors else None, own
+        translated = replace(self.builder, translations=self.translations)(spans) if self.translations else None
+        return batch, self.builder(np.array(donors)) if donors else None, translated
 
     @torch.no_grad()
     def loss(self, model: DocumentTransformer, check: Callable[[], None]) -> Record:
-        """Dev loss a token; for a system with memories also with another document's, and the mean gate of each site.
+        """Returns the dev loss per target token; target context are the references.
 
-        Target context are the references, and where there are translations then also these.
-
-        `check` is called between batches and may raise. A gate is the mean of lambda over the tokens that see a memory.
+        For a system with context also the loss with the context of another document, and the mean gate of each layer
+        with context attention. With translations also the loss with them as target context. `check` is called between
+        batches and may raise.
         """
         device = self.world.device
         sums = torch.zeros(4, dtype=torch.float64, device=device)
         gates: dict[str, list[float]] = {}
-        for host, donor, translated in self.batches:
+        for batch_on_host, donor, translated in self.batches:
             check()
-            batch = host.to(device)
+            batch = batch_on_host.to(device)
             assert batch.gold is not None
             right = wrong = own = _nll(model, batch, model.memories(batch))
             if donor is not None:
@@ -79,17 +79,20 @@ class Validator:
             sums += torch.stack([right, wrong, own, torch.full_like(right, len(batch.gold))])
             if self.has_context and not gates:
                 gates = mean_gates(model, batch)
-        self.world.sum(sums)
+        self.world.all_reduce(sums)
         right_sum, wrong_sum, own_sum, tokens = sums.tolist()
         record: Record = {"nll": right_sum / tokens, "tokens": int(tokens)}
         if self.has_context:
             record |= {"wrong_context_nll": wrong_sum / tokens, "gates": gates}
-        if self.own is not None:
+        if self.translations is not None:
             record["own_context_nll"] = own_sum / tokens
         return record
 
-    def translate(self, model: DocumentTransformer, check: Callable[[], None]) -> tuple[Record, list[list[str]]]:
-        """BLEU of real decoding (sacreBLEU's default, references as the sub-words spell them), and the translations."""
+    def bleu(self, model: DocumentTransformer, check: Callable[[], None]) -> tuple[Record, list[list[str]]]:
+        """Returns BLEU (sacreBLEU's default) and the translations by document.
+
+        References are detokenized sub-words, so the value is comparable within a run only.
+        """
         from sacrebleu.metrics.bleu import BLEU
 
         tokenizer, count = self.corpus.tokenizer, len(self.corpus)
@@ -99,19 +102,21 @@ class Validator:
         decoded = decode_documents(model, tokenizer, examples, search, progress=lambda *_: check()) if examples else []
         texts = [[tokenizer.target.decode(best.tokens) for best, *_ in document.sentences] for document in decoded]
         references = [[tokenizer.target.decode(sentence) for sentence in example.target] for example in examples]
-        found = sorted(self.world.gather(list(zip(mine, texts, references, strict=True))))
+        documents = sorted(self.world.all_gather(list(zip(mine, texts, references, strict=True))))
         metric = BLEU()
-        lines, gold = [s for _, text, _ in found for s in text], [s for _, _, text in found for s in text]
-        score = metric.corpus_score(lines, [gold]).score
-        return {"bleu": score, "bleu_signature": str(metric.get_signature())}, [entry[1] for entry in found]
+        hypotheses = [sentence for _, text, _ in documents for sentence in text]
+        gold = [sentence for _, _, reference in documents for sentence in reference]
+        score = metric.corpus_score(hypotheses, [gold]).score
+        return {"bleu": score, "bleu_signature": str(metric.get_signature())}, [text for _, text, _ in documents]
 
 
-def with_donors(counts: Sequence[int]) -> list[Pair]:
-    """All sentences, by documents, each with one of another document whose context it can be given.
+def pair_with_donors(counts: Sequence[int]) -> list[DonorPair]:
+    """Pairs all sentences of documents of `counts` sentences with sentences of another document.
 
-    The donor is the next document that is long enough; where none is, the longest other one lends its sentences again.
+    The donor is the next document with enough sentences. If no document has enough, the longest other document lends
+    its sentences repeatedly.
     """
-    pairs: list[Pair] = []
+    pairs: list[DonorPair] = []
     for document, count in enumerate(counts):
         others = [*range(document + 1, len(counts)), *range(document)]
         longest = max(others, key=lambda other: counts[other], default=document)
@@ -124,9 +129,9 @@ def with_donors(counts: Sequence[int]) -> list[Pair]:
     return pairs
 
 
-def grouped(pairs: Sequence[Pair], sizes: Sequence[int], tokens: int) -> list[list[Pair]]:
-    """Pairs in order, about `tokens` sub-words of their documents a group."""
-    groups: list[list[Pair]] = []
+def group_by_tokens(pairs: Sequence[DonorPair], sizes: Sequence[int], tokens: int) -> list[list[DonorPair]]:
+    """Groups consecutive pairs so that the documents of a group have about `tokens` target sub-words (`sizes`)."""
+    groups: list[list[DonorPair]] = []
     total = 0
     for pair in pairs:
         size = sizes[pair[0][0]]
@@ -139,16 +144,24 @@ def grouped(pairs: Sequence[Pair], sizes: Sequence[int], tokens: int) -> list[li
 
 
 def _nll(model: DocumentTransformer, batch: DocumentBatch, memories: Memories) -> Tensor:
-    """Summed negative log-likelihood; not by the compiled parts, which would be compiled anew for this."""
+    """Returns the summed negative log-likelihood of a batch.
+
+    Calls the uncompiled `states`: the compiled one would be recompiled for the shapes of the dev split.
+    """
     assert batch.gold is not None
     return model.loss(DocumentTransformer.states(model, batch, memories), batch.gold)[1]
 
 
 def mean_gates(model: DocumentTransformer, batch: DocumentBatch) -> dict[str, list[float]]:
-    """The mean gate (lambda; 1 is closed) of every site of the encoder and of the decoder."""
+    """Returns the mean gate (lambda; 1 is closed) of each layer with context attention, by stack.
+
+    The mean is over the tokens that see any context.
+    """
     gates = {}
     for stack, recorder in model.inspect(batch).items():
-        seen = [attention.sum(-1) > 0 for attention in recorder.attention]
-        means = [(gate.float() * s).sum() / s.sum() for gate, s in zip(recorder.gates, seen, strict=True)]
+        has_context = [attention.sum(-1) > 0 for attention in recorder.attention]
+        means = [
+            (gate.float() * mask).sum() / mask.sum() for gate, mask in zip(recorder.gates, has_context, strict=True)
+        ]
         gates[stack] = torch.stack(means).tolist()
     return gates

@@ -1,4 +1,4 @@
-"""CoWord dropout (Fernandes et al. 2021): make words of the current sentence unknown, so that its context is needed."""
+"""CoWord dropout (Fernandes et al. 2021): hides words of the current sentence, so that its context is needed."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from docgraph.training.config import WordDropoutConfig
 
 
 class WordDropout:
-    """Replaces sub-words of the sentences to translate by the unknown piece; as context they stay as they are."""
+    """Replaces sub-words of the current sentences by the unknown piece; as context, the sentences stay unchanged."""
 
     def __init__(
         self, config: WordDropoutConfig, tokenizer: Tokenizer, transformer: TransformerConfig, device: torch.device
     ) -> None:
         self.config = config
         special = {transformer.pad, transformer.bos, transformer.eos}
-        self.source = _Replacement(tokenizer.source, transformer.source_vocabulary, special, device)
-        self.target = _Replacement(tokenizer.target, transformer.target_vocabulary, special, device)
+        self.source = _SubwordReplacer(tokenizer.source, transformer.source_vocabulary, special, device)
+        self.target = _SubwordReplacer(tokenizer.target, transformer.target_vocabulary, special, device)
 
     def __call__(self, batch: DocumentBatch) -> DocumentBatch:
-        """The batch with words dropped, drawn from the device's generator."""
+        """Returns the batch with words replaced at random, drawn from the default generator of the device."""
         if self.config.source or self.config.target:
             batch = replace(batch, all_source=batch.context_source, all_target=batch.context_target)
         if self.config.source:
@@ -34,8 +34,8 @@ class WordDropout:
         return batch
 
 
-class _Replacement:
-    """What replaces the sub-words of a language, and which of them may be replaced."""
+class _SubwordReplacer:
+    """Replaces a share of the sub-words of one language; special tokens and tags are never replaced."""
 
     def __init__(self, coder: SubwordCoder, vocabulary: int, special: set[int], device: torch.device) -> None:
         self.unknown, _ = coder.special_pieces()

@@ -1,11 +1,13 @@
-"""Master weights: a bf16 model trains as its single-precision masters say."""
+"""Learning rates by update; a bf16 model trains as its fp32 master weights say."""
 
 from __future__ import annotations
 
+import pytest
 import torch
 from torch import nn
 
-from docgraph.training.precision import MasterWeights
+from docgraph.training.config import ScheduleConfig
+from docgraph.training.optimizer import MasterWeights, learning_rate
 
 
 def test_small_updates_add_up_in_the_masters() -> None:
@@ -15,9 +17,9 @@ def test_small_updates_add_up_in_the_masters() -> None:
     optimizer = torch.optim.SGD(masters.parameters, lr=1.0)
     for _ in range(100):  # each update is far below the spacing of bf16 at 1
         model.weight.grad = torch.full_like(model.weight, 1e-3)
-        masters.take_gradients()
+        masters.collect_gradients()
         optimizer.step()
-        masters.give_weights()
+        masters.update_model()
     assert torch.allclose(masters.parameters[0], torch.full((4, 4), 0.9), atol=1e-3)
     assert torch.allclose(model.weight.float(), torch.full((4, 4), 0.9), atol=1e-2)
     assert model.weight.grad is None
@@ -31,8 +33,23 @@ def test_frozen_and_unused_parameters_are_left_alone() -> None:
     before = {name: value.clone() for name, value in model.state_dict().items()}
     optimizer = torch.optim.Adam(masters.parameters, lr=0.1)
     model["used"](torch.ones(1, 2)).sum().backward()
-    masters.take_gradients()
+    masters.collect_gradients()
     optimizer.step()
-    masters.give_weights()
+    masters.update_model()
     changed = {name for name, value in model.state_dict().items() if not torch.equal(value, before[name])}
     assert changed == {"used.weight", "used.bias"}
+
+
+@pytest.mark.parametrize("kind", ["inverse_sqrt", "cosine", "constant"])
+def test_warm_up_is_linear_and_reaches_the_peak(kind: str) -> None:
+    config = ScheduleConfig(kind, 8e-4, 4)  # type: ignore[arg-type]
+    assert [learning_rate(config, step, 100) for step in range(1, 5)] == pytest.approx([2e-4, 4e-4, 6e-4, 8e-4])
+    assert learning_rate(ScheduleConfig(kind, 8e-4, 0), 1, 100) == pytest.approx(8e-4, rel=0.01)  # type: ignore[arg-type]
+
+
+def test_what_follows_the_peak() -> None:
+    assert learning_rate(ScheduleConfig("inverse_sqrt", 1.0, 100), 400, 1000) == pytest.approx(0.5)
+    assert learning_rate(ScheduleConfig("inverse_sqrt", 1.0, 100, 0.8), 400, 1000) == pytest.approx(0.8)
+    cosine = ScheduleConfig("cosine", 1.0, 100, 0.2)
+    assert [learning_rate(cosine, step, 300) for step in (200, 300, 301)] == pytest.approx([0.6, 0.2, 0.2])
+    assert learning_rate(ScheduleConfig("constant", 1.0, 100), 900, 1000) == 1.0

@@ -1,0 +1,114 @@
+"""Builds what a training config describes: the model, its starting weights, and the translations used as context."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import torch
+
+from docgraph.corpus import subwords
+from docgraph.corpus.store import read_manifest
+from docgraph.corpus.target_context import Translations, file_of
+from docgraph.errors import DocgraphError
+from docgraph.model import checkpoint
+from docgraph.model.config import ModelConfig
+from docgraph.model.document_transformer import DocumentTransformer
+from docgraph.model.tokenizer import FILES
+from docgraph.training.config import TrainingConfig
+
+VOCABULARY_FIELDS = ("source_vocabulary", "target_vocabulary", "pad", "bos", "eos")
+
+
+def tokenizer_files(config: TrainingConfig) -> list[Path]:
+    """Returns the tokenizer files of the store, which are copied into every checkpoint."""
+    folder = Path(config.data) / "tokenizer"
+    return [folder / name for name in FILES if (folder / name).is_file()]
+
+
+def languages(config: TrainingConfig) -> tuple[str, str] | None:
+    """Returns the source and target language codes of the store; None unless it names both."""
+    codes = read_manifest(config.data)["config"]["languages"]
+    return (codes["source"], codes["target"]) if codes["source"] and codes["target"] else None
+
+
+def resolve_model_config(config: TrainingConfig) -> ModelConfig:
+    """Returns the model config with the vocabulary of the store or, with `base`, the Transformer of that model."""
+    read_manifest(config.data)
+    transformer, tokenizer = config.model.transformer, Path(config.data) / "tokenizer"
+    if config.base is not None:
+        transformer = replace(checkpoint.read_config(config.base).transformer, dropout=transformer.dropout)
+        if subwords.digest(subwords.files_of(tokenizer)) != subwords.digest(subwords.files_of(config.base)):
+            raise DocgraphError(
+                f"the store {config.data} has other sub-words; prepare one with 'subwords.folder: {config.base}'",
+                path=config.base,
+            )
+    else:
+        tokens = subwords.token_config(tokenizer)
+        transformer = replace(transformer, **{name: getattr(tokens, name) for name in VOCABULARY_FIELDS})
+    if config.batches.max_length > transformer.max_positions:
+        raise DocgraphError(
+            f"'batches.max_length' is {config.batches.max_length}, more than the {transformer.max_positions} positions "
+            "of the model; lower it, or raise 'model.transformer.max_positions'"
+        )
+    return replace(config.model, transformer=transformer)
+
+
+def open_translations(config: TrainingConfig) -> tuple[Translations | None, Translations | None]:
+    """Returns the translations that serve as target context in training and in validation; None means references."""
+    settings, split = config.translations, config.validation.split
+    if settings.folder is None:
+        return None, None
+    train = Translations(settings.folder, config.data, "train", settings.share, config.seed) if settings.share else None
+    has_dev = train is None or file_of(settings.folder, split).is_file()
+    return train, Translations(settings.folder, config.data, split) if has_dev else None
+
+
+def build_model(config: TrainingConfig, model: ModelConfig) -> DocumentTransformer:
+    """Returns the model with its starting weights, fp32 on the CPU, with frozen parameters marked."""
+    torch.manual_seed(config.seed)
+    system = DocumentTransformer(model)
+    if config.base is not None:
+        checkpoint.load_base(system, config.base)
+    freeze(system, config)
+    return system
+
+
+def freeze(model: DocumentTransformer, config: TrainingConfig) -> None:
+    """Freezes what `model.freeze` names in stage context; stage base trains everything."""
+    model.freeze(config.model.freeze if config.stage == "context" else "none")
+
+
+@dataclass(frozen=True)
+class DryRun:
+    """What a config would train, and whether its inputs exist."""
+
+    system: str
+    model: ModelConfig
+    parameters: int
+    trainable: int
+    documents: dict[str, int] | None
+    """Documents of each split; None if the store does not exist yet."""
+    base_found: bool | None
+    """None if the config has no base."""
+
+
+def dry_run(config: TrainingConfig) -> DryRun:
+    """Checks everything that can be checked without training; a missing store or base is reported, not refused."""
+    has_store = (Path(config.data) / "manifest.json").is_file()
+    base_found = None if config.base is None else Path(config.base).is_dir()
+    resolved = resolve_model_config(config) if has_store and base_found is not False else config.model
+    model = checkpoint.blank(resolved, "meta")
+    freeze(model, config)
+    sizes = [(parameter.numel(), parameter.requires_grad) for parameter in model.parameters()]
+    if not any(trains for _, trains in sizes):
+        raise DocgraphError("'model.freeze' leaves nothing to train")
+    splits = read_manifest(config.data)["splits"] if has_store else None
+    return DryRun(
+        checkpoint.system_name(resolved),
+        resolved,
+        sum(size for size, _ in sizes),
+        sum(size for size, trains in sizes if trains),
+        None if splits is None else {name: split["documents"] for name, split in splits.items()},
+        base_found,
+    )
