@@ -54,6 +54,10 @@ class Document:
                 )
             end = sentence.end
 
+    def __repr__(self) -> str:
+        name = f"'{self.id}', " if self.id else ""
+        return f"Document({name}{len(self)} sentence{'' if len(self) == 1 else 's'})"
+
     def __len__(self) -> int:
         return len(self.sentences)
 

@@ -1,9 +1,13 @@
-"""`docgraph --help` answers at once: nothing heavy is imported before a verb runs."""
+"""`import docgraph` and `docgraph --help` are fast: heavy packages are imported on first use."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
+
+import pytest
+
+import docgraph
 
 HEAVY = ("torch", "spacy", "numpy", "pyarrow", "matplotlib", "networkx", "transformers", "sentencepiece", "accelerate")
 
@@ -16,6 +20,29 @@ def test_help_imports_nothing_heavy() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_importing_the_package_imports_nothing_heavy() -> None:
+    code = f"import sys, docgraph; dir(docgraph); print([name for name in {HEAVY} if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_importing_the_package_takes_less_than_two_tenths_of_a_second() -> None:
+    code = "import time; start = time.process_time(); import docgraph; print(time.process_time() - start)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert float(done.stdout) < 0.2
+
+
+def test_the_names_of_the_package_are_those_of_its_modules() -> None:
+    from docgraph.document import Document as document_class
+    from docgraph.translation.translator import Translator as translator_class
+
+    assert docgraph.Document is document_class
+    assert docgraph.Translator is translator_class
+    assert all(callable(getattr(docgraph, name)) for name in docgraph.__all__)
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = docgraph.nothing
 
 
 def test_help_takes_less_than_three_tenths_of_a_second_of_processor_time() -> None:

@@ -74,7 +74,7 @@ def damaged(**changes: Any) -> dict[str, Any]:
         (damaged(edges={"adjacency": [[0, -1]]}), "leaves the document"),
         (damaged(edges={"adjacency": [[0, 10**12]]}), "damaged"),
         (damaged(edges={"adjacency": [[0]]}), "damaged"),
-        (damaged(lexical={"form": [[0, 77]], "lemma": [], "max_distance": None}), "a member that is no word"),
+        (damaged(lexical={"form": [[0, 77]], "lemma": [], "max_distance": None}), "a member that is not a word"),
         (damaged(lexical={}), "damaged"),
         (damaged(words="many"), "damaged"),
     ],
@@ -137,7 +137,7 @@ def test_pyg_itself() -> None:
 def test_what_is_not_installed_is_one_sentence(export: Any, package: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, package, None)
     monkeypatch.setitem(sys.modules, f"{package}.data", None)
-    with pytest.raises(DocgraphError, match="is not installed; install it by: pip install"):
+    with pytest.raises(DocgraphError, match="is not installed; run pip install"):
         export(build_graph(nick()[1]))
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from docgraph.annotation import Annotation
 from docgraph.graph import DocumentGraph, Edges, RelationOptions, batch_graphs, build_graph
-from docgraph.graph.stopwords import is_function_word
+from docgraph.graph.relations import is_function_word
 
 options = st.builds(
     RelationOptions,
@@ -146,7 +146,7 @@ def test_graphs_of_other_relations_do_not_batch() -> None:
     with pytest.raises(ValueError, match="'adjacency' is in some"):
         batch_graphs([build_graph(annotation, "intra"), build_graph(annotation, "inter")])
     near, far = (build_graph(annotation, "lexical", RelationOptions(max_distance=d)) for d in (1, None))
-    with pytest.raises(ValueError, match="maximal distance"):
+    with pytest.raises(ValueError, match="different maximum distances"):
         batch_graphs([near, far])
 
 

@@ -1,4 +1,4 @@
-"""docs/graphs.md: its code runs, its picture is what the code draws, its tables name what there is."""
+"""docs/graphs.md: its code runs, its drawing is current, its tables are complete."""
 
 from __future__ import annotations
 
@@ -10,22 +10,23 @@ import pytest
 from graph_examples import nick, pairs
 
 from docgraph.graph import GROUPS, RELATIONS, build_graph, relations
-from docgraph.graph.draw import to_svg
+from docgraph.graph.drawing import to_svg
 from docgraph.graph.export import to_json
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 TEXT = (DOCS / "graphs.md").read_text("utf-8")
 
 
-def test_the_code_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_code_runs(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     registry = RELATIONS.copy()
     monkeypatch.setattr(relations, "RELATIONS", registry)
     monkeypatch.setattr("docgraph.graph.graph.RELATIONS", registry)
     names: dict[str, Any] = {}
     blocks = re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL)
-    assert len(blocks) == 3
+    assert len(blocks) == 4
     for block in blocks:
         exec(block, names)
+    assert capsys.readouterr().out == "DocumentGraph(2 sentences, 13 words, 41 edges)\n"
     assert names["batch"].num_words == 2 * names["graph"].num_words
     assert pairs(names["graph"].edges("openings")) == [(0, 6), (6, 11)]
     assert registry["openings"].doc == "First word of a sentence -> first word of the next."
@@ -33,7 +34,7 @@ def test_the_code_runs(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_picture_is_current() -> None:
     document, annotation = nick()
-    drawn = to_svg(build_graph(annotation), document, annotation, "A document graph")
+    drawn = to_svg(build_graph(annotation, document=document), "A document graph")
     assert (DOCS / "images" / "relations.svg").read_text("utf-8") == drawn
 
 

@@ -9,7 +9,7 @@ from rich.console import Console
 
 from docgraph.annotation import Annotation
 from docgraph.graph import DocumentGraph, RelationOptions, build_graph
-from docgraph.graph.stopwords import is_function_word
+from docgraph.graph.relations import is_function_word
 from docgraph.graph.summary import render, render_many, summarise
 
 

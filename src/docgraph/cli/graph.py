@@ -1,53 +1,59 @@
-"""docgraph graph: the document graph of a file, as a summary, a page, a picture or data."""
+"""docgraph graph: the document graph of a file as a summary, a page, a drawing or data."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from docgraph.errors import DocgraphError
-
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from docgraph.annotation import Annotation
     from docgraph.document import Document
-    from docgraph.graph import DocumentGraph, RelationOptions
-
-Pair = tuple["Document", "Annotation"]
+    from docgraph.graph import DocumentGraph
 
 
 def graph(
-    file: Annotated[Path, typer.Argument(help="A document; .conllu brings its own annotation.", show_default=False)],
-    relations: Annotated[str, typer.Option(help="Relations or groups (intra, inter, all), with commas.")] = "all",
-    language: Annotated[str, typer.Option("--lang", help="Language of the file: takes its default annotator.")] = "en",
+    file: Annotated[
+        Path, typer.Argument(help="Document to read; a CoNLL-U file brings its own annotation.", show_default=False)
+    ],
+    relations: Annotated[
+        str, typer.Option(help="Comma-separated relations or groups of relations (intra, inter, all).")
+    ] = "all",
+    language: Annotated[
+        str, typer.Option("--lang", help="Language of the file; selects the default annotator.")
+    ] = "en",
     annotator: Annotated[
-        str | None, typer.Option(help="Annotator by spec, such as spacy:fr_core_news_sm+coref:fr.")
+        str | None,
+        typer.Option(help="Annotator spec, such as spacy:fr_core_news_sm+coref:fr (default: by language)."),
     ] = None,
-    format: Annotated[str | None, typer.Option(help="Format of the file; by its name otherwise.")] = None,
-    html: Annotated[Path | None, typer.Option(help="Write an interactive page, self-contained.")] = None,
-    svg: Annotated[Path | None, typer.Option(help="Write a picture.")] = None,
-    png: Annotated[Path | None, typer.Option(help="Write a picture (needs matplotlib).")] = None,
-    graphml: Annotated[Path | None, typer.Option(help="Write GraphML, for Gephi, yEd, igraph, networkx.")] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print the graph as JSON; the summary goes to stderr.")] = False,
-    expand: Annotated[bool, typer.Option("--expand", help="List lexical edges one by one in the JSON.")] = False,
+    format: Annotated[str | None, typer.Option(help="File format (default: by file name).")] = None,
+    html: Annotated[Path | None, typer.Option(help="Write an interactive page, one self-contained file.")] = None,
+    svg: Annotated[Path | None, typer.Option(help="Write a drawing.")] = None,
+    graphml: Annotated[Path | None, typer.Option(help="Write GraphML for Gephi, yEd, igraph or networkx.")] = None,
+    json: Annotated[
+        bool, typer.Option("--json", help="Print the graph as JSON; the summary goes to standard error.")
+    ] = False,
+    expand: Annotated[
+        bool, typer.Option("--expand", help="In the JSON, list lexical links as edges instead of groups.")
+    ] = False,
     skip_stop_words: Annotated[
-        bool, typer.Option("--skip-stop-words", help="No lexical links of punctuation and function words.")
+        bool, typer.Option("--skip-stop-words", help="Exclude punctuation and function words from lexical links.")
     ] = False,
     max_distance: Annotated[
-        int | None, typer.Option(min=0, help="Longest link between sentences; no limit otherwise.")
+        int | None, typer.Option(min=0, help="Maximum length of a link, in sentences (default: no limit).")
     ] = None,
     document: Annotated[
-        int | None, typer.Option(min=1, help="Which document of the file to draw and export; the first otherwise.")
+        int | None,
+        typer.Option(min=1, help="Number of the document to read, from 1 (default: all; the first is drawn)."),
     ] = None,
 ) -> None:
-    """Link the words of a document into a graph, and look at it.
+    """Show the graph that links the words of a document.
 
-    Prints what the graph holds: edges by relation, the longest links, the most connected words, coreference chains.
+    Prints the edges of each relation, the longest links, the most connected words and the coreference chains.
 
     [bold]Examples[/bold]
 
@@ -59,48 +65,37 @@ def graph(
     """
     from rich.console import Console
 
-    from docgraph.graph import RelationOptions, resolve_relations
+    from docgraph.graph import RelationOptions
+    from docgraph.graph.reader import read_graphs
 
     console = Console(stderr=json)
-    options = RelationOptions(skip_stop_words=skip_stop_words, max_distance=max_distance)
-    resolve_relations(relations)  # a misspelt name is told before the annotation, which may take a while
-    pairs = list(_annotated(file, format, language, annotator, document))
-    chosen = _summarise(console, pairs, relations, options, document)
-    if chosen is None:
-        raise DocgraphError("holds no document; give a file with text in it", path=file)
-    made, (source, annotation) = chosen
-    title = source.id or file.name
-    if len(pairs) > 1 and any((html, svg, png, graphml, json)):
-        console.print(f"This is document 1 of {len(pairs)}; --document N draws and exports another.", highlight=False)
-    _draw(made, source, annotation, title, html, svg, png)
-    _export(made, graphml, json, expand)
-    for path in (html, svg, png, graphml):
+    graphs = read_graphs(
+        file,
+        relations,
+        RelationOptions(skip_stop_words=skip_stop_words, max_distance=max_distance),
+        language=language,
+        annotator=annotator,
+        format=format,
+        document=document,
+        progress=_with_progress,
+    )
+    _print_summary(console, graphs)
+    if len(graphs) > 1 and any((html, svg, graphml, json)):
+        console.print(f"This is document 1 of {len(graphs)}; --document N draws and exports another.", highlight=False)
+    _write_files(graphs[0], file.name, html, svg, graphml)
+    for path in (html, svg, graphml):
         if path is not None:
             console.print(f"wrote {path}", highlight=False, markup=False)
+    if json:
+        from json import dumps
 
+        from docgraph.graph.export import to_json
 
-def _annotated(
-    file: Path, format: str | None, language: str, annotator: str | None, chosen: int | None
-) -> Iterator[Pair]:
-    """The documents of a file with their annotations: all, or the chosen one alone."""
-    if annotator is None and (format == "conllu" or (format is None and file.suffix.lower() == ".conllu")):
-        from docgraph.annotate import conllu
-
-        pairs = conllu.read(file)
-        yield from pairs[_choose(len(pairs), chosen, file)]
-        return
-    from docgraph.annotate.registry import load_pipeline
-    from docgraph.formats import read
-
-    documents = read(file, format, language=language.replace("_", "-").partition("-")[0])
-    pipeline = load_pipeline(annotator or language)
-    wanted = documents[_choose(len(documents), chosen, file)]
-    for document in _with_progress(wanted):
-        yield document, pipeline(document)
+        sys.stdout.write(dumps(to_json(graphs[0], expand=expand), ensure_ascii=False) + "\n")
 
 
 def _with_progress(documents: list[Document]) -> Iterable[Document]:
-    """The documents, with a bar on a terminal where there are several."""
+    """The documents, with a progress bar if there are several and standard error is a terminal."""
     from rich.console import Console
     from rich.progress import track
 
@@ -109,78 +104,36 @@ def _with_progress(documents: list[Document]) -> Iterable[Document]:
     return track(documents, "annotating", console=Console(stderr=True), transient=True)
 
 
-def _choose(count: int, chosen: int | None, file: Path) -> slice:
-    """Which of the documents of a file are wanted."""
-    if chosen is None:
-        return slice(None)
-    if chosen > count:
-        number = f"{count} documents" if count != 1 else "1 document"
-        raise DocgraphError(f"has {number}, so there is no document {chosen}; choose a smaller --document", path=file)
-    return slice(chosen - 1, chosen)
-
-
-def _summarise(
-    console: Console, pairs: list[Pair], relations: str, options: RelationOptions, chosen: int | None
-) -> tuple[DocumentGraph, Pair] | None:
-    """Print the summary: of one document in full, of several a line each; give back the first graph."""
-    from docgraph.graph import build_graph
+def _print_summary(console: Console, graphs: list[DocumentGraph]) -> None:
+    """Print one line per document if there are several, and the first document in full."""
     from docgraph.graph.summary import render, render_many, summarise
 
-    first, summaries = None, []
-    for document, annotation in pairs:
-        if options.skip_stop_words and annotation.upos is None:
-            annotation = annotation.with_notes("without parts of speech, only punctuation is left out of lexical links")
-        made = build_graph(annotation, relations, options)
-        first = first or (made, (document, annotation))
-        summaries.append((document.id, summarise(made, annotation)))
+    summaries = []
+    for graph in graphs:
+        document, annotation = graph.annotated_document()
+        summaries.append((document.id, summarise(graph, annotation)))
     if len(summaries) > 1:
         console.print(render_many(summaries))
-    if summaries:
-        title, summary = summaries[0]
-        for part in render(summary, title):
-            console.print(part, highlight=False)
-    return first
+    title, summary = summaries[0]
+    for part in render(summary, title):
+        console.print(part, highlight=False)
 
 
-def _draw(
-    made: DocumentGraph,
-    document: Document,
-    annotation: Annotation,
-    title: str,
-    html: Path | None,
-    svg: Path | None,
-    png: Path | None,
+def _write_files(
+    graph: DocumentGraph, file_name: str, html: Path | None, svg: Path | None, graphml: Path | None
 ) -> None:
     from docgraph.files import replacing
+    from docgraph.graph.drawing import to_svg
+    from docgraph.graph.export import to_graphml
+    from docgraph.graph.page import to_html
 
+    title = graph.annotated_document()[0].id or file_name
     if html is not None:
-        from docgraph.graph.page import to_html
-
         with replacing(html) as path:
-            path.write_text(to_html(made, document, annotation, title), "utf-8")
+            path.write_text(to_html(graph, title), "utf-8")
     if svg is not None:
-        from docgraph.graph.draw import to_svg
-
         with replacing(svg) as path:
-            path.write_text(to_svg(made, document, annotation, title), "utf-8")
-    if png is not None:
-        from docgraph.graph.draw import write_png
-
-        with replacing(png) as path:
-            write_png(path, made, document, annotation, title)
-
-
-def _export(made: DocumentGraph, graphml: Path | None, json: bool, expand: bool) -> None:
-    from docgraph.files import replacing
-
+            path.write_text(to_svg(graph, title), "utf-8")
     if graphml is not None:
-        from docgraph.graph.export import to_graphml
-
         with replacing(graphml) as path:
-            path.write_text(to_graphml(made), "utf-8")
-    if json:
-        from json import dumps
-
-        from docgraph.graph.export import to_json
-
-        sys.stdout.write(dumps(to_json(made, expand=expand), ensure_ascii=False) + "\n")
+            path.write_text(to_graphml(graph), "utf-8")

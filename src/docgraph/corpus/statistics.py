@@ -11,7 +11,7 @@ import numpy as np
 
 from docgraph.annotation import BoolArray
 from docgraph.corpus.store import Integers, PreparedCorpus
-from docgraph.graph import Cliques, DocumentGraph, Edges, Lexical, RelationOptions, build_graph
+from docgraph.graph import Cliques, DocumentGraph, Edges, LexicalLinks, RelationOptions, build_graph
 
 HISTOGRAM = (1, 6, 11, 21, 31, 51, 101, 201, 1001)
 """Sub-words of a sentence: the first of each bin; the last bin is open."""
@@ -120,7 +120,7 @@ def _count_graph(found: SplitStatistics, graph: DocumentGraph) -> None:
     linked = np.zeros(graph.num_sentences, dtype=np.bool_)
     for name, links in graph.relations.items():
         found.edges[name] = found.edges.get(name, 0) + len(links)
-        parts = [cliques for _, cliques in links.signed[:2]] if isinstance(links, Lexical) else [links]
+        parts = [cliques for _, cliques in links.signed[:2]] if isinstance(links, LexicalLinks) else [links]
         for part in parts:
             linked[_joined_sentences(graph, part)] = True
     found.edges["union"] = found.edges.get("union", 0) + graph.num_edges

@@ -15,7 +15,7 @@ from docgraph.document import Document
 from docgraph.evaluation.aligner import Aligner, AlignerConfig, Bitext, Posteriors
 from docgraph.evaluation.dataset import EvaluationSet, read_set
 from docgraph.graph.links import LongArray
-from docgraph.graph.stopwords import is_function_word
+from docgraph.graph.relations import is_function_word
 
 THRESHOLD = 0.1
 """Product of posteriors below which a word counts as not aligned."""

@@ -35,6 +35,7 @@ __all__ = [
     "document_of",
     "get_format",
     "read",
+    "read_document",
     "render",
     "with_texts",
     "write",
@@ -81,6 +82,16 @@ def read(
         )
         for number, document in enumerate(documents, start=1)
     ]
+
+
+def read_document(
+    source: str | Path | IO[bytes] | IO[str], format: str | None = None, *, language: str = "en"
+) -> Document:
+    """The document of a file or stream that holds one; see `read` for the arguments."""
+    documents = read(source, format, language=language)
+    if len(documents) != 1:
+        raise DocgraphError(f"has {len(documents)} documents; read them with docgraph.formats.read", path=str(source))
+    return documents[0]
 
 
 def render(

@@ -1,8 +1,7 @@
 """Document graphs: relations, the graph, its drawings and exports."""
 
 from docgraph.graph.graph import DocumentGraph, batch_graphs, build_graph
-from docgraph.graph.lexical import Lexical
-from docgraph.graph.links import Cliques, Edges
+from docgraph.graph.links import Cliques, Edges, LexicalLinks
 from docgraph.graph.relations import GROUPS, RELATIONS, Relation, RelationOptions, relation, resolve_relations
 
 __all__ = [
@@ -11,7 +10,7 @@ __all__ = [
     "Cliques",
     "DocumentGraph",
     "Edges",
-    "Lexical",
+    "LexicalLinks",
     "Relation",
     "RelationOptions",
     "batch_graphs",

@@ -1,13 +1,13 @@
-"""Document graphs for other tools: networkx, GraphML, PyTorch Geometric, and JSON both ways.
+"""Export of document graphs: networkx, GraphML, PyTorch Geometric, and JSON both ways.
 
 The JSON is one object, `"format": "docgraph-graph"`, `"version": 1`:
 
-    words, sentences   how many nodes of each kind; node numbers are 0..words-1, then words..words+sentences-1
-    nodes              one object a node: id, kind (word | sentence), sentence; for a word also text and position in it
+    words, sentences   number of nodes of each kind; nodes are numbered 0..words-1, then words..words+sentences-1
+    nodes              one object per node: id, kind (word | sentence), sentence; a word also has text and position
     edges              relation -> [[source, target], ...]
-    lexical            where lexical links are kept as groups: form and lemma, each a list of groups of word numbers,
-                       and max_distance (sentences, or null); every member of a group has an edge to each later member
-                       at most max_distance sentences away, and an edge found in both lists counts once
+    lexical            lexical links as groups: form and lemma, each a list of groups of word numbers, and max_distance
+                       (sentences, or null). Every member of a group has an edge to each later member at most
+                       max_distance sentences away; an edge in both lists counts once.
 """
 
 from __future__ import annotations
@@ -22,9 +22,7 @@ import numpy as np
 from docgraph.annotation import IntArray, Strings, int_array
 from docgraph.errors import DocgraphError
 from docgraph.graph.graph import DocumentGraph
-from docgraph.graph.lexical import Lexical
-from docgraph.graph.links import Edges
-from docgraph.graph.relations import Links
+from docgraph.graph.links import Edges, LexicalLinks, Links
 
 if TYPE_CHECKING:
     import networkx
@@ -34,7 +32,7 @@ FORMAT, VERSION = "docgraph-graph", 1
 
 
 def nodes(graph: DocumentGraph) -> Iterator[dict[str, Any]]:
-    """One record a node: id, kind, sentence, and for a word its text and its position in the sentence."""
+    """Yield one record per node: id, kind, sentence, and for a word its text and its position in the sentence."""
     sentence, place = graph.sentence_of.tolist(), graph.place_in_sentence.tolist()
     for word in range(graph.num_words):
         text = graph.text(word)
@@ -44,8 +42,8 @@ def nodes(graph: DocumentGraph) -> Iterator[dict[str, Any]]:
 
 
 def to_json(graph: DocumentGraph, *, expand: bool = False) -> dict[str, Any]:
-    """The graph as a JSON object; `expand` lists lexical edges one by one in place of their groups."""
-    listed = {name: links for name, links in graph.relations.items() if expand or not isinstance(links, Lexical)}
+    """The graph as a JSON object; with `expand`, lexical links are listed as edges instead of groups."""
+    listed = {name: links for name, links in graph.relations.items() if expand or not isinstance(links, LexicalLinks)}
     value: dict[str, Any] = {
         "format": FORMAT,
         "version": VERSION,
@@ -64,9 +62,9 @@ def to_json(graph: DocumentGraph, *, expand: bool = False) -> dict[str, Any]:
 
 
 def from_json(value: Any) -> DocumentGraph:
-    """The graph that `to_json` wrote; anything else is one clear error."""
+    """The graph that `to_json` wrote; a DocgraphError for anything else."""
     if not isinstance(value, dict) or value.get("format") != FORMAT or value.get("version") != VERSION:
-        raise DocgraphError(f"this JSON is not a {FORMAT} of version {VERSION}; write one by `docgraph graph --json`")
+        raise DocgraphError(f"this JSON is not a {FORMAT} of version {VERSION}; write one with `docgraph graph --json`")
     try:
         return _from_json(value)
     except (KeyError, TypeError, ValueError, IndexError, OverflowError) as error:
@@ -78,9 +76,9 @@ def _from_json(value: dict[str, Any]) -> DocumentGraph:
     records = value["nodes"][:words]
     sentence_of = int_array(int(record["sentence"]) for record in records)
     if len(value["nodes"]) != words + sentences or (np.diff(sentence_of) < 0).any():
-        raise ValueError("the nodes are not all there, in order")
+        raise ValueError("nodes are missing or out of order")
     if len(sentence_of) and not 0 <= sentence_of[0] <= sentence_of[-1] < sentences:
-        raise ValueError("a word stands outside the sentences")
+        raise ValueError("a word is outside the sentences")
     relations: dict[str, Links] = {}
     for name, pairs in value["edges"].items():
         table = np.array(pairs, dtype=np.int32).reshape(-1, 2)
@@ -89,26 +87,26 @@ def _from_json(value: dict[str, Any]) -> DocumentGraph:
             raise ValueError(f"an edge of '{name}' leaves the document")
     if (groups := value.get("lexical")) is not None:
         forms, lemmas = (_group_ids(groups[kind], words) for kind in ("form", "lemma"))
-        relations["lexical"] = Lexical.of_keys(forms, lemmas, sentence_of, groups["max_distance"])
+        relations["lexical"] = LexicalLinks.of_keys(forms, lemmas, sentence_of, groups["max_distance"])
     return DocumentGraph(words, sentences, sentence_of, relations, Strings.of(record["text"] for record in records))
 
 
 def _group_ids(groups: list[list[int]], words: int) -> IntArray:
-    """[W]: the number of the group each word is in, -1 for none."""
+    """[W]: the group of each word, -1 for none."""
     ids = np.full(words, -1, dtype=np.int32)
     for number, members in enumerate(groups):
         if members and not 0 <= min(members) <= max(members) < words:
-            raise ValueError("a group has a member that is no word")
+            raise ValueError("a group has a member that is not a word")
         ids[members] = number
     return ids
 
 
 def to_networkx(graph: DocumentGraph) -> networkx.MultiDiGraph:
-    """A MultiDiGraph with an edge for each relation that holds, keyed by its name; its DiGraph is the union."""
+    """A MultiDiGraph with one edge per relation of a node pair, keyed by the relation; its DiGraph is the union."""
     try:
         import networkx
     except ImportError as error:
-        raise DocgraphError("networkx is not installed; install it by: pip install 'docgraph[graphs]'") from error
+        raise DocgraphError("networkx is not installed; run pip install 'docgraph[graphs]'") from error
     result = networkx.MultiDiGraph()
     for record in nodes(graph):
         result.add_node(record.pop("id"), **record)
@@ -120,13 +118,16 @@ def to_networkx(graph: DocumentGraph) -> networkx.MultiDiGraph:
 
 
 def to_pyg(graph: DocumentGraph) -> torch_geometric.data.Data:
-    """A torch_geometric `Data` of the binary union: edge_index [2, E], which relations hold on each edge
-    (edge_relations [E, R], named by relation_names), and for each node its sentence [N] and whether it is_word [N]."""
+    """The binary union as a torch_geometric `Data`.
+
+    edge_index [2, E]; edge_relations [E, R], True at the relations (named in relation_names) of each edge;
+    sentence [N] and is_word [N] of each node.
+    """
     try:
         import torch
         from torch_geometric.data import Data
     except ImportError as error:
-        raise DocgraphError("PyTorch Geometric is not installed; install it by: pip install torch_geometric") from error
+        raise DocgraphError("PyTorch Geometric is not installed; run pip install torch_geometric") from error
     union, size = graph.union(), max(graph.num_nodes, 1)
     keys = union.target.astype(np.int64) * size + union.source
     holds = np.zeros((len(union), len(graph.relations)), dtype=np.bool_)
@@ -153,7 +154,7 @@ GRAPHML_KEYS = (
 
 
 def to_graphml(graph: DocumentGraph) -> str:
-    """GraphML with one edge for each relation that holds, as networkx, Gephi, yEd and igraph read it."""
+    """GraphML with one edge per relation of a node pair, for networkx, Gephi, yEd and igraph."""
     return "".join(f"{line}\n" for line in _graphml(graph))
 
 
@@ -177,7 +178,7 @@ def _graphml(graph: DocumentGraph) -> Iterable[str]:
 
 
 def xml_text(text: str) -> str:
-    """Text as XML allows it: markup escaped, what XML cannot hold (control characters) replaced."""
+    """Text escaped for XML; characters that XML cannot hold (control characters) are replaced."""
     return escape(re.sub("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]", "\ufffd", text))
 
 

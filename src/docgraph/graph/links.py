@@ -1,6 +1,6 @@
-"""How edges are held: a plain list, or cliques kept as groups so that memory stays linear in the document.
+"""Edge storage: an explicit edge list, or cliques kept as groups so that memory stays linear in the document.
 
-An edge goes from `source` to `target`; both are node numbers of one document (words 0..W-1, then sentences W..W+M-1).
+An edge goes from `source` to `target`. Both are node numbers of one document: words 0..W-1, then sentences W..W+M-1.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ def ragged_ranges(starts: Integers, lengths: Integers) -> LongArray:
 
 
 def stable_order(keys: Integers) -> LongArray:
-    """[K]: the permutation that sorts non-negative `keys` [K], equal keys in their order, in linear time.
+    """[K]: the permutation that stably sorts non-negative `keys` [K], in linear time.
 
-    NumPy sorts 16-bit integers by radix, much quicker than wider ones by comparison: one pass for every 16 bits.
+    NumPy radix-sorts 16-bit integers, which is much faster than comparing wider ones: one pass for every 16 bits.
     """
     order = np.argsort(keys.astype(np.uint16), kind="stable")
     high = keys >> 16
@@ -37,18 +37,19 @@ def stable_order(keys: Integers) -> LongArray:
 
 @dataclass(frozen=True, eq=False)
 class Edges:
-    """Edges one by one: source [E], target [E]."""
+    """An explicit edge list: source [E], target [E]."""
 
     source: IntArray
     target: IntArray
 
     @classmethod
     def empty(cls) -> Edges:
+        """No edges."""
         return cls(np.empty(0, np.int32), np.empty(0, np.int32))
 
     @classmethod
     def join(cls, parts: Iterable[Edges]) -> Edges:
-        """All edges of the parts, in order, doubles kept."""
+        """The edges of all parts, in order, with duplicates."""
         parts = list(parts)
         if not parts:
             return cls.empty()
@@ -58,16 +59,16 @@ class Edges:
         return len(self.source)
 
     def within(self, num_nodes: int) -> bool:
-        """Whether every edge joins nodes 0..num_nodes-1."""
-        # Read as unsigned, a negative number is a very large one: one comparison does for both ends.
+        """True if every edge joins nodes 0..num_nodes-1."""
+        # Viewed as unsigned, a negative number is very large, so one comparison checks both bounds.
         return all(int(ends.view(np.uint32).max(initial=0)) < max(num_nodes, 1) for ends in (self.source, self.target))
 
     def unique(self) -> Edges:
-        """The same edges once each, ordered by target, then source, without self-loops."""
+        """The distinct edges without self-loops, ordered by target, then source."""
         keys = self.target.astype(np.int64)
         keys <<= 32
         keys |= self.source
-        # Relations list their edges by target: the join is a few sorted runs, which timsort merges in linear time.
+        # Relations list their edges by target, so a join is a few sorted runs, which timsort merges in linear time.
         keys.sort(kind="stable")
         fresh = np.ones(len(keys), dtype=np.bool_)
         np.not_equal(keys[1:], keys[:-1], out=fresh[1:])
@@ -79,19 +80,21 @@ class Edges:
         return edges.where(~loops) if loops.any() else edges
 
     def where(self, mask: BoolArray) -> Edges:
+        """The edges at which `mask` [E] is True."""
         return Edges(self.source[mask], self.target[mask])
 
     def expand(self) -> Edges:
+        """The edge list itself; LexicalLinks has the same method."""
         return self
 
 
 @dataclass(frozen=True, eq=False)
 class Cliques:
-    """Ordered cliques: every member of a group points to each later member of the same group within reach.
+    """Ordered cliques: every member of a group points to each later member of the group within reach.
 
-    `nodes` [K] lists the members, group after group, each group in document order; a node is in one group at most.
-    Member k receives edges from nodes[first[k]] .. nodes[k-1] and sends edges to nodes[k+1] .. nodes[last[k]-1]:
-    without a distance limit, first and last are the ends of its group.
+    `nodes` [K] lists the members group after group, each group in document order; a node is in at most one group.
+    Member k receives edges from nodes[first[k]] .. nodes[k-1] and sends edges to nodes[k+1] .. nodes[last[k]-1].
+    Without a distance limit, `first` and `last` are the bounds of the group.
     """
 
     nodes: IntArray
@@ -100,13 +103,14 @@ class Cliques:
 
     @classmethod
     def empty(cls) -> Cliques:
+        """No cliques."""
         return cls(np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0, np.int32))
 
     @classmethod
     def of_keys(
         cls, nodes: Integers, keys: Sequence[Integers], position: IntArray | None = None, reach: int | None = None
     ) -> Cliques:
-        """Group `nodes` [K] (in document order) by one or more `keys` [K] (not negative); singletons are dropped.
+        """Group `nodes` [K] (in document order) by one or more non-negative `keys` [K]; drop singletons.
 
         With `reach`, only members whose `position` [K] (sentence number) differs by at most `reach` are linked.
         """
@@ -124,7 +128,7 @@ class Cliques:
         ends = np.cumsum(sizes)
         first, last = np.repeat(ends - sizes, sizes), np.repeat(ends, sizes)
         if reach is not None and position is not None and len(order):
-            # Groups are made disjoint on one axis, so that a single search finds the window of every member.
+            # The groups are laid end to end on one axis, so that a single search finds the window of every member.
             reach = min(reach, int(position.max()))
             stride = int(position.max()) + reach + 1
             axis = np.repeat(np.arange(len(sizes), dtype=np.int64), sizes) * stride + position[order]
@@ -134,7 +138,7 @@ class Cliques:
 
     @classmethod
     def join(cls, parts: Sequence[tuple[Cliques, int]]) -> Cliques:
-        """Cliques side by side; the nodes of each part are raised by the number that comes with it."""
+        """Concatenate cliques; each part comes with the offset to add to its node numbers."""
         members = np.cumsum([0, *(len(part.nodes) for part, _ in parts)])
         nodes = [part.nodes + base for part, base in parts]
         first = [part.first + base for (part, _), base in zip(parts, members, strict=False)]
@@ -144,22 +148,19 @@ class Cliques:
 
     @cached_property
     def received(self) -> LongArray:
-        """[K]: how many edges each member receives."""
+        """[K]: the number of edges each member receives."""
         return np.arange(len(self.nodes)) - self.first
 
-    @cached_property
-    def num_edges(self) -> int:
+    def __len__(self) -> int:
+        """The number of edges."""
         return int(self.received.sum())
 
-    def __len__(self) -> int:
-        return self.num_edges
-
     def groups(self) -> list[list[int]]:
-        """The members of each group; with a distance limit, a group falls apart where no link bridges the gap."""
+        """The members of each group; a distance limit splits a group at gaps that no edge bridges."""
         return [part.tolist() for part in np.split(self.nodes, np.flatnonzero(self.received == 0)[1:]) if len(part)]
 
     def consecutive(self) -> Edges:
-        """Each member -> the next one of its group: the clique drawn as a chain, one edge a member."""
+        """Each member -> the next member of its group: the clique as a chain."""
         linked = np.flatnonzero(self.received)
         return Edges(self.nodes[linked - 1], self.nodes[linked])
 
@@ -171,6 +172,110 @@ class Cliques:
         return indegree, outdegree
 
     def expand(self) -> Edges:
-        """The edges one by one (quadratic in the size of a group)."""
+        """The explicit edge list, quadratic in the size of a group."""
         source = self.nodes[ragged_ranges(self.first, self.received)]
         return Edges(source, np.repeat(self.nodes, self.received))
+
+
+@dataclass(frozen=True, eq=False)
+class LexicalLinks:
+    """Word -> every later word of the same form or the same lemma, in linear memory.
+
+    The links are the union of two equivalences whose cliques overlap. By inclusion-exclusion the union is stored as
+    form + lemma - both, three sets of cliques, so that every edge still counts once.
+    """
+
+    form: Cliques
+    lemma: Cliques
+    both: Cliques
+    keys: tuple[IntArray, IntArray]
+    """(form id, lemma id) of every word, [W] each; -1 for a word that is left out."""
+    position: IntArray
+    """[W]: the sentence of each word."""
+    reach: int | None = None
+    """Largest distance of two linked words, in sentences; None is no limit."""
+
+    @classmethod
+    def of_keys(cls, forms: IntArray, lemmas: IntArray, position: IntArray, reach: int | None = None) -> LexicalLinks:
+        """Link W words by form id and lemma id [W]; pass the same array twice to link by form only."""
+
+        def group(*keys: IntArray) -> Cliques:
+            if min(int(key.min(initial=0)) for key in keys) >= 0:
+                return Cliques.of_keys(np.arange(len(position)), keys, position, reach)
+            words = np.flatnonzero(np.logical_and.reduce([key >= 0 for key in keys]))
+            return Cliques.of_keys(words, [key[words] for key in keys], position[words], reach)
+
+        if lemmas is forms:
+            return cls(group(forms), Cliques.empty(), Cliques.empty(), (forms, forms), position, reach)
+        return cls(group(forms), group(lemmas), group(forms, lemmas), (forms, lemmas), position, reach)
+
+    @classmethod
+    def join(cls, parts: Sequence[LexicalLinks]) -> LexicalLinks:
+        """The links of several documents in one batch; none cross documents."""
+        if len({part.reach for part in parts}) > 1:
+            raise ValueError("lexical links with different maximum distances cannot be batched")
+        words = np.cumsum([0, *(len(part.position) for part in parts)])
+        sentences = [int(part.position.max(initial=-1)) + 1 for part in parts]
+        form, lemma, both = (
+            Cliques.join([(getattr(part, name), int(base)) for part, base in zip(parts, words, strict=False)])
+            for name in ("form", "lemma", "both")
+        )
+        keys = tuple(_concatenate_disjoint([part.keys[side] for part in parts]) for side in range(2))
+        position = _concatenate_disjoint([part.position for part in parts], sentences)
+        return cls(form, lemma, both, (keys[0], keys[1]), position, parts[0].reach if parts else None)
+
+    @property
+    def signed(self) -> tuple[tuple[int, Cliques], ...]:
+        """The three sets of cliques, each with its sign in the union."""
+        return (1, self.form), (1, self.lemma), (-1, self.both)
+
+    def __len__(self) -> int:
+        """The number of edges."""
+        return sum(sign * len(cliques) for sign, cliques in self.signed)
+
+    def covers(self, edges: Edges) -> BoolArray:
+        """[E]: True at the edges that are lexical links."""
+        covered = np.zeros(len(edges), dtype=np.bool_)
+        forward = np.flatnonzero((edges.source < edges.target) & (edges.target < len(self.position)))
+        source, target = edges.source[forward], edges.target[forward]
+        forms, lemmas = self.keys
+        left = forms[source]
+        same = (left == forms[target]) & (left >= 0)
+        if lemmas is not forms:
+            left = lemmas[source]
+            same |= (left == lemmas[target]) & (left >= 0)
+        if self.reach is not None:
+            same &= self.position[target] - self.position[source] <= self.reach
+        covered[forward] = same
+        return covered
+
+    def degrees(self, num_nodes: int) -> tuple[LongArray, LongArray]:
+        """In- and out-degree of every node, [N] each, without expanding."""
+        indegree, outdegree = self.form.degrees(num_nodes)
+        for sign, cliques in self.signed[1:]:
+            extra_in, extra_out = cliques.degrees(num_nodes)
+            indegree += sign * extra_in
+            outdegree += sign * extra_out
+        return indegree, outdegree
+
+    def expand(self) -> Edges:
+        """The explicit edge list, quadratic in the number of occurrences of a word."""
+        return Edges.join([self.form.expand(), self.lemma.expand()]).unique()
+
+    def consecutive(self) -> Edges:
+        """Each word -> its next occurrence by form and by lemma."""
+        return Edges.join([self.form.consecutive(), self.lemma.consecutive()]).unique()
+
+
+Links = Edges | LexicalLinks
+
+
+def _concatenate_disjoint(columns: Sequence[IntArray], sizes: Sequence[int] | None = None) -> IntArray:
+    """Concatenate columns of ids, raised so that no two columns share an id; -1 stays.
+
+    The ids of column i are below sizes[i], by default its maximum plus one.
+    """
+    sizes = sizes or [int(column.max(initial=-1)) + 1 for column in columns]
+    bases = np.cumsum([0, *sizes])
+    raised = [np.where(column >= 0, column + base, -1) for column, base in zip(columns, bases, strict=False)]
+    return np.concatenate([np.empty(0, np.int32), *raised]).astype(np.int32)

@@ -1,4 +1,4 @@
-"""The interactive page: one self-contained HTML file, which loads nothing and runs no text of the document."""
+"""The interactive page: one self-contained HTML file that loads nothing and executes no text of the document."""
 
 from __future__ import annotations
 
@@ -13,25 +13,27 @@ import numpy as np
 
 from docgraph.annotation import Annotation, BoolArray
 from docgraph.document import Document
+from docgraph.graph.drawing import SPARSE, STRONGEST, drawn_edges, sentence_pairs
 from docgraph.graph.graph import DocumentGraph
 from docgraph.graph.links import Edges
-from docgraph.graph.overview import SPARSE, STRONGEST, drawn_edges, sentence_pairs
-from docgraph.graph.relations import RELATIONS
-from docgraph.graph.stopwords import is_function_word
-from docgraph.graph.summary import missing
+from docgraph.graph.relations import RELATIONS, is_function_word
+from docgraph.graph.summary import missing_layers
 
 
-def to_html(graph: DocumentGraph, document: Document, annotation: Annotation, title: str) -> str:
-    """The page of one document graph."""
+def to_html(graph: DocumentGraph, title: str | None = None) -> str:
+    """The page of a graph; `title` is by default the document's id."""
+    document, annotation = graph.annotated_document()
+    title = title if title is not None else document.id
     folder = files("docgraph") / "data"
-    # Inside a script element only "<" could end it; JSON may write any character as an escape.
-    data = json.dumps(_payload(graph, document, annotation, title), ensure_ascii=False).replace("<", "\\u003c")
+    # Only "<" could end the script element; JSON may write any character as an escape.
+    data = json.dumps(_page_data(graph, document, annotation, title), ensure_ascii=False).replace("<", "\\u003c")
     parts = {"title": html.escape(title), "data": data, "script": (folder / "graph_page.js").read_text("utf-8")}
     template = (folder / "graph_page.html").read_text("utf-8")
     return re.sub(r"\{\{(title|data|script)\}\}", lambda match: parts[match[1]], template)
 
 
-def _payload(graph: DocumentGraph, document: Document, annotation: Annotation, title: str) -> dict[str, Any]:
+def _page_data(graph: DocumentGraph, document: Document, annotation: Annotation, title: str) -> dict[str, Any]:
+    """The JSON object that the script of the page reads."""
     lexical, function_words = graph.lexical, is_function_word(annotation)
     indegree, outdegree = (degree[: graph.num_words].tolist() for degree in graph.degrees)
     return {
@@ -52,32 +54,30 @@ def _payload(graph: DocumentGraph, document: Document, annotation: Annotation, t
         "numEdges": graph.num_edges,
         "indegree": indegree,
         "outdegree": outdegree,
-        "notes": [*annotation.notes, *missing(graph, annotation)],
+        "notes": [*annotation.notes, *missing_layers(graph, annotation)],
     }
 
 
 def _sentences(document: Document, annotation: Annotation) -> Iterator[dict[str, Any]]:
-    """Each sentence cut into what stands before its first word, that word, what stands before the second, and so on.
+    """Yield each sentence as pieces: the text before the first word, the first word, the text before the second, ...
 
-    Words that share their characters (the parts of a contraction) are told by their numbers in `parts` and show their
-    form; in pieces, for a browser counts characters in other units than we do.
+    Offsets would not do: a browser counts UTF-16 code units, Python counts characters. Words that share characters
+    (the parts of a contraction) are listed in `parts` and show their form.
     """
     starts, ends, bounds = annotation.starts.tolist(), annotation.ends.tolist(), annotation.offsets.tolist()
     for text, first, last in zip(document.texts, bounds[:-1], bounds[1:], strict=True):
         pieces, parts, cursor = [], [], 0
         for word in range(first, last):
             shared = starts[word] < cursor
-            pieces += [
-                text[cursor : starts[word]],
-                annotation.forms[word] if shared else text[starts[word] : ends[word]],
-            ]
+            pieces.append(text[cursor : starts[word]])
+            pieces.append(annotation.forms[word] if shared else text[starts[word] : ends[word]])
             parts += [word] if shared else []
             cursor = max(cursor, ends[word])
         yield {"pieces": [*pieces, text[cursor:]], "parts": parts}
 
 
 def _relation(graph: DocumentGraph, name: str, content: BoolArray) -> dict[str, Any]:
-    """A relation with the edges and the sentence pairs the page draws."""
+    """A relation with the edges and the sentence pairs that the page draws."""
     drawn = Edges.empty() if name == "membership" else drawn_edges(graph, name)
     known = RELATIONS.get(name)
     return {

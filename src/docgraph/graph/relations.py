@@ -1,10 +1,11 @@
-"""The relations of a document graph: one pure function each, from annotation to links, and the registry of them.
+"""The relations of a document graph: one pure function each, from annotation to links, and their registry.
 
-A relation lists its edges by target where it can: the union then merges sorted runs.
+A relation lists its edges by target where that costs nothing: the union then merges sorted runs.
 """
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from importlib.metadata import entry_points
@@ -13,41 +14,40 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from docgraph.annotation import Annotation, Layer
+from docgraph.annotation import Annotation, BoolArray, Layer
 from docgraph.errors import DocgraphError
-from docgraph.graph.lexical import Lexical
-from docgraph.graph.links import Cliques, Edges, LongArray, ragged_ranges
-from docgraph.graph.stopwords import is_function_word
+from docgraph.graph.links import Cliques, Edges, LexicalLinks, Links, LongArray, ragged_ranges
 
 Scope = Literal["structure", "intra", "inter", "alternative"]
-Links = Edges | Lexical
 
 GROUPS: dict[str, tuple[str, ...]] = {
     "intra": ("adjacency", "dependency"),
     "inter": ("lexical", "coreference"),
     "all": ("adjacency", "dependency", "lexical", "coreference"),
 }
-"""The paper's groups; any relation name is a group of one."""
+"""The paper's groups of relations; a relation name also stands for itself."""
 ENTRY_POINTS = "docgraph.relations"
-"""The entry-point group in which another package names its relations."""
+"""The entry-point group under which other packages register relations."""
+FUNCTION_POS = frozenset({"ADP", "AUX", "CCONJ", "DET", "PART", "PRON", "PUNCT", "SCONJ", "SYM"})
+"""Universal parts of speech of function words, punctuation and symbols."""
 
 
 @dataclass(frozen=True)
 class RelationOptions:
-    """What the relations can be asked to leave out; the defaults are the paper's."""
+    """Options of the relations; the defaults are the paper's."""
 
     skip_stop_words: bool = False
-    """Leave punctuation and function words out of lexical links."""
+    """Exclude punctuation and function words from lexical links."""
     max_distance: int | None = None
     """Longest lexical, coreference or tf-idf link, in sentences; None is no limit, 0 stays within a sentence."""
     tfidf_neighbours: int = 3
-    """How many earlier sentences the tf-idf relation links to a sentence."""
+    """Number of earlier sentences that the tf-idf relation links to each sentence."""
 
     def __post_init__(self) -> None:
         if self.max_distance is not None and self.max_distance < 0:
-            raise DocgraphError(f"the maximal distance is a number of sentences, 0 or more, not {self.max_distance}")
+            raise DocgraphError(f"max_distance must be 0 or more sentences, not {self.max_distance}")
         if self.tfidf_neighbours < 1:
-            raise DocgraphError(f"tf-idf needs at least one neighbour a sentence, not {self.tfidf_neighbours}")
+            raise DocgraphError(f"tfidf_neighbours must be at least 1, not {self.tfidf_neighbours}")
 
 
 Build = Callable[[Annotation, RelationOptions], Links]
@@ -55,24 +55,27 @@ Build = Callable[[Annotation, RelationOptions], Links]
 
 @dataclass(frozen=True)
 class Relation:
-    """A named relation, the layer it needs, and whether it links words of one sentence (intra) or of any (inter)."""
+    """A registered relation."""
 
     name: str
     build: Build
     requires: Layer
+    """The annotation layer it reads."""
     scope: Scope
+    """intra: within a sentence; inter: any two words; structure: word to sentence node; alternative: other nodes."""
     doc: str = field(default="", compare=False)
+    """The first line of the docstring of `build`."""
 
 
 RELATIONS: dict[str, Relation] = {}
 
 
 def relation(name: str, *, requires: Layer, scope: Scope) -> Callable[[Build], Build]:
-    """Register a relation; `scope` is `structure`, `intra`, `inter` or `alternative` (linking other than words)."""
+    """Decorator that registers a relation; see `Relation` for `requires` and `scope`."""
 
     def register(build: Build) -> Build:
         if name in RELATIONS or name in GROUPS:
-            raise ValueError(f"the relation '{name}' is registered already")
+            raise ValueError(f"relation '{name}' is already registered")
         RELATIONS[name] = Relation(name, build, requires, scope, (build.__doc__ or "").strip().split("\n")[0])
         return build
 
@@ -80,32 +83,38 @@ def relation(name: str, *, requires: Layer, scope: Scope) -> Callable[[Build], B
 
 
 def resolve_relations(names: str | Iterable[str]) -> tuple[str, ...]:
-    """Relation names from names and groups, `membership` always first; an unknown name is an error."""
-    names = [names] if isinstance(names, str) else list(names)
-    chosen = ["membership"]
-    for name in (part.strip() for entry in names for part in entry.split(",")):
+    """The relation names that names and groups (comma-separated or listed) stand for, `membership` always first.
+
+    An unknown name is looked up among the entry points, and raises DocgraphError if it is not there either.
+    """
+    entries = [names] if isinstance(names, str) else list(names)
+    resolved = ["membership"]
+    for name in (part.strip() for entry in entries for part in entry.split(",")):
         for member in GROUPS.get(name, (name,)):
             if member not in RELATIONS:
                 _load_plugin(member)
-            if member not in chosen:
-                chosen.append(member)
-    return tuple(chosen)
+            if member not in resolved:
+                resolved.append(member)
+    return tuple(resolved)
 
 
 def _load_plugin(name: str) -> None:
-    """Import the package that promised relation `name` by an entry point."""
-    found = list(entry_points(group=ENTRY_POINTS, name=name))
-    if not found:
+    """Import the package whose entry point declares relation `name`."""
+    entries = list(entry_points(group=ENTRY_POINTS, name=name))
+    if not entries:
         known = ", ".join([*GROUPS, *RELATIONS])
-        raise DocgraphError(f"there is no relation '{name}'; choose among {known}")
+        raise DocgraphError(f"there is no relation '{name}'; choose from {known}")
+    module = entries[0].value
     try:
-        found[0].load()
+        entries[0].load()
     except (ImportError, AttributeError) as error:
         raise DocgraphError(
-            f"the relation '{name}' is promised by '{found[0].value}', which does not load ({error}); reinstall it"
+            f"relation '{name}' is declared by '{module}', which cannot be imported ({error}); reinstall it"
         ) from error
     if name not in RELATIONS:
-        raise DocgraphError(f"'{found[0].value}' was to register the relation '{name}' by @relation and did not")
+        raise DocgraphError(
+            f"'{module}' declares the relation '{name}' but does not register it; decorate it with @relation"
+        )
 
 
 @relation("membership", requires="words", scope="structure")
@@ -132,15 +141,16 @@ def dependency(annotation: Annotation, options: RelationOptions = RelationOption
 
 
 @relation("lexical", requires="words", scope="inter")
-def lexical(annotation: Annotation, options: RelationOptions = RelationOptions()) -> Lexical:
+def lexical(annotation: Annotation, options: RelationOptions = RelationOptions()) -> LexicalLinks:
     """Word -> every later word of the same form or lemma."""
-    forms = annotation.forms.ids
-    lemmas = forms if annotation.lemmas is None else annotation.lemmas.ids
+    forms, lemmas = annotation.forms.ids, None if annotation.lemmas is None else annotation.lemmas.ids
     if options.skip_stop_words:
-        skip, alike = is_function_word(annotation), lemmas is forms
+        skip = is_function_word(annotation)
         forms = np.where(skip, np.int32(-1), forms)
-        lemmas = forms if alike else np.where(skip, np.int32(-1), lemmas)
-    return Lexical.of_keys(forms, lemmas, annotation.sentence_of, options.max_distance)
+        lemmas = None if lemmas is None else np.where(skip, np.int32(-1), lemmas)
+    return LexicalLinks.of_keys(
+        forms, forms if lemmas is None else lemmas, annotation.sentence_of, options.max_distance
+    )
 
 
 @relation("coreference", requires="coreference", scope="inter")
@@ -158,11 +168,12 @@ def coreference(annotation: Annotation, options: RelationOptions = RelationOptio
 
 @relation("tfidf", requires="words", scope="alternative")
 def tfidf(annotation: Annotation, options: RelationOptions = RelationOptions()) -> Edges:
-    """Sentence node -> each later sentence it is among the nearest of, by tf-idf cosine over lemmas.
+    """Similar earlier sentence node -> sentence node, by tf-idf cosine over lemmas.
 
-    The paper names the construction and no more; this is the usual one: a sentence is a bag of lemmas, idf counts
-    sentences, and each sentence receives an edge from its `tfidf_neighbours` nearest earlier sentences (similarity
-    above 0, the nearer sentence on a tie). Unlike the other relations it compares sentences pairwise, in blocks.
+    The paper does not specify the construction; this is the usual one. A sentence is a bag of lemmas, idf counts
+    sentences, and each sentence receives an edge from its `tfidf_neighbours` most similar earlier sentences
+    (similarity above 0; ties go to the later sentence). Unlike the other relations, it compares sentences pairwise,
+    in blocks.
     """
     size, terms = annotation.num_sentences, (annotation.lemmas or annotation.forms).ids.astype(np.int64)
     if size < 2 or not len(terms):
@@ -176,15 +187,15 @@ def tfidf(annotation: Annotation, options: RelationOptions = RelationOptions()) 
     informative = np.flatnonzero(weights > 0)
     rows, columns, weights = rows[informative], columns[informative], weights[informative]
     sharing = Cliques.of_keys(np.arange(len(rows)), [columns], rows.astype(np.int32), options.max_distance)
-    near = [_nearest(*block, options.tfidf_neighbours) for block in _similarities(sharing, rows, weights, size)]
-    edges = Edges.join(near)
+    blocks = _similarities(sharing, rows, weights, size)
+    edges = Edges.join(_most_similar(*block, options.tfidf_neighbours) for block in blocks)
     return Edges(edges.source + np.int32(annotation.num_words), edges.target + np.int32(annotation.num_words))
 
 
 def _similarities(
     sharing: Cliques, rows: LongArray, weights: npt.NDArray[np.float64], size: int, block: int = 1_000_000
 ) -> Iterable[tuple[LongArray, LongArray, npt.NDArray[np.float64]]]:
-    """(earlier sentence, later sentence, cosine) of all pairs that share a term, some sentences at a time."""
+    """Yield (earlier sentence, later sentence, cosine) of all pairs that share a term, about `block` links at a time."""
     order = np.argsort(rows[sharing.nodes], kind="stable")  # by the later sentence
     counts = sharing.received[order]
     ends = np.searchsorted(rows[sharing.nodes[order]], np.arange(size), side="right")
@@ -201,9 +212,9 @@ def _similarities(
         begin = end
 
 
-def _nearest(earlier: LongArray, later: LongArray, cosine: npt.NDArray[np.float64], k: int) -> Edges:
-    """The k most similar earlier sentences of each later one, ordered by the later, then the earlier."""
-    # Sums in another order differ in the last digits; rounding keeps a tie a tie.
+def _most_similar(earlier: LongArray, later: LongArray, cosine: npt.NDArray[np.float64], k: int) -> Edges:
+    """Edges from the k most similar earlier sentences to each later one, ordered by target, then source."""
+    # Summation order changes the last digits; rounding keeps ties equal.
     order = np.lexsort((-earlier, -np.round(cosine, 9), later))
     earlier, later = earlier[order], later[order]
     rank = np.arange(len(later)) - np.searchsorted(later, later, side="left")
@@ -211,3 +222,16 @@ def _nearest(earlier: LongArray, later: LongArray, cosine: npt.NDArray[np.float6
     source, target = earlier[chosen], later[chosen]
     order = np.lexsort((source, target))
     return Edges(source[order].astype(np.int32), target[order].astype(np.int32))
+
+
+def is_function_word(annotation: Annotation) -> BoolArray:
+    """[W]: True at punctuation and, if parts of speech are annotated, at function words."""
+    forms, upos = annotation.forms, annotation.upos
+    skip: BoolArray = np.array([_is_punctuation(form) for form in forms.table], dtype=np.bool_)[forms.ids]
+    if upos is not None:
+        skip |= np.array([pos in FUNCTION_POS for pos in upos.table], dtype=np.bool_)[upos.ids]
+    return skip
+
+
+def _is_punctuation(form: str) -> bool:
+    return all(unicodedata.category(character)[0] in "PSZ" for character in form)

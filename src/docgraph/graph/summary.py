@@ -1,4 +1,4 @@
-"""What a document graph is like, in numbers: counted from cliques, never from expanded edges, so in linear time."""
+"""The summary of a document graph: counts from cliques, never from expanded edges, so in linear time."""
 
 from __future__ import annotations
 
@@ -10,18 +10,22 @@ import numpy as np
 
 from docgraph.annotation import Annotation, BoolArray, IntArray, chains
 from docgraph.graph.graph import DocumentGraph
-from docgraph.graph.lexical import Lexical
-from docgraph.graph.links import Cliques, Edges
-from docgraph.graph.relations import RELATIONS, Links
-from docgraph.graph.stopwords import is_function_word
+from docgraph.graph.links import Cliques, Edges, LexicalLinks, Links
+from docgraph.graph.relations import RELATIONS, is_function_word
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
+    from rich.table import Table
+
+SHOWN_CHAINS = 6
+"""Coreference chains in the printed summary."""
+SHOWN_WORDS = 8
+"""Words of a chain, and isolated words, in the printed summary."""
 
 
 @dataclass(frozen=True)
 class Link:
-    """One edge between words: their texts and sentences (from 0)."""
+    """An edge between two words: their texts and sentences (from 0)."""
 
     source: str
     target: str
@@ -30,27 +34,30 @@ class Link:
 
     @property
     def distance(self) -> int:
+        """Distance in sentences."""
         return abs(self.target_sentence - self.source_sentence)
 
 
 @dataclass(frozen=True)
 class RelationSummary:
-    """One relation, or the union: its edges, those between sentences, and the longest of them."""
+    """One relation, or the union of all."""
 
     name: str
     edges: int
     between_sentences: int
+    """Edges whose ends are in different sentences."""
     longest: Link | None
-    """Of lexical links, the longest between content words: a comma reaches from end to end of any document."""
+    """The longest edge; for lexical links between content words only, as a comma spans any document."""
 
     @property
     def inter_share(self) -> float:
+        """Share of edges between sentences."""
         return self.between_sentences / self.edges if self.edges else 0.0
 
 
 @dataclass(frozen=True)
 class WordSummary:
-    """A word in all its occurrences: how often, in how many sentences, with how many edges in the union."""
+    """A lemma: its occurrences, the sentences they are in, and their edges in the union."""
 
     text: str
     occurrences: int
@@ -67,66 +74,63 @@ class GraphSummary:
     relations: tuple[RelationSummary, ...]
     union: RelationSummary
     connected: tuple[WordSummary, ...]
-    """Words with the most edges; punctuation is left out, and function words where they are known."""
+    """Content words with the most edges."""
     content_known: bool
-    """Whether parts of speech tell function words from content words."""
+    """True if parts of speech separate content words from function words; otherwise only punctuation is excluded."""
     chains: tuple[tuple[tuple[str, int], ...], ...]
-    """Coreference chains, longest first: (word, sentence) of each mention's head."""
+    """Coreference chains, longest first: (head word, sentence) of each mention."""
     isolated: tuple[tuple[str, int], ...]
-    """(word, sentence) of words with no edge but the one to their sentence."""
+    """(word, sentence) of the words whose only edge is the one to their sentence node."""
     notes: tuple[str, ...]
+    """Notes of the annotators, and relations that are empty for lack of annotation."""
 
 
 def summarise(graph: DocumentGraph, annotation: Annotation, top: int = 8) -> GraphSummary:
-    """The summary of a graph made from `annotation`."""
+    """The summary of the graph built from `annotation`, with the `top` most connected words."""
     content = ~is_function_word(annotation)
-    rows = tuple(_relation(graph, name, [links], content) for name, links in graph.relations.items())
-    parts: list[Links] = [graph.explicit, *([graph.lexical] if graph.lexical is not None else [])]
-    union = _relation(graph, "union", parts, content)
+    union: list[Links] = [graph.explicit, *([graph.lexical] if graph.lexical is not None else [])]
     sentence_of, forms = graph.sentence_of.tolist(), annotation.forms
-    found = [[(forms[word], sentence_of[word]) for word in chain] for chain in chains(annotation)]
-    # Every word has its edge to the sentence node: one that is alone has no other.
-    alone = np.flatnonzero((graph.degrees[0] + graph.degrees[1])[: graph.num_words] <= 1)
+    mentions = chains(annotation) if "coreference" in graph.relations else []
+    isolated = np.flatnonzero((graph.degrees[0] + graph.degrees[1])[: graph.num_words] <= 1)
     return GraphSummary(
-        graph.num_words,
-        graph.num_sentences,
-        rows,
-        union,
-        tuple(_connected(graph, annotation, content, top)),
-        annotation.upos is not None,
-        tuple(tuple(chain) for chain in found) if "coreference" in graph.relations else (),
-        tuple((forms[word], sentence_of[word]) for word in alone.tolist()),
-        tuple(dict.fromkeys((*annotation.notes, *missing(graph, annotation)))),
+        words=graph.num_words,
+        sentences=graph.num_sentences,
+        relations=tuple(_summarise_links(graph, name, [links], content) for name, links in graph.relations.items()),
+        union=_summarise_links(graph, "union", union, content),
+        connected=tuple(_most_connected(graph, annotation, content, top)),
+        content_known=annotation.upos is not None,
+        chains=tuple(tuple((forms[word], sentence_of[word]) for word in chain) for chain in mentions),
+        isolated=tuple((forms[word], sentence_of[word]) for word in isolated.tolist()),
+        notes=tuple(dict.fromkeys((*annotation.notes, *missing_layers(graph, annotation)))),
     )
 
 
-def missing(graph: DocumentGraph, annotation: Annotation) -> Iterator[str]:
-    """One line for each relation that is empty because its layer was not annotated, unless a note says so already."""
+def missing_layers(graph: DocumentGraph, annotation: Annotation) -> Iterator[str]:
+    """Yield one line per relation whose annotation layer is missing, unless an annotator's note mentions it."""
     for name in graph.relations:
         layer = RELATIONS[name].requires if name in RELATIONS else "words"
         if layer not in annotation.layers and not any(layer in note or name in note for note in annotation.notes):
             yield f"no {name} links: the annotation has no {layer}"
 
 
-def _relation(graph: DocumentGraph, name: str, parts: list[Links], content: BoolArray) -> RelationSummary:
+def _summarise_links(graph: DocumentGraph, name: str, parts: list[Links], content: BoolArray) -> RelationSummary:
     edges = sum(len(part) for part in parts)
-    inside = sum(_within_sentences(graph, part) for part in parts)
+    within = sum(_count_within_sentences(graph, part) for part in parts)
     longest = max(
         (_longest(graph, part, content) for part in parts), key=lambda link: link.distance if link else 0, default=None
     )
-    return RelationSummary(name, edges, edges - inside, longest if longest and longest.distance else None)
+    return RelationSummary(name, edges, edges - within, longest if longest and longest.distance else None)
 
 
-def _within_sentences(graph: DocumentGraph, links: Links) -> int:
-    """How many edges stay in one sentence."""
-    if isinstance(links, Lexical):
-        return sum(sign * _clique_edges_within(graph, cliques) for sign, cliques in links.signed)
+def _count_within_sentences(graph: DocumentGraph, links: Links) -> int:
+    if isinstance(links, LexicalLinks):
+        return sum(sign * _count_clique_edges_within_sentences(graph, cliques) for sign, cliques in links.signed)
     owner = graph.sentence_of_node
     return int((owner[links.source] == owner[links.target]).sum())
 
 
-def _clique_edges_within(graph: DocumentGraph, cliques: Cliques) -> int:
-    """Edges of cliques inside a sentence: a run of r members in one sentence has r(r-1)/2."""
+def _count_clique_edges_within_sentences(graph: DocumentGraph, cliques: Cliques) -> int:
+    """A run of r members in one sentence has r(r-1)/2 edges."""
     sentence = graph.sentence_of[cliques.nodes]
     linked = cliques.received > 0
     same = np.zeros(len(sentence), dtype=np.bool_)
@@ -136,9 +140,9 @@ def _clique_edges_within(graph: DocumentGraph, cliques: Cliques) -> int:
 
 
 def _longest(graph: DocumentGraph, links: Links, content: BoolArray) -> Link | None:
-    """The edge between the sentences furthest apart, the first of them on a tie; lexical ones join content words."""
-    if isinstance(links, Lexical):
-        links = Edges.join(_furthest(links, key, content) for key in links.keys)
+    """The edge with the largest distance in sentences, the first one on a tie."""
+    if isinstance(links, LexicalLinks):
+        links = Edges.join(_longest_received(links, key, content) for key in links.keys)
     if not len(links):
         return None
     owner = graph.sentence_of_node
@@ -147,112 +151,116 @@ def _longest(graph: DocumentGraph, links: Links, content: BoolArray) -> Link | N
     return Link(graph.text(source), graph.text(target), int(owner[source]), int(owner[target]))
 
 
-def _furthest(lexical: Lexical, key: IntArray, content: BoolArray) -> Edges:
-    """The longest edge each content word receives from one of the same form, or the same lemma."""
+def _longest_received(lexical: LexicalLinks, key: IntArray, content: BoolArray) -> Edges:
+    """The longest edge that each content word receives from a content word of the same `key` [W]."""
     words = np.flatnonzero(content & (key >= 0))
     cliques = Cliques.of_keys(words, [key[words]], lexical.position[words], lexical.reach)
     linked = np.flatnonzero(cliques.received)
     return Edges(cliques.nodes[cliques.first[linked]], cliques.nodes[linked])
 
 
-def _connected(graph: DocumentGraph, annotation: Annotation, content: BoolArray, top: int) -> Iterator[WordSummary]:
-    """The content words with the most edges, all occurrences of a lemma together."""
+def _most_connected(
+    graph: DocumentGraph, annotation: Annotation, content: BoolArray, top: int
+) -> Iterator[WordSummary]:
+    """Yield the content words with the most edges, all occurrences of a lemma together."""
     column = annotation.lemmas if annotation.lemmas is not None else annotation.forms
-    keep = np.flatnonzero(content)
-    ids, size = column.ids[keep], len(column.table)
-    links = (graph.degrees[0] + graph.degrees[1])[keep]
+    words = np.flatnonzero(content)
+    ids, size = column.ids[words], len(column.table)
+    links = (graph.degrees[0] + graph.degrees[1])[words]
     total = np.bincount(ids, weights=links, minlength=size).astype(np.int64)
     counts = np.bincount(ids, minlength=size)
-    pairs = np.unique(ids.astype(np.int64) * max(graph.num_sentences, 1) + graph.sentence_of[keep])
+    pairs = np.unique(ids.astype(np.int64) * max(graph.num_sentences, 1) + graph.sentence_of[words])
     sentences = np.bincount(pairs // max(graph.num_sentences, 1), minlength=size)
     for index in np.argsort(-total, kind="stable")[:top].tolist():
         if counts[index]:
             yield WordSummary(column.table[index], int(counts[index]), int(sentences[index]), int(total[index]))
 
 
-def render(summary: GraphSummary, title: str, shown_chains: int = 6) -> Iterator[RenderableType]:
-    """The summary as Rich tables; sentences count from 1, as a reader does."""
-    from rich.table import Table
-
-    yield f"[bold]{_shown(title)}[/]: {summary.words:,} words and {summary.sentences:,} sentences"
-    table = Table(title="Relations", title_justify="left")
-    for column in ("relation", "edges", "between sentences", "longest link, in sentences"):
-        table.add_column(column, justify="right" if column in ("edges", "between sentences") else "left")
+def render(summary: GraphSummary, title: str) -> Iterator[RenderableType]:
+    """The summary as Rich tables; sentences are numbered from 1."""
+    yield f"[bold]{_printable(title)}[/]: {summary.words:,} words and {summary.sentences:,} sentences"
+    table = _table("Relations", ["relation"], ["edges", "between sentences"], ["longest link, in sentences"])
     for row in summary.relations:
-        table.add_row(*_cells(row))
+        table.add_row(*_relation_cells(row))
     table.add_section()
-    table.add_row(*_cells(summary.union), style="bold")
+    table.add_row(*_relation_cells(summary.union), style="bold")
     yield table
     if summary.connected:
         kind = "content words" if summary.content_known else "words, punctuation left out"
-        table = Table(title=f"Most connected {kind}", title_justify="left")
-        table.add_column("word")
-        for column in ("occurrences", "sentences", "edges"):
-            table.add_column(column, justify="right")
+        table = _table(f"Most connected {kind}", ["word"], ["occurrences", "sentences", "edges"])
         for word in summary.connected:
-            table.add_row(_shown(word.text), f"{word.occurrences:,}", f"{word.sentences:,}", f"{word.links:,}")
+            table.add_row(_printable(word.text), f"{word.occurrences:,}", f"{word.sentences:,}", f"{word.links:,}")
         yield table
     if summary.chains:
-        table = Table(title=f"Coreference chains: {len(summary.chains):,}", title_justify="left")
-        table.add_column("mentions", justify="right")
-        table.add_column("head words (sentence)")
-        for chain in summary.chains[:shown_chains]:
-            table.add_row(str(len(chain)), _shown(_listing(chain, " → ", 8)))
+        table = _table(f"Coreference chains: {len(summary.chains):,}", [], ["mentions"], ["head words (sentence)"])
+        for chain in summary.chains[:SHOWN_CHAINS]:
+            table.add_row(str(len(chain)), _word_list(chain, " → "))
         yield table
     if summary.isolated:
         noun = "isolated word" if len(summary.isolated) == 1 else "isolated words"
-        yield f"{len(summary.isolated):,} {noun}: {_shown(_listing(summary.isolated, ', ', 8))}"
+        yield f"{len(summary.isolated):,} {noun}: {_word_list(summary.isolated, ', ')}"
     for note in summary.notes:
-        yield f"[yellow]note:[/] {_shown(note)}"
+        yield f"[yellow]note:[/] {_printable(note)}"
 
 
 def render_many(summaries: Sequence[tuple[str, GraphSummary]]) -> RenderableType:
-    """One line a document, and a last one for all of them."""
-    from rich.table import Table
-
-    table = Table(title=f"{len(summaries):,} documents", title_justify="left")
-    table.add_column("document")
-    for column in ("words", "sentences", "edges", "between sentences", "longest link", "chains"):
-        table.add_column(column, justify="right")
+    """A table of one line per (title, summary), and a total."""
+    columns = ["words", "sentences", "edges", "between sentences", "longest link", "chains"]
+    table = _table(f"{len(summaries):,} documents", ["document"], columns)
     total = np.zeros(5, dtype=np.int64)
     longest = 0
-    for number, (name, summary) in enumerate(summaries, start=1):
+    for number, (title, summary) in enumerate(summaries, start=1):
         union, link = summary.union, summary.union.longest
         counts = (summary.words, summary.sentences, union.edges, union.between_sentences, len(summary.chains))
         distance = link.distance if link else 0
-        table.add_row(f"{number} {_shown(name)}", *_counts(counts, distance))
+        table.add_row(f"{number} {_printable(title)}", *_count_cells(counts, distance))
         total += counts
         longest = max(longest, distance)
     table.add_section()
-    table.add_row("all", *_counts(total.tolist(), longest), style="bold")
+    table.add_row("all", *_count_cells(total.tolist(), longest), style="bold")
     return table
 
 
-def _counts(counts: Sequence[int], longest: int) -> Iterator[str]:
-    words, sentences, edges, between, found = counts
+def _table(title: str, left: Sequence[str], right: Sequence[str], last: Sequence[str] = ()) -> Table:
+    """A table with left-aligned columns, right-aligned ones, then left-aligned ones."""
+    from rich.table import Table
+
+    table = Table(title=title, title_justify="left")
+    for column in left:
+        table.add_column(column)
+    for column in right:
+        table.add_column(column, justify="right")
+    for column in last:
+        table.add_column(column)
+    return table
+
+
+def _count_cells(counts: Sequence[int], longest: int) -> Iterator[str]:
+    words, sentences, edges, between, num_chains = counts
     yield from (f"{words:,}", f"{sentences:,}", f"{edges:,}")
     yield f"{between:,} ({between / edges:.0%})" if edges else "-"
     yield str(longest) if longest else "-"
-    yield f"{found:,}"
+    yield f"{num_chains:,}"
 
 
-def _shown(text: str) -> str:
-    """Document text for a terminal: no markup of ours, no control characters of its own."""
-    from rich.markup import escape
-
-    return escape("".join(character if character.isprintable() else "\ufffd" for character in text))
-
-
-def _cells(row: RelationSummary) -> tuple[str, ...]:
+def _relation_cells(row: RelationSummary) -> tuple[str, ...]:
     inter = f"{row.between_sentences:,} ({row.inter_share:.0%})" if row.edges else "-"
     link = row.longest
     if link is None:
         return row.name, f"{row.edges:,}", inter, "-"
     place = f"{link.source_sentence + 1} → {link.target_sentence + 1}"
     words = f"{link.source} → {link.target}, " if link.source and link.target else ""
-    return row.name, f"{row.edges:,}", inter, _shown(f"{link.distance} ({words}{place})")
+    return row.name, f"{row.edges:,}", inter, _printable(f"{link.distance} ({words}{place})")
 
 
-def _listing(words: tuple[tuple[str, int], ...], joint: str, limit: int) -> str:
-    shown = joint.join(f"{text} ({sentence + 1})" for text, sentence in words[:limit])
-    return shown if len(words) <= limit else f"{shown}{joint}… {len(words) - limit:,} more"
+def _word_list(words: Sequence[tuple[str, int]], separator: str) -> str:
+    listed = separator.join(f"{text} ({sentence + 1})" for text, sentence in words[:SHOWN_WORDS])
+    more = len(words) - SHOWN_WORDS
+    return _printable(f"{listed}{separator}… {more:,} more" if more > 0 else listed)
+
+
+def _printable(text: str) -> str:
+    """Document text for a terminal: Rich markup escaped, control characters replaced."""
+    from rich.markup import escape
+
+    return escape("".join(character if character.isprintable() else "\ufffd" for character in text))

@@ -25,7 +25,7 @@ from docgraph.evaluation.dataset import EvaluationSet
 from docgraph.evaluation.metrics import Scorer, Statistics, measure, ratio_scores
 from docgraph.evaluation.significance import SEED
 from docgraph.graph.links import LongArray, ragged_ranges
-from docgraph.graph.stopwords import is_function_word
+from docgraph.graph.relations import is_function_word
 from docgraph.model.batch import DocumentBatch, collate
 from docgraph.model.document_transformer import DocumentTransformer
 from docgraph.model.systems import context_needs, prepare

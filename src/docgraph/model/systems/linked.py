@@ -145,4 +145,4 @@ def _selection(example: DocumentExample, linked: LinkedConfig, needs: ContextNee
         among = example.given if needs.only_given_translations else None
         among = None if among is None else among[: example.graph.num_sentences]
         selection = select(example.graph, linked.words, linked.sentences, among, example.ahead)
-    return selection if example.remembered is None else selection.beside(example.remembered)
+    return selection if example.remembered is None else selection.with_sentences(example.remembered)

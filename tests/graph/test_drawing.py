@@ -1,23 +1,23 @@
-"""Pictures and the page: well formed, safe, and of bounded size."""
+"""The drawing and the page: well formed, safe, of bounded size; which edges they show."""
 
 from __future__ import annotations
 
 import json
 import re
-import struct
-import sys
+from collections import Counter
 from html.parser import HTMLParser
-from pathlib import Path
+from itertools import pairwise
 from xml.etree import ElementTree
 
 import pytest
-from graph_examples import annotated, nick
+from graph_examples import annotated, annotations, miguel, nick, pairs
+from hypothesis import given
 
 from docgraph.annotation import Annotation
 from docgraph.document import Document
 from docgraph.errors import DocgraphError
 from docgraph.graph import build_graph
-from docgraph.graph.draw import to_svg, write_png
+from docgraph.graph.drawing import STRONGEST, drawn_edges, sentence_pairs, to_svg
 from docgraph.graph.page import to_html
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -30,12 +30,12 @@ def nasty() -> tuple[Document, Annotation]:
 
 def svg_of(pair: tuple[Document, Annotation], title: str = "t", relations: str = "all") -> ElementTree.Element:
     document, annotation = pair
-    return ElementTree.fromstring(to_svg(build_graph(annotation, relations), document, annotation, title))
+    return ElementTree.fromstring(to_svg(build_graph(annotation, relations, document=document), title))
 
 
 def page_of(pair: tuple[Document, Annotation], title: str = "t", relations: str = "all") -> str:
     document, annotation = pair
-    return to_html(build_graph(annotation, relations), document, annotation, title)
+    return to_html(build_graph(annotation, relations, document=document), title)
 
 
 class Page(HTMLParser):
@@ -91,7 +91,7 @@ def test_svg_leaves_out_repeats_of_punctuation_where_there_are_many() -> None:
 
 def test_svg_of_a_long_document_stays_small() -> None:
     pair = annotated([f"a b c w{index} w{index // 2} ." for index in range(300)])
-    text = to_svg(build_graph(pair[1]), *pair, "long")
+    text = to_svg(build_graph(pair[1], document=pair[0]), "long")
     root = ElementTree.fromstring(text)
     lexical = [path for path in root.iter(f"{SVG}path") if path.get("stroke") == "#c8423b"]
     assert sum(path.get("d", "").count("M") for path in lexical) <= 1 + 150
@@ -99,7 +99,7 @@ def test_svg_of_a_long_document_stays_small() -> None:
 
 
 @pytest.mark.parametrize("texts", [[], [""], ["word"], ["", "a", ""], ["שלום עולם"], ["w" * 2000], ["🦊 👩‍👩‍👧"]])
-def test_odd_documents_are_drawn(texts: list[str], tmp_path: Path) -> None:
+def test_odd_documents_are_drawn(texts: list[str]) -> None:
     pair = annotated(texts)
     assert svg_of(pair).tag == f"{SVG}svg"
     assert len(data_of(page_of(pair))["sentences"]) == len(texts)  # type: ignore[arg-type]
@@ -177,38 +177,71 @@ def test_page_shows_words_that_share_characters() -> None:
 
 def test_page_of_a_long_document_stays_small() -> None:
     pair = annotated(["the cat and the dog of the house , the end ." for _ in range(400)])
-    graph = build_graph(pair[1])
+    graph = build_graph(pair[1], document=pair[0])
     assert graph.num_edges > 900_000
-    assert len(to_html(graph, *pair, "long")) < 1_000_000
+    assert len(to_html(graph, "long")) < 1_000_000
 
 
-@pytest.mark.filterwarnings("error")
-def test_png_has_the_size_of_the_scene(tmp_path: Path) -> None:
-    document, annotation = nick()
-    write_png(tmp_path / "nick.png", build_graph(annotation), document, annotation, "$x_1$ & Nick 🚢")
-    data = (tmp_path / "nick.png").read_bytes()
-    assert data[:8] == b"\x89PNG\r\n\x1a\n"
-    width, height = struct.unpack(">II", data[16:24])
-    root = svg_of(nick())
-    assert width == pytest.approx(2 * int(root.get("width", "")), abs=2)
-    assert height == pytest.approx(2 * int(root.get("height", "")), abs=2)
-
-
-def test_png_refuses_what_is_too_tall(tmp_path: Path) -> None:
-    document, annotation = annotated(["a"] * 1300)
-    with pytest.raises(DocgraphError, match="1,300 sentences is too tall for PNG; write --svg or --html"):
-        write_png(tmp_path / "x.png", build_graph(annotation), document, annotation, "t")
-    assert not (tmp_path / "x.png").exists()
-
-
-def test_png_without_matplotlib_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    document, annotation = nick()
-    with pytest.raises(DocgraphError, match="matplotlib is not installed"):
-        write_png(tmp_path / "x.png", build_graph(annotation), document, annotation, "t")
+def test_a_graph_without_its_document_cannot_be_drawn() -> None:
+    with pytest.raises(DocgraphError, match=r"no text to draw; call build_graph\(annotation, document=document"):
+        to_svg(build_graph(nick()[1]))
 
 
 def test_tfidf_is_drawn_between_sentences() -> None:
     root = svg_of(annotated(["red fox", "blue sea", "red fox"]), relations="tfidf")
     drawn = [path.get("d", "") for path in root.iter(f"{SVG}path") if path.get("stroke") == "#7a55b0"]
     assert len(drawn) == 2  # the legend and the one link
+
+
+def test_cliques_are_drawn_as_chains() -> None:
+    _, annotation = miguel()
+    graph = build_graph(annotation)
+    words = annotation.forms.to_list()
+    drawn = [(a, b) for a, b in pairs(drawn_edges(graph, "lexical")) if words[a] == "米格尔"]
+    members = [index for index, word in enumerate(words) if word == "米格尔"]
+    assert drawn == list(pairwise(members))
+
+
+def test_adjacency_is_drawn_once() -> None:
+    graph = build_graph(nick()[1])
+    assert pairs(drawn_edges(graph, "adjacency")) == [(a, b) for a, b in pairs(graph.edges("adjacency")) if a < b]
+
+
+@given(annotations())
+def test_chains_span_the_same_words(annotation: Annotation) -> None:
+    graph = build_graph(annotation, "lexical")
+    drawn, full = pairs(drawn_edges(graph, "lexical")), pairs(graph.edges("lexical"))
+    assert set(drawn) <= set(full)
+    assert {word for edge in drawn for word in edge} == {word for edge in full for word in edge}
+    assert len(drawn) <= 2 * annotation.num_words
+
+
+@given(annotations())
+def test_sentence_pairs_count_links(annotation: Annotation) -> None:
+    graph = build_graph(annotation, "coreference, tfidf")
+    for name in ("coreference", "tfidf"):
+        where = graph.sentence_of_node
+        plain = Counter((int(where[a]), int(where[b])) for a, b in pairs(graph.edges(name)) if where[a] != where[b])
+        assert {(one, two): strength for one, two, strength in sentence_pairs(graph, name)} == plain
+
+
+def test_a_rare_word_weighs_more() -> None:
+    _, annotation = annotated(["a x", "a", "a x"])
+    graph = build_graph(annotation)
+    assert sentence_pairs(graph, "lexical") == [(0, 1, 0.5), (0, 2, 1.5), (1, 2, 0.5)]
+    content = annotation.forms.ids != 0
+    assert sentence_pairs(graph, "lexical", content) == [(0, 2, 1.0)]
+
+
+def test_only_the_strongest_are_kept() -> None:
+    _, annotation = annotated(["a b"] * 55 + ["rare"] * 2)
+    found = sentence_pairs(build_graph(annotation), "lexical")
+    assert len(found) == STRONGEST
+    assert (55, 56, 1.0) in found
+
+
+def test_a_common_word_enters_as_a_chain() -> None:
+    _, annotation = annotated(["a"] * 70)
+    found = sentence_pairs(build_graph(annotation), "lexical")
+    assert [(one, two) for one, two, _ in found] == [(index, index + 1) for index in range(69)]
+    assert found[0][2] == pytest.approx(1 / 69, abs=1e-3)
