@@ -35,11 +35,11 @@ def test_importing_the_package_takes_less_than_two_tenths_of_a_second() -> None:
 
 
 def test_the_names_of_the_package_are_those_of_its_modules() -> None:
-    from docgraph.document import Document as document_class
-    from docgraph.translation.translator import Translator as translator_class
+    from docgraph.document import Document
+    from docgraph.translation.translator import Translator
 
-    assert docgraph.Document is document_class
-    assert docgraph.Translator is translator_class
+    assert docgraph.Document is Document
+    assert docgraph.Translator is Translator
     assert all(callable(getattr(docgraph, name)) for name in docgraph.__all__)
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         _ = docgraph.nothing

@@ -65,7 +65,7 @@ def test_several_documents(tmp_path: Path) -> None:
     assert [graph.num_words for graph in graphs] == [4, 1]
     assert seen == ["talks.1", "talks.2"]
     assert words(read_graph(path, annotator=WORDS, format="lines", document=2)) == ["three"]
-    with pytest.raises(DocgraphError, match=r"talks\.txt: has 2 documents; choose one by document=N"):
+    with pytest.raises(DocgraphError, match=r"talks\.txt: has 2 documents; pass document=N"):
         read_graph(path, annotator=WORDS, format="lines")
     with pytest.raises(DocgraphError, match=r"talks\.txt: has 2 documents, so there is no document 3"):
         read_graph(path, annotator=WORDS, format="lines", document=3)

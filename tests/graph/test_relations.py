@@ -111,7 +111,7 @@ def test_tfidf_in_blocks_is_tfidf_at_once(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_options_are_checked() -> None:
-    with pytest.raises(DocgraphError, match="0 or more, not -1"):
+    with pytest.raises(DocgraphError, match="0 or more sentences, not -1"):
         RelationOptions(max_distance=-1)
     with pytest.raises(DocgraphError, match="tfidf_neighbours must be at least 1"):
         RelationOptions(tfidf_neighbours=0)

@@ -55,9 +55,7 @@ class DocumentGraph:
     def annotated_document(self) -> tuple[Document, Annotation]:
         """The document and its annotation; a DocgraphError if the graph was built without the document."""
         if self.document is None or self.annotation is None:
-            raise DocgraphError(
-                "this graph has no text to draw; call build_graph(annotation, document=document)"
-            )
+            raise DocgraphError("this graph has no text to draw; call build_graph(annotation, document=document)")
         return self.document, self.annotation
 
     @property

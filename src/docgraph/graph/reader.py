@@ -36,9 +36,7 @@ def read_graph(
         source, relations, options, language=language, annotator=annotator, format=format, document=document
     )
     if len(graphs) > 1:
-        raise DocgraphError(
-            f"has {len(graphs)} documents; pass document=N or call read_graphs", path=_name(source)
-        )
+        raise DocgraphError(f"has {len(graphs)} documents; pass document=N or call read_graphs", path=_name(source))
     return graphs[0]
 
 

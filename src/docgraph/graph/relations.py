@@ -195,7 +195,7 @@ def tfidf(annotation: Annotation, options: RelationOptions = RelationOptions()) 
 def _similarities(
     sharing: Cliques, rows: LongArray, weights: npt.NDArray[np.float64], size: int, block: int = 1_000_000
 ) -> Iterable[tuple[LongArray, LongArray, npt.NDArray[np.float64]]]:
-    """Yield (earlier sentence, later sentence, cosine) of all pairs that share a term, about `block` links at a time."""
+    """Yield (earlier sentence, later sentence, cosine) of the pairs that share a term, about `block` links at once."""
     order = np.argsort(rows[sharing.nodes], kind="stable")  # by the later sentence
     counts = sharing.received[order]
     ends = np.searchsorted(rows[sharing.nodes[order]], np.arange(size), side="right")

@@ -67,7 +67,7 @@ def select(
 
 
 def _weigh_links(graph: DocumentGraph, eligible: BoolArray, ahead: bool = False) -> Cells:
-    """(word, linked word, weight) of the links to words of eligible [M] earlier (with `ahead`, also later) sentences."""
+    """(word, linked word, weight) of links to words of eligible [M] earlier (with `ahead`, also later) sentences."""
     parts: list[tuple[Edges, Weights]] = []
     lexical, size, sentence_of = graph.lexical, max(graph.num_sentences, 1), graph.sentence_of
     for cliques in (lexical.form, lexical.lemma) if lexical is not None else ():
