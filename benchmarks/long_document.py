@@ -25,7 +25,7 @@ from docgraph.allocator import keep_freed_memory
 from docgraph.model.config import ContextConfig, ModelConfig, TransformerConfig
 from docgraph.model.document_transformer import DocumentTransformer
 from docgraph.model.tokenizer import SubwordCoder, Tokenizer
-from docgraph.translation.search import SearchConfig
+from docgraph.translation.hypotheses import SearchConfig
 from docgraph.translation.translator import Translator
 
 SYLLABLES = ("ba", "co", "di", "fe", "gu", "la", "mi", "no", "pe", "ru", "sa", "ti")

@@ -43,7 +43,8 @@ from docgraph.model.quantize import ready_for_cpu
 from docgraph.model.tokenizer import SPACE
 from docgraph.translation import search as searching
 from docgraph.translation.document_decoding import DecodedDocument, Mode, decode_documents
-from docgraph.translation.search import SearchConfig, search
+from docgraph.translation.hypotheses import SearchConfig
+from docgraph.translation.search import search
 
 Ids = np.ndarray[Any, np.dtype[np.int64]]
 Run = Callable[[int], object]
@@ -136,7 +137,7 @@ def serve(pipe: Connection, system: str, folder: Path, sentences: list[Ids], opt
         if not GPU and system != "docgraph, not packed":
             model = ready_for_cpu(model, "int8" if system.endswith("int8") else "float32")
         if system == "docgraph, not captured":
-            searching.CAPTURED = ()
+            searching.CUDA_GRAPH_DEVICES = ()
         run = ours(model, sentences, options.length)
     with contextlib.suppress(EOFError):  # the end of the benchmark
         while True:

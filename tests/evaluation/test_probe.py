@@ -25,8 +25,8 @@ from docgraph.model.config import LinkedConfig
 from docgraph.model.document_transformer import DocumentTransformer
 from docgraph.model.tokenizer import Tokenizer
 from docgraph.translation.document_decoding import DecodedDocument
+from docgraph.translation.hypotheses import Hypothesis
 from docgraph.translation.scoring import score_documents, sentence_score
-from docgraph.translation.search import Hypothesis
 from model.examples import small_config, small_model
 from model.subword_examples import joint_files
 

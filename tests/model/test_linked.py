@@ -19,7 +19,7 @@ from docgraph.model.systems import context_class
 from docgraph.model.systems.linked import LinkedWords
 from docgraph.model.tokenizer import SPACE
 from docgraph.translation.document_decoding import decode_documents
-from docgraph.translation.search import SearchConfig
+from docgraph.translation.hypotheses import SearchConfig
 
 from .examples import assert_steps_as_forced, batch_of, documents, rewritten, small_config, small_model
 

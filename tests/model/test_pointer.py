@@ -32,8 +32,8 @@ from docgraph.model.tokenizer import SPACE
 from docgraph.training.validation import mean_gates
 from docgraph.translation.document_decoding import Known, decode_documents, given
 from docgraph.translation.explain import readings
+from docgraph.translation.hypotheses import SearchConfig
 from docgraph.translation.scoring import score_documents
-from docgraph.translation.search import SearchConfig
 
 from .examples import EOS, assert_steps_as_forced, batch_of, documents, small_config, small_model
 

@@ -12,7 +12,7 @@ from experiment_examples import random_documents
 from docgraph.errors import DocgraphError
 from docgraph.research import analyses
 from docgraph.research.analyses import pieces
-from docgraph.translation.search import SearchConfig
+from docgraph.translation.hypotheses import SearchConfig
 from model.examples import SYSTEMS, sites, small_config, small_model
 
 DOCUMENTS = random_documents(5, [3, 2, 5, 1, 4, 3], [4, 2], [2, 6, 3])

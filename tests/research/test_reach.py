@@ -16,7 +16,8 @@ from docgraph.model.document_transformer import DocumentTransformer
 from docgraph.model.systems import prepare
 from docgraph.research.documents import Documents
 from docgraph.research.reach import decode_within
-from docgraph.translation.search import SearchConfig, search
+from docgraph.translation.hypotheses import SearchConfig
+from docgraph.translation.search import search
 from model.examples import BOS, EOS, SYSTEMS, small_config, small_model
 
 DOCUMENTS = random_documents(3, [3, 2, 5, 1, 4], [4], [2, 6, 3])

@@ -16,7 +16,7 @@ from docgraph.corpus.store import PreparedCorpus
 from docgraph.model.checkpoint import load
 from docgraph.model.document_transformer import DocumentTransformer
 from docgraph.translation.document_decoding import decode_documents
-from docgraph.translation.search import SearchConfig
+from docgraph.translation.hypotheses import SearchConfig
 
 if TYPE_CHECKING:
     from benchmarks.context_corpus import TaskDocument

@@ -24,7 +24,7 @@ from docgraph.training.config import TrainingConfig
 from docgraph.training.loop import Trainer, train
 from docgraph.training.metrics import Record, read_metrics
 from docgraph.translation.document_decoding import decode_documents
-from docgraph.translation.search import SearchConfig
+from docgraph.translation.hypotheses import SearchConfig
 
 Config = Callable[..., TrainingConfig]
 BASE: dict[str, Any] = {

@@ -18,8 +18,8 @@ from docgraph.model.systems import prepare
 from docgraph.model.tokenizer import SPACE
 from docgraph.translation import document_decoding as decoding
 from docgraph.translation.document_decoding import Known, decode_documents, given
+from docgraph.translation.hypotheses import SearchConfig
 from docgraph.translation.scoring import Candidates, score_candidates, score_documents
-from docgraph.translation.search import SearchConfig
 from model.examples import EOS, SYSTEMS, batch_of, documents, sites, small_config, small_model
 
 DOCUMENTS = documents(7, [3, 1, 5, 2, 6, 1], [4], [1, 6, 2, 2])

@@ -22,7 +22,7 @@ from docgraph.model.systems import context_class
 from docgraph.model.tokenizer import SPACE
 from docgraph.translation import document_decoding as decoding
 from docgraph.translation.document_decoding import DecodedDocument, decode_documents
-from docgraph.translation.search import SearchConfig
+from docgraph.translation.hypotheses import SearchConfig
 from model.examples import EOS, VOCABULARY, documents, small_config, small_model
 
 DOCUMENTS = documents(7, [3, 0, 5, 2, 6, 1], [4], [1, 6, 2, 2], [2, 7, 3])

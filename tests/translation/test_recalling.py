@@ -26,9 +26,9 @@ from docgraph.model.recalling import add_recall
 from docgraph.model.systems import context_needs, pointer, prepare
 from docgraph.model.systems.pointer import Pointer
 from docgraph.translation.explain import Reading
+from docgraph.translation.hypotheses import SearchConfig
 from docgraph.translation.inputs import example_from_text
 from docgraph.translation.rules import segmentation as segments
-from docgraph.translation.search import SearchConfig
 from docgraph.translation.translator import Translator
 from translation.translator_examples import model_folder
 

@@ -15,7 +15,8 @@ from docgraph.errors import DocgraphError
 from docgraph.model.batch import DocumentExample
 from docgraph.model.document_transformer import DocumentTransformer
 from docgraph.translation import search as searching
-from docgraph.translation.search import Hypothesis, SearchConfig, search, still_likeliest, top_candidates
+from docgraph.translation.hypotheses import Hypothesis, SearchConfig, top_candidates
+from docgraph.translation.search import search, verify_greedy
 from model.examples import BOS, EOS, VOCABULARY, batch_of, documents, small_config, small_model
 
 DOCUMENTS = documents(0, [3, 0, 5, 2], [4], [1, 6])
@@ -238,7 +239,7 @@ def test_a_greedy_translation_is_confirmed_and_another_is_not() -> None:
     given[5] = np.empty(0, np.int64)
     bounds = [0, 4, 5, 7]
     forced = [replace(d, target=given[a:b]) for d, a, b in zip(SOURCES, bounds, bounds[1:], strict=False)]
-    answers = still_likeliest(model, batch_of(forced), encoded, memories, config)
+    answers = verify_greedy(model, batch_of(forced), encoded, memories, config)
     for index, (answer, hypothesis) in enumerate(zip(answers, found, strict=True)):
         if index in (2, 5):
             assert answer is None
@@ -252,7 +253,7 @@ def test_a_greedy_translation_is_confirmed_and_another_is_not() -> None:
     ("fields", "message"),
     [
         ({"beams": 0}, "'beams' is 0; it must be at least 1"),
-        ({"n_best": 5}, "5 best of 4 beams"),
+        ({"n_best": 5}, r".n_best. is 5, more than .beams. \(4\)"),
         ({"length_penalty": -1.0}, "must not be negative"),
         ({"temperature": 0.0}, "'temperature' must be above 0"),
         ({"top_p": 0.0}, "'top_p' above 0"),

@@ -24,9 +24,9 @@ from docgraph.model.systems import base_states, pointer
 from docgraph.model.transformer import Decoder
 from docgraph.translation import document_decoding as documents
 from docgraph.translation import translation_memory
+from docgraph.translation.hypotheses import SearchConfig
 from docgraph.translation.page import to_html
 from docgraph.translation.rules import segmentation as segments
-from docgraph.translation.search import SearchConfig
 from docgraph.translation.translation_memory import LEAST, SHORTEST, TranslationMemory
 from docgraph.translation.translator import Found, Precision, Translator
 from translation.translator_examples import model_folder

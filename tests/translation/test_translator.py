@@ -15,10 +15,10 @@ from docgraph.errors import DocgraphError
 from docgraph.formats import read, render, write
 from docgraph.model.checkpoint import save
 from docgraph.translation import models
+from docgraph.translation.hypotheses import Hypothesis, SearchConfig
 from docgraph.translation.models import find_model
 from docgraph.translation.rules import segmentation as segments
 from docgraph.translation.rules.segmentation import cut, is_translatable, sentences
-from docgraph.translation.search import Hypothesis, SearchConfig
 from docgraph.translation.translator import Found, Translator
 from model.examples import small_config, small_model
 from model.subword_examples import marian_files

@@ -17,12 +17,9 @@ from docgraph.cli import (
     evaluate,
     experiment,
     graph,
-    import_,
     model,
     prepare,
-    pretranslate,
     probe,
-    recall,
     train,
     translate,
 )
@@ -44,13 +41,13 @@ app.command("experiment")(experiment.experiment)
 app.command("graph")(graph.graph)
 app.command("model")(model.model)
 app.command("prepare")(prepare.prepare)
-app.command("pretranslate")(pretranslate.pretranslate)
+app.command("pretranslate")(translate.pretranslate)
 app.command("probe")(probe.probe)
-app.command("recall")(recall.recall)
+app.command("recall")(model.recall)
 app.command("train")(train.train)
 app.command("translate")(translate.translate)
 app.add_typer(debug.app, name="debug")
-app.add_typer(import_.app, name="import")
+app.add_typer(model.import_app, name="import")
 
 
 def _version(value: bool) -> None:

@@ -123,7 +123,7 @@ def analyse(
         tables = context_use(systems, found, texts, _say)
     elif analysis == "evidence":
         from docgraph.research.evidence import COUNTS, evidence
-        from docgraph.translation.search import SearchConfig
+        from docgraph.translation.hypotheses import SearchConfig
 
         assert data is not None
         dev, counts = stored_documents(data, DEV, folders).first(documents), _counts(numbers, 1) or COUNTS
@@ -170,7 +170,7 @@ def _run(
     known: bool,
 ) -> Breakdown:
     from docgraph.research import analyses
-    from docgraph.translation.search import SearchConfig
+    from docgraph.translation.hypotheses import SearchConfig
 
     search = SearchConfig(beams=beams)
     if analysis == "attention-distance":

@@ -1,4 +1,4 @@
-"""docgraph translate: documents into another language, their layout kept."""
+"""docgraph translate and docgraph pretranslate."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import gc
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -19,13 +20,14 @@ if TYPE_CHECKING:
 
 ModeName = Literal["parallel", "sequential"]
 PrecisionName = Literal["float32", "bfloat16", "int8"]
+DeviceOption = Annotated[str | None, typer.Option(help="cpu or cuda (default: a GPU if there is one).")]
 
 
 def translate(
     files: Annotated[
         list[Path] | None,
         typer.Argument(
-            metavar="[FILES]...", help="Files or folders; the standard input without any.", show_default=False
+            metavar="[FILES]...", help="Files or folders to translate (default: standard input).", show_default=False
         ),
     ] = None,
     output: Annotated[
@@ -34,60 +36,89 @@ def translate(
             "-o",
             "--output",
             metavar="PATH",
-            help="A file, or a folder for several (FOLDER/ for one); the standard output otherwise.",
+            help="Output file, or output folder for several files (default: standard output). A path that ends in /"
+            " is a folder.",
         ),
     ] = None,
     model: Annotated[
         str | None,
-        typer.Option("--model", "-m", help="A model folder, a run folder, or the name of a model that ships."),
+        typer.Option(
+            "--model",
+            "-m",
+            help="Model folder, run folder, or name of an embedded model (default: the only embedded model).",
+        ),
     ] = None,
-    beam: Annotated[int, typer.Option(min=1, help="Hypotheses kept at each step; 1 is fastest.")] = 4,
-    length_penalty: Annotated[float, typer.Option(min=0, help="The higher, the longer the translations.")] = 0.6,
-    n_best: Annotated[int, typer.Option(min=1, help="Translations of each sentence, as a table or in --jsonl.")] = 1,
-    scores: Annotated[bool, typer.Option("--scores", help="A line a sentence: score, tab, translation.")] = False,
-    jsonl: Annotated[bool, typer.Option("--jsonl", help="A JSON object a sentence, with all that is known.")] = False,
+    beam: Annotated[int, typer.Option(min=1, help="Beam size; 1 is greedy search and fastest.")] = 4,
+    length_penalty: Annotated[
+        float, typer.Option(min=0, help="Length penalty; higher values prefer longer translations.")
+    ] = 0.6,
+    n_best: Annotated[
+        int, typer.Option(min=1, help="Print this many translations per sentence, as a table or with --jsonl.")
+    ] = 1,
+    scores: Annotated[bool, typer.Option("--scores", help="Print one line per sentence: score, tab, translation.")] = (
+        False
+    ),
+    jsonl: Annotated[
+        bool, typer.Option("--jsonl", help="Print one JSON object per sentence, with scores and context.")
+    ] = False,
     explain: Annotated[
-        Path | None, typer.Option(metavar="PAGE.html", help="Write a page that shows what each sentence looked at.")
+        Path | None,
+        typer.Option(metavar="PAGE.html", help="Write an HTML page that shows which sentences each sentence read."),
     ] = None,
     known: Annotated[
         Path | None,
-        typer.Option(help="Known translations, a line for each of the file's, empty where unknown: kept, and context."),
+        typer.Option(
+            metavar="FILE",
+            help="File with one known translation per input line; leave a line empty if unknown. Known lines are kept"
+            " and used as context.",
+        ),
     ] = None,
     memory: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="FILE", help="Translation memory to go by: a .tmx, a .tsv, or SOURCE,TARGET text files; repeatable."
+            metavar="FILE",
+            help="Translation memory to use as context: a .tmx file, a .tsv file, or two text files SOURCE,TARGET."
+            " Repeatable.",
         ),
     ] = None,
     format: Annotated[
         str | None,
-        typer.Option(help="lines, text, markdown, html, srt, vtt or docx; by the names of the files otherwise."),
+        typer.Option(
+            help="Input format: lines, text, markdown, html, srt, vtt or docx (default: detected by file name and"
+            " content)."
+        ),
     ] = None,
     mode: Annotated[
-        ModeName, typer.Option(help="All sentences at once, or one after the other: slower, with the same result.")
+        ModeName,
+        typer.Option(help="Decode all sentences together or one after the other; sequential is slower, same result."),
     ] = "parallel",
     passes: Annotated[
         int | None,
-        typer.Option(min=1, help="Look at no sentence more often, for speed; until nothing changes otherwise."),
+        typer.Option(min=1, help="Maximum decoding passes over a document (default: until nothing changes)."),
     ] = None,
     annotator: Annotated[
-        str | None, typer.Option(help="Annotator by spec, for a model that reads document graphs.")
+        str | None,
+        typer.Option(help="Annotator, such as spacy:fr_core_news_sm (default: that of the source language)."),
     ] = None,
-    tag: Annotated[str | None, typer.Option(help="Target language of a model with several, such as '>>fra<<'.")] = None,
-    device: Annotated[str | None, typer.Option(help="cpu or cuda; a GPU where there is one otherwise.")] = None,
+    tag: Annotated[str | None, typer.Option(help="Target language of a multilingual model, such as '>>fra<<'.")] = None,
+    device: DeviceOption = None,
     precision: Annotated[
-        PrecisionName | None, typer.Option(help="float32 otherwise, or int8 where the model is stored so.")
+        PrecisionName | None,
+        typer.Option(help="Compute precision (default: float32, or int8 on a CPU if the weights are stored in int8)."),
     ] = None,
-    threads: Annotated[int | None, typer.Option(min=1, help="Threads of a CPU; all its cores otherwise.")] = None,
+    threads: Annotated[int | None, typer.Option(min=1, help="Number of CPU threads (default: all cores).")] = None,
     batch: Annotated[int, typer.Option(min=1, help="Source sub-words translated together.")] = 16_384,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Go on where an interrupted run stopped; leave finished files alone.")
+        bool, typer.Option("--resume", help="Continue an interrupted run; skip files that are finished.")
     ] = False,
 ) -> None:
-    """Translate documents. Markup, timestamps and layout stay as they are; only the text changes.
+    """Translate documents. Markup, timestamps and layout are kept; only the text changes.
 
-    Sentences see the rest of their document. In plain text, one sentence a line or prose is told by its looks, and
-    blank lines between lines of sentences part documents. A file is written whole or not at all.
+    The embedded model reads one sentence at a time. With --known or --memory it also reads known translations of
+    related sentences. A model trained with document context reads the whole document.
+
+    Plain text is read as one sentence per line or as prose, whichever it looks like. With one sentence per line, blank
+    lines separate documents. Output files appear only when they are complete.
 
     [bold]Examples[/bold]
 
@@ -114,7 +145,7 @@ def translate(
     with _no_collection():
         from docgraph.model.checkpoint import fingerprint
         from docgraph.translation.files import BulkOptions, find_jobs, translate_files
-        from docgraph.translation.search import SearchConfig
+        from docgraph.translation.hypotheses import SearchConfig
         from docgraph.translation.translator import Translator
 
         if output is not None and output.endswith("/"):
@@ -182,3 +213,46 @@ class _Progress(Bars):
 
     def note(self, message: str) -> None:
         self.console.print(f"docgraph: {message}", markup=False, highlight=False, soft_wrap=True)
+
+
+def pretranslate(
+    store: Annotated[Path, typer.Argument(metavar="STORE", help="Prepared corpus.", show_default=False)],
+    model: Annotated[str, typer.Option("--model", "-m", help="Model folder or run folder.", show_default=False)],
+    output: Annotated[
+        Path, typer.Option("-o", "--output", help="Output folder for the translations.", show_default=False)
+    ],
+    split: Annotated[
+        list[str] | None, typer.Option(help="Split to translate (default: train and dev). Repeatable.")
+    ] = None,
+    beam: Annotated[int, typer.Option(min=1, help="Beam size; 1 is greedy search and fastest.")] = 1,
+    batch: Annotated[int, typer.Option(min=1, help="Source sub-words translated together.")] = 65_536,
+    device: DeviceOption = None,
+) -> None:
+    """Translate a prepared corpus, so that training can use translations instead of references as target context.
+
+    A training config refers to the output folder as [bold]translations.folder[/bold]. The model must have the same
+    sub-words as the corpus. Output files appear only when they are complete.
+
+    [bold]Example[/bold]
+
+    docgraph pretranslate prepared/europarl_en-fr --model runs/base -o prepared/europarl_en-fr_own
+    """
+    from docgraph.allocator import keep_freed_memory
+    from docgraph.corpus.store import PreparedCorpus
+    from docgraph.translation import pretranslation
+    from docgraph.translation.hypotheses import SearchConfig
+    from docgraph.translation.models import find_model
+
+    keep_freed_memory()
+    folder = find_model(model)
+    corpora = [PreparedCorpus.open(store, name) for name in split or ("train", "dev")]
+    with Bars("sentences") as bars:
+        for corpus in corpora:
+            progress = partial(_show_progress, bars, corpus.split)
+            search = SearchConfig(beams=beam)
+            path = pretranslation.pretranslate(folder, corpus, output, search, device, batch, progress)
+            bars.console.print(f"wrote {path}", markup=False, highlight=False, soft_wrap=True)
+
+
+def _show_progress(bars: Bars, split: str, done: int, total: int) -> None:
+    bars.update(split, done, done, total)

@@ -22,7 +22,7 @@ from docgraph.research.documents import Documents, SourceDocument
 from docgraph.research.reach import Found, decode_within
 from docgraph.research.tree_noise import attachment_score, reattach
 from docgraph.translation.explain import Reading, readings
-from docgraph.translation.search import SearchConfig
+from docgraph.translation.hypotheses import SearchConfig
 
 REACHES = (0, 1, 3, 5, 10)
 SIZES = (1, 5, 10, 20, 50)

@@ -18,7 +18,7 @@ from docgraph.model.document_transformer import DocumentTransformer
 from docgraph.model.systems import context_needs
 from docgraph.model.tokenizer import Tokenizer
 from docgraph.translation.document_decoding import decode_documents, given
-from docgraph.translation.search import SearchConfig
+from docgraph.translation.hypotheses import SearchConfig
 
 
 @dataclass(frozen=True, eq=False)

@@ -41,7 +41,7 @@ from docgraph.research.analyses import ALL, Progress, Systems, difference_interv
 from docgraph.research.context_use import Layout, Masks, Shown, breakdowns, by_document
 from docgraph.research.documents import Documents, SourceDocument
 from docgraph.training.validation import pair_with_donors
-from docgraph.translation.search import SearchConfig
+from docgraph.translation.hypotheses import SearchConfig
 
 COUNTS = (1, 2, 4, 8, 16)
 TEMPERATURES = tuple(hundredths / 100 for hundredths in range(70, 122, 2))

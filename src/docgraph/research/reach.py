@@ -19,7 +19,8 @@ from docgraph.model.document_transformer import DocumentTransformer
 from docgraph.model.systems import context_class, context_needs, prepare
 from docgraph.model.tokenizer import words_by_space
 from docgraph.research.documents import Documents
-from docgraph.translation.search import SearchConfig, search
+from docgraph.translation.hypotheses import SearchConfig
+from docgraph.translation.search import search
 
 Place = tuple[int, int]
 """A document, and a sentence of it."""

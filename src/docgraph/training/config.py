@@ -13,7 +13,7 @@ from docgraph.errors import DocgraphError
 from docgraph.model.config import ModelConfig, from_dict
 from docgraph.model.systems import context_needs
 from docgraph.settings import read_settings
-from docgraph.translation.search import SearchConfig
+from docgraph.translation.hypotheses import SearchConfig
 
 
 @dataclass(frozen=True)

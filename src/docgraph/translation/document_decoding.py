@@ -25,7 +25,8 @@ from docgraph.model.memory import Memories, Memory
 from docgraph.model.packing import windows
 from docgraph.model.systems import context_class, context_needs, prepare
 from docgraph.model.tokenizer import Tokenizer, words_by_space
-from docgraph.translation.search import Hypothesis, SearchConfig, search, still_likeliest
+from docgraph.translation.hypotheses import Hypothesis, SearchConfig
+from docgraph.translation.search import search, verify_greedy
 
 Mode = Literal["parallel", "sequential"]
 Known = Mapping[int, list[Hypothesis]]
@@ -341,7 +342,7 @@ class _GroupDecoder:
         batch = self._collated(draft.forced(chosen[id(draft)], eos) for draft in self.drafts)
         encoded, target = self.encoded[self.batch.source.sentences.tokens_of(places)], self.memories.target
         memories = Memories(target=None if target is None else target.of_sentences(places))
-        confirmed = still_likeliest(self.model, batch, encoded, memories, self.config)
+        confirmed = verify_greedy(self.model, batch, encoded, memories, self.config)
         for s, hypothesis in zip(sentences, confirmed, strict=True):
             draft, m = self.places[s]
             if hypothesis is not None:

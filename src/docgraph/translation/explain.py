@@ -18,7 +18,7 @@ from docgraph.model.packing import Packing, windows
 from docgraph.model.systems import prepare
 from docgraph.model.systems.linked import CacheMemory
 from docgraph.model.tokenizer import Tokenizer, words_by_space
-from docgraph.translation.search import Hypothesis
+from docgraph.translation.hypotheses import Hypothesis
 
 CELLS = 1 << 22
 """Sub-words inspected at once x sentences of their document: each site keeps a number for each."""

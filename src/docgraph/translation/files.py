@@ -16,10 +16,10 @@ from docgraph.errors import DocgraphError
 from docgraph.files import replacing
 from docgraph.formats import FORMATS, by_extension, get_format, read, render, write
 from docgraph.translation.document_decoding import BATCH_TOKENS, Known, Mode
+from docgraph.translation.hypotheses import SearchConfig
 from docgraph.translation.known import read_known
 from docgraph.translation.result import Translation
 from docgraph.translation.resume import FinishedFiles, Found, PartialFile
-from docgraph.translation.search import SearchConfig
 from docgraph.translation.translator import Translator
 
 Form = Literal["document", "table", "jsonl"]

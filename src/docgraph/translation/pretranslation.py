@@ -19,7 +19,7 @@ from docgraph.model.document_transformer import DocumentTransformer
 from docgraph.model.quantize import ready_for_cpu
 from docgraph.model.systems import context_needs
 from docgraph.translation.document_decoding import decode_documents
-from docgraph.translation.search import SearchConfig
+from docgraph.translation.hypotheses import SearchConfig
 
 GREEDY = SearchConfig(beams=1)
 TOKENS = 1 << 16

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from docgraph.files import naming
-from docgraph.translation.search import Hypothesis
+from docgraph.translation.hypotheses import Hypothesis
 
 Found = list[list[Hypothesis]]
 FINISHED = ".translated.jsonl"

@@ -41,12 +41,12 @@ from docgraph.translation.document_decoding import (
     given,
 )
 from docgraph.translation.explain import Reading, readings_of
+from docgraph.translation.hypotheses import Hypothesis, SearchConfig
 from docgraph.translation.inputs import example_from_text, with_memory
 from docgraph.translation.models import find_model
 from docgraph.translation.result import Candidate, SentenceTranslation, Translation
 from docgraph.translation.rules.segmentation import Segments, stretches
 from docgraph.translation.rules.wording import Wording
-from docgraph.translation.search import Hypothesis, SearchConfig
 
 if TYPE_CHECKING:  # who has no memory does not wait for its readers
     from docgraph.translation.translation_memory import TranslationMemory

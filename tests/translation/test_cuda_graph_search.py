@@ -19,9 +19,10 @@ from docgraph.model.document_transformer import DocumentTransformer
 from docgraph.model.kv_cache import rounded
 from docgraph.model.systems import selective
 from docgraph.model.systems.pointer import Pointer
-from docgraph.translation import captured_search as captured
+from docgraph.translation import cuda_graph_search as captured
 from docgraph.translation import search as searching
-from docgraph.translation.search import Hypothesis, SearchConfig, search, top_candidates
+from docgraph.translation.hypotheses import Hypothesis, SearchConfig, top_candidates
+from docgraph.translation.search import search
 from model.examples import EOS, SYSTEMS, VOCABULARY, batch_of, documents, small_config, small_model
 
 LINKED = LinkedConfig(words=5, sentences=2, length=3, own_weight=0.5)
@@ -86,9 +87,9 @@ def assert_same(ours: list[list[Hypothesis]], plain: list[list[Hypothesis]]) -> 
 @pytest.fixture
 def steps(monkeypatch: pytest.MonkeyPatch) -> Callable[[bool], None]:
     """Choose between captured steps, in rooms so small that sentences move often, and the plain search."""
-    for name, value in (("ROOM", 4), ("LOOK", 2), ("FEWEST", 1)):
+    for name, value in (("INITIAL_LENGTH", 4), ("CHECK_EVERY", 2), ("MIN_SENTENCES", 1)):
         monkeypatch.setattr(captured, name, value)
-    return lambda use: monkeypatch.setattr(searching, "CAPTURED", ("cpu", "cuda") if use else ())
+    return lambda use: monkeypatch.setattr(searching, "CUDA_GRAPH_DEVICES", ("cpu", "cuda") if use else ())
 
 
 @pytest.mark.parametrize(("name", "kind"), CASES)
@@ -107,17 +108,17 @@ def test_rooms_grow_and_empty_and_serve_again(steps: Callable[[bool], None]) -> 
     steps(True)
     first = searched(model, config)
     assert searched(model, config) == first  # now that buffers have their final sizes
-    sizes = list(captured._MEMORIES[model].graphs)
+    sizes = list(captured._WORKSPACES[model].graphs)
     assert len({places for places, *_ in sizes}) > 2, "nobody left"
     assert len({room for _, _, room, *_ in sizes}) > 2, "nothing grew"
-    for buffer in captured._MEMORIES[model].buffers.values():
+    for buffer in captured._WORKSPACES[model].buffers.values():
         if buffer.is_floating_point():
             buffer.fill_(torch.nan)  # what an earlier search left must not matter
     assert searched(model, config) == first
-    assert list(captured._MEMORIES[model].graphs) == sizes
-    memory = captured._memory_of(model)
-    assert captured._memory_of(model) is memory
-    assert captured._memory_of(model.double()) is not memory, "graphs of weights that are no more"
+    assert list(captured._WORKSPACES[model].graphs) == sizes
+    memory = captured._workspace_of(model)
+    assert captured._workspace_of(model) is memory
+    assert captured._workspace_of(model.double()) is not memory, "graphs of weights that are no more"
 
 
 class Recorded:
@@ -143,12 +144,12 @@ def test_a_step_recorded_once_serves_later_searches(
 ) -> None:
     model, made = model_of(**MODELS[name]), []
 
-    def capture(self: captured._Memory, step: Any) -> Recorded:
+    def capture(self: captured._Workspace, step: Any) -> Recorded:
         made.append(Recorded(step))
         return made[-1]
 
-    monkeypatch.setattr(captured._Memory, "captures", True)
-    monkeypatch.setattr(captured._Memory, "capture", capture)
+    monkeypatch.setattr(captured._Workspace, "captures", True)
+    monkeypatch.setattr(captured._Workspace, "capture", capture)
     for penalty in (0.5, 1.0, 0.5):
         config = SearchConfig(**{**SEARCHES[kind], "length_penalty": penalty})
         steps(False)
@@ -222,4 +223,4 @@ def test_replayed_graphs_find_what_plain_search_finds(name: str, kind: str, step
     for _ in range(3):  # run, captured, and replayed from what was kept
         assert_same(searched(model, config, "cuda"), plain)
     if "context" in MODELS[name]:
-        assert any(graph is not None for graph in captured._MEMORIES[model].graphs.values())
+        assert any(graph is not None for graph in captured._WORKSPACES[model].graphs.values())
