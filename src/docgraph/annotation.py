@@ -1,7 +1,7 @@
-"""Annotation: what is known of the words of a document, in columns.
+"""Annotation: the words of a document with their lemmas, tags, heads and coreference links, as columns.
 
-W words in M sentences. Everything is an array over words in document order, so that a graph, a corpus store and a batch
-are made from it without a loop. A part that no annotator assigned is None.
+A document has M sentences and W words. Each column is an array over the words in document order, so graphs, stores and
+batches are built without Python loops. A column that no annotator assigned is None.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ LAYERS: tuple[Layer, ...] = ("words", "lemmas", "tags", "heads", "coreference")
 
 
 def int_array(values: Iterable[int] | npt.NDArray[np.integer]) -> IntArray:
-    """int32 [N] from anything countable."""
+    """Returns an int32 array [N]."""
     if isinstance(values, np.ndarray):
         return values.astype(np.int32, copy=False)
     return np.fromiter(values, dtype=np.int32)
@@ -31,13 +31,14 @@ def int_array(values: Iterable[int] | npt.NDArray[np.integer]) -> IntArray:
 
 @dataclass(frozen=True, eq=False)
 class Strings:
-    """A column of strings stored once each: `table[ids[i]]` is entry i."""
+    """A dictionary-encoded column of strings: entry i is `table[ids[i]]`."""
 
     ids: IntArray
     table: tuple[str, ...]
 
     @classmethod
     def of(cls, values: Iterable[str]) -> Strings:
+        """Encodes the values; the table is in order of first occurrence."""
         index: dict[str, int] = {}
         ids = np.fromiter((index.setdefault(value, len(index)) for value in values), dtype=np.int32)
         return cls(ids, tuple(index))
@@ -49,58 +50,62 @@ class Strings:
         return self.table[int(self.ids[index])]
 
     def to_list(self) -> list[str]:
+        """Returns the entries as plain strings."""
         return [self.table[i] for i in self.ids.tolist()]
 
 
 @dataclass(frozen=True, eq=False)
 class Annotation:
-    """Columns over the W words of a document of M sentences."""
+    """Columns over the W words of a document with M sentences."""
 
     offsets: IntArray
-    """[M+1]: the words of sentence m are offsets[m] .. offsets[m+1]-1."""
+    """[M+1]: sentence m has the words offsets[m] .. offsets[m+1]-1."""
     starts: IntArray
-    """[W]: where the word begins in the text of its sentence, in characters."""
+    """[W]: first character of the word in the text of its sentence."""
     ends: IntArray
-    """[W]: where it ends."""
+    """[W]: character after the last one of the word."""
     forms: Strings
     lemmas: Strings | None = None
     upos: Strings | None = None
-    """Universal part of speech."""
+    """Universal parts of speech."""
     feats: Strings | None = None
-    """Universal features, `Number=Plur|Person=3`."""
+    """Universal features, such as `Number=Plur|Person=3`."""
     heads: IntArray | None = None
-    """[W]: the word this one depends on, as an index into the document; a root is its own head."""
+    """[W]: index in the document of the word's head; a root is its own head."""
     deprels: Strings | None = None
+    """Dependency relations to the heads."""
     coreference: IntArray | None = None
-    """[C, 2]: (antecedent, mention), head words of the two mentions, antecedent before mention."""
+    """[C, 2]: head words of (antecedent, mention); the antecedent comes first in the document."""
     notes: tuple[str, ...] = field(default=())
-    """What is missing and how to install it, one line each, for the user."""
+    """Messages for the user about missing layers and how to install them, one line each."""
 
     @property
     def num_words(self) -> int:
+        """W."""
         return len(self.starts)
 
     @property
     def num_sentences(self) -> int:
+        """M."""
         return len(self.offsets) - 1
 
     @cached_property
     def sentence_of(self) -> IntArray:
-        """[W]: the sentence each word stands in."""
+        """[W]: sentence index of each word."""
         return np.repeat(np.arange(self.num_sentences, dtype=np.int32), np.diff(self.offsets))
 
     @property
     def layers(self) -> frozenset[Layer]:
         """The layers that are present."""
-        parts = {"lemmas": self.lemmas, "tags": self.upos, "heads": self.heads, "coreference": self.coreference}
-        present = {layer for layer in LAYERS if layer == "words" or parts[layer] is not None}
-        return frozenset(present)
+        columns = {"lemmas": self.lemmas, "tags": self.upos, "heads": self.heads, "coreference": self.coreference}
+        return frozenset(layer for layer in LAYERS if layer == "words" or columns[layer] is not None)
 
     def with_notes(self, *notes: str) -> Annotation:
+        """Returns a copy with more notes; repeated notes are dropped."""
         return replace(self, notes=tuple(dict.fromkeys((*self.notes, *notes))))
 
     def part(self, sentences: range) -> Annotation:
-        """The annotation of consecutive sentences: what is said of their words, and the links among them."""
+        """Returns the annotation of consecutive sentences, with the coreference links among them."""
         begin, end = int(self.offsets[sentences.start]), int(self.offsets[sentences.stop])
         words = slice(begin, end)
         strings: dict[str, Any] = {
@@ -122,10 +127,10 @@ class Annotation:
         )
 
     def check(self, document: Document) -> None:
-        """Raise ValueError unless every column fits the others and the document."""
+        """Raises ValueError if the columns do not fit each other or the document."""
         count = self.num_words
         if self.num_sentences != len(document) or self.offsets[0] != 0 or self.offsets[-1] != count:
-            raise ValueError("the annotation has other sentences than the document")
+            raise ValueError("the annotation and the document have different sentences")
         columns = (self.ends, self.forms, self.lemmas, self.upos, self.feats, self.heads, self.deprels)
         if any(column is not None and len(column) != count for column in columns):
             raise ValueError("the columns of the annotation differ in length")
@@ -135,14 +140,12 @@ class Annotation:
         if self.heads is not None and count and (self.sentence_of[self.heads] != self.sentence_of).any():
             raise ValueError("a head lies outside its sentence")
         links = self.coreference
-        if links is not None and len(links):
-            forward = (links[:, 0] < links[:, 1]).all()
-            if not forward or links.min() < 0 or links.max() >= count:
-                raise ValueError("a coreference link does not go from an earlier word to a later one")
+        if links is not None and not ((links[:, 0] >= 0) & (links[:, 0] < links[:, 1]) & (links[:, 1] < count)).all():
+            raise ValueError("a coreference link does not go from an earlier word to a later one")
 
 
 def from_spans(spans: Sequence[Sequence[tuple[int, int]]], document: Document) -> Annotation:
-    """An annotation of words alone, from their character spans (start, end) in each sentence."""
+    """Returns an annotation of words only, from the character spans (start, end) of each sentence's words."""
     flat = np.array([span for sentence in spans for span in sentence], dtype=np.int32).reshape(-1, 2)
     forms = Strings.of(text[a:b] for text, sentence in zip(document.texts, spans, strict=True) for a, b in sentence)
     offsets = np.concatenate([[0], np.cumsum([len(sentence) for sentence in spans], dtype=np.int64)]).astype(np.int32)
@@ -150,7 +153,7 @@ def from_spans(spans: Sequence[Sequence[tuple[int, int]]], document: Document) -
 
 
 def chains(annotation: Annotation) -> list[list[int]]:
-    """Coreference chains (connected head words, in order), longest first; ties in document order."""
+    """Returns the coreference chains: head words connected by links. Longest chain first; ties in document order."""
     links = annotation.coreference
     if links is None or not len(links):
         return []

@@ -1,4 +1,4 @@
-"""The one exception that reaches the user: a sentence that says what happened, where, and what to do."""
+"""DocgraphError: the exception whose message is shown to the user."""
 
 from __future__ import annotations
 
@@ -6,8 +6,12 @@ from pathlib import Path
 
 
 class DocgraphError(Exception):
-    """Bad input or a missing part, told in one sentence; the command line prints it and exits with 2."""
+    """Bad input or a missing dependency. The message says in one sentence what is wrong, where, and what to do.
+
+    The command line prints the message without a traceback and exits with status 2.
+    """
 
     def __init__(self, message: str, *, path: str | Path | None = None, line: int | None = None) -> None:
-        place = "" if path is None else f"{path}:{line}: " if line is not None else f"{path}: "
-        super().__init__(place + message)
+        """Prefixes the message with `path:line: ` or `path: ` if these are given."""
+        location = "" if path is None else f"{path}:{line}: " if line is not None else f"{path}: "
+        super().__init__(location + message)

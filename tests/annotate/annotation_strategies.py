@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from docgraph.annotate.base import lines_document
+from docgraph.annotate.builder import document_from_lines
 from docgraph.annotation import Annotation, Strings, int_array
 from docgraph.document import Document
 
@@ -71,7 +71,7 @@ def annotated_documents(draw: st.DrawFn) -> tuple[Document, Annotation]:
         pairs = st.tuples(st.integers(0, max(count - 1, 0)), st.integers(0, max(count - 1, 0)))
         links = {(b, a) for a, b in draw(st.lists(pairs, max_size=6)) if a < b < count}
         columns["coreference"] = np.array(sorted(links), dtype=np.int32).reshape(-1, 2)[:, ::-1].copy()
-    document = lines_document(
+    document = document_from_lines(
         [text for text, _ in found],
         draw(st.text("abc-1", max_size=4)),
         draw(st.lists(st.none() | CELL, min_size=len(found), max_size=len(found))),

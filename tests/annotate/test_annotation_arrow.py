@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from docgraph.annotate import arrow
-from docgraph.annotate.words import WordAnnotator
+from docgraph.annotate.rule_based import WordAnnotator
 from docgraph.annotation import Annotation
 from docgraph.document import Document
 from docgraph.errors import DocgraphError
@@ -36,11 +36,11 @@ def test_written_reads_back(documents: list[tuple[Document, Annotation]]) -> Non
 
 def test_rows_are_found_across_batches(tmp_path: Path) -> None:
     annotator = WordAnnotator("en")
-    documents = [Document.from_sentences([f"number {n}"], f"d{n}") for n in range(2 * arrow.BATCH + 3)]
+    documents = [Document.from_sentences([f"number {n}"], f"d{n}") for n in range(2 * arrow.BATCH_ROWS + 3)]
     arrow.write(tmp_path / "a.arrow", ((document, annotator(document, None)) for document in documents))
     reader = arrow.ArrowReader(tmp_path / "a.arrow")
     assert reader.ids == [document.id for document in documents]
-    for index in (0, arrow.BATCH, len(documents) - 1, 1):
+    for index in (0, arrow.BATCH_ROWS, len(documents) - 1, 1):
         document, annotation = reader[index]
         assert document == documents[index]
         assert annotation.forms.to_list() == ["number", str(index)]
@@ -64,7 +64,7 @@ def test_a_failed_write_leaves_what_was_there(tmp_path: Path) -> None:
 def test_other_files(tmp_path: Path) -> None:
     path = tmp_path / "a.arrow"
     path.write_text("not Arrow at all")
-    with pytest.raises(DocgraphError, match="this is no Arrow file"):
+    with pytest.raises(DocgraphError, match="not an Arrow file"):
         arrow.read(path)
     table = pa.table({"x": [1]})
     with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, table.schema) as writer:

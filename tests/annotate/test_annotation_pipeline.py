@@ -6,8 +6,9 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from docgraph.annotate.base import Annotator, Pipeline, chain_links, head_word
-from docgraph.annotate.words import WordAnnotator
+from docgraph.annotate.builder import chain_links, head_word
+from docgraph.annotate.pipeline import Annotator, Pipeline
+from docgraph.annotate.rule_based import WordAnnotator
 from docgraph.annotation import Annotation, Layer, Strings, from_spans, int_array
 from docgraph.document import Document
 from docgraph.errors import DocgraphError
@@ -79,7 +80,9 @@ def test_version_follows_the_components() -> None:
 
 
 def test_a_broken_annotator_is_named() -> None:
-    with pytest.raises(DocgraphError, match="annotator 'outside' broke document '': a word lies outside"):
+    with pytest.raises(
+        DocgraphError, match="annotator 'outside' returned an invalid annotation of document '': a word lies outside"
+    ):
         Pipeline((Outside(),))(DOCUMENT)
 
 

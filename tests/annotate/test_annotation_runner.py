@@ -14,9 +14,8 @@ import pytest
 from annotation_strategies import assert_same
 
 from docgraph.annotate import arrow, runner
-from docgraph.annotate.base import Pipeline
-from docgraph.annotate.cache import content_key, default_folder, store
-from docgraph.annotate.runner import annotate_all
+from docgraph.annotate.pipeline import Pipeline
+from docgraph.annotate.runner import annotate_all, content_key, default_cache_folder, store
 from docgraph.annotation import Annotation, Layer, from_spans
 from docgraph.document import Document
 from docgraph.errors import DocgraphError
@@ -44,14 +43,14 @@ class Counting:
 
 @pytest.fixture
 def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(runner, "CHUNK", 50)
+    monkeypatch.setattr(runner, "CHUNK_CHARACTERS", 50)
 
 
 @pytest.mark.usefixtures("small_chunks")
 def test_parallel_equals_sequential(tmp_path: Path) -> None:
     spec = "words:qu+simplemma:en"
     started: list[int] = []
-    done: list[runner.Done] = []
+    done: list[runner.StoredChunk] = []
     parallel = annotate_all(DOCUMENTS, spec, jobs=2, cache=tmp_path, on_start=started.append, on_done=done.append)
     sequential = annotate_all(DOCUMENTS, spec)
     for one, other in zip(parallel, sequential, strict=True):
@@ -125,20 +124,20 @@ def test_a_damaged_file_of_the_cache_is_made_anew(tmp_path: Path) -> None:
 def test_the_default_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.delenv("DOCGRAPH_CACHE", raising=False)
-    assert default_folder() == tmp_path / "docgraph"
+    assert default_cache_folder() == tmp_path / "docgraph"
     monkeypatch.setenv("DOCGRAPH_CACHE", str(tmp_path / "mine"))
-    assert default_folder() == tmp_path / "mine"
+    assert default_cache_folder() == tmp_path / "mine"
 
 
 SLOW = """
 import os, sys, time
 from pathlib import Path
 from docgraph.annotate import arrow, runner
-from docgraph.annotate.base import Pipeline
+from docgraph.annotate.pipeline import Pipeline
 from docgraph.annotation import from_spans
 from docgraph.document import Document
 
-runner.CHUNK = 1  # a document a chunk
+runner.CHUNK_CHARACTERS = 1  # a document a chunk
 LOG = Path(sys.argv[1])
 
 class Slow:
@@ -213,5 +212,5 @@ def test_a_cache_that_cannot_be_written_is_told(tmp_path: Path, monkeypatch: pyt
         raise PermissionError(13, "Permission denied", "x")
 
     monkeypatch.setattr(arrow, "write_rows", refused)
-    with pytest.raises(DocgraphError, match=r"the cache cannot be written; name another folder with --cache"):
+    with pytest.raises(DocgraphError, match=r"the cache is not writable; choose another folder with --cache"):
         store(tmp_path, [], [])

@@ -11,7 +11,7 @@ import pytest
 import spacy
 
 from docgraph.annotate import registry
-from docgraph.annotate.base import Annotator
+from docgraph.annotate.pipeline import Annotator
 from docgraph.annotate.registry import ENGLISH, create, load_pipeline, names
 from docgraph.annotation import Annotation, Layer, from_spans
 from docgraph.document import Document
@@ -38,11 +38,11 @@ def test_a_plus_in_a_path_is_no_joint(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("spec", "message"),
     [
-        ("nosuch:x", "there is no annotator 'nosuch'; the known ones are conllu, coref, "),
+        ("nosuch:x", "there is no annotator 'nosuch'; choose one of: conllu, coref, "),
         ("English", "there is no annotator 'English'"),
         ("", "there is no annotator ''"),
         ("spacy", "'spacy' needs an argument, as in 'spacy:en_core_web_sm'"),
-        ("words:en+words:fr", "would replace the words"),
+        ("words:en+words:fr", "would replace the words of an earlier component"),
         ("simplemma:en", "'simplemma:en' needs words"),
     ],
 )

@@ -14,8 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from conftest import SHARED, needs_data
-from docgraph.annotate import conllu, conllu_writer
-from docgraph.annotate.conllu_file import ConlluAnnotator
+from docgraph.annotate import conllu
+from docgraph.annotate.conllu_annotator import ConlluAnnotator
 from docgraph.annotation import Annotation, chains, from_spans
 from docgraph.document import Document
 from docgraph.errors import DocgraphError
@@ -27,7 +27,7 @@ def parse(text: str) -> list[tuple[Document, Annotation]]:
 
 def written(*documents: tuple[Document, Annotation]) -> str:
     file = io.BytesIO()
-    conllu_writer.dump(file, documents)
+    conllu.dump(file, documents)
     return file.getvalue().decode()
 
 
@@ -142,21 +142,21 @@ def test_a_bare_sentence_writes_as_treebanks_do() -> None:
 @pytest.mark.parametrize(
     ("text", "line", "message"),
     [
-        ("1 a", 1, "1 column where CoNLL-U has 10"),
+        ("1 a", 1, "1 column instead of the 10"),
         (rows("1 a a _ _ _ 2 dep _ _", "2 b b _ _ _ 1 dep _ _"), 1, "cycle"),
         (rows("1 a a _ _ _ 0 root _ _", "2 b b _ _ _ 3 dep _ _", "3 c c _ _ _ 2 dep _ _"), 2, "cycle"),
         (rows("1 a a _ _ _ 1 dep _ _"), 1, "this word is its own head"),
         (rows("1 a a _ _ _ 7 dep _ _"), 1, "the head 7 is not among the 1 words"),
-        (rows("1 a a _ _ _ x dep _ _"), 1, "the head 'x' is no number"),
-        (rows("1 a a _ _ _ 0 root _ _", "2 b b _ _ _ _ _ _ _"), 2, "has no head although"),
-        (rows("1 a a _ _ _ _ _ _ _", "3 b b _ _ _ _ _ _ _"), 2, "the id is '3' where 2 is due"),
-        (rows("x a a _ _ _ _ _ _ _"), 1, "the id is 'x' where 1 is due"),
+        (rows("1 a a _ _ _ x dep _ _"), 1, "the head 'x' is not a number"),
+        (rows("1 a a _ _ _ 0 root _ _", "2 b b _ _ _ _ _ _ _"), 2, "has no head but"),
+        (rows("1 a a _ _ _ _ _ _ _", "3 b b _ _ _ _ _ _ _"), 2, "the id is '3' but should be 2"),
+        (rows("x a a _ _ _ _ _ _ _"), 1, "the id is 'x' but should be 1"),
         (rows("2-3 ab _ _ _ _ _ _ _ _"), 1, "the range '2-3' does not begin"),
-        (rows("1-3 ab _ _ _ _ _ _ _ _", "1 a a _ _ _ _ _ _ _"), 1, "the last range goes to 3"),
-        ("# text = b\n" + rows("1 a a _ _ _ _ _ _ _"), 2, "the word 'a' does not come next"),
+        (rows("1-3 ab _ _ _ _ _ _ _ _", "1 a a _ _ _ _ _ _ _"), 1, "the last range ends at 3"),
+        ("# text = b\n" + rows("1 a a _ _ _ _ _ _ _"), 2, "the word 'a' is not the next one"),
         (rows("1 a a _ _ _ _ _ _ Entity=(1"), 1, "never closes"),
-        (rows("1 a a _ _ _ _ _ _ Entity=1)"), 1, "that never opened"),
-        (rows("1 a a _ _ _ _ _ _ Entity=((1)"), 1, "is not a row of brackets"),
+        (rows("1 a a _ _ _ _ _ _ Entity=1)"), 1, "but never opened"),
+        (rows("1 a a _ _ _ _ _ _ Entity=((1)"), 1, "is not a sequence of brackets"),
     ],
 )
 def test_broken_files_name_the_line(text: str, line: int, message: str) -> None:
@@ -250,8 +250,8 @@ def test_annotator_finds_documents_by_id_or_text(french: Path, id: str) -> None:
             ["Il parle du chat, oui?", "Le chat"],
             "sentence 1 of document 'd1' is 'Il parle du chat, oui?' but 'Il parle",
         ),
-        (["Il parle du chat, non?"], "sentence 2 of document 'd1' is no sentence but 'Le chat'"),
-        (["Il parle du chat, non?", "Le chat", "Fin"], "sentence 3 of document 'd1' is 'Fin' but no sentence"),
+        (["Il parle du chat, non?"], "sentence 2 of document 'd1' is missing but 'Le chat'"),
+        (["Il parle du chat, non?", "Le chat", "Fin"], "sentence 3 of document 'd1' is 'Fin' but missing"),
     ],
 )
 def test_annotator_names_the_sentence_that_differs(french: Path, texts: list[str], message: str) -> None:
@@ -278,7 +278,7 @@ def test_links_past_the_mention_before_stay_one_entity_for_other_tools() -> None
     document = Document.from_sentences(["Ann saw her mirror .", "She smiled ."])
     spans = [[(0, 3), (4, 7), (8, 11), (12, 18), (19, 20)], [(0, 3), (4, 10), (11, 12)]]
     annotation = replace(from_spans(spans, document), coreference=np.array([[0, 2], [0, 5]], dtype=np.int32))
-    written = "".join(conllu_writer.lines(document, annotation))
+    written = "".join(conllu.format_lines(document, annotation))
     assert written.count("Entity=(1)") == 3
     assert "(2)" not in written
     assert "Antecedent=5|Entity=(1)" in written

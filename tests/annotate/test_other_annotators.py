@@ -14,11 +14,9 @@ import spacy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from docgraph.annotate.coreference_models import CorefereeAnnotator, FastcorefAnnotator
-from docgraph.annotate.jieba import JiebaAnnotator
-from docgraph.annotate.simplemma import SimplemmaAnnotator
+from docgraph.annotate.external_coref import CorefereeAnnotator, FastcorefAnnotator
+from docgraph.annotate.rule_based import JiebaAnnotator, SimplemmaAnnotator, WordAnnotator, unicode_words
 from docgraph.annotate.stanza import StanzaAnnotator
-from docgraph.annotate.words import WordAnnotator, unicode_words
 from docgraph.annotation import Annotation, Strings, chains, int_array
 from docgraph.document import Document
 from docgraph.errors import DocgraphError

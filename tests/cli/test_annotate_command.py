@@ -87,9 +87,9 @@ def test_what_another_tool_found(files: list[Path], tmp_path: Path, run: Run) ->
     [
         (["missing.txt", "-o", "x"], "missing.txt"),
         (["one.txt", "-o", "x", "--annotator", "nosuch"], "there is no annotator 'nosuch'"),
-        (["one.txt", "-o", "-", "--to", "arrow"], "Arrow cannot be written to the standard output"),
-        (["one.txt", "-o", "."], "this is a folder; name a file"),
-        (["one.txt", "-o", "x", "--annotator", "conllu:one.txt"], "one.txt:1: 1 column where CoNLL-U has 10"),
+        (["one.txt", "-o", "-", "--to", "arrow"], "cannot write Arrow to standard output"),
+        (["one.txt", "-o", "."], "this is a folder; name an output file"),
+        (["one.txt", "-o", "x", "--annotator", "conllu:one.txt"], "one.txt:1: 1 column instead of the 10"),
     ],
 )
 @pytest.mark.usefixtures("files")

@@ -17,9 +17,9 @@ from pathlib import Path
 import pytest
 from corpus_examples import blank_lines, corpus_config, synthetic, tmx, write
 
-from docgraph.annotate.base import Pipeline
-from docgraph.annotate.cache import AnnotationCache
+from docgraph.annotate.pipeline import Pipeline
 from docgraph.annotate.registry import load_pipeline
+from docgraph.annotate.runner import AnnotationCache
 from docgraph.annotation import Annotation, Layer
 from docgraph.corpus import chunks, store, subwords
 from docgraph.corpus import prepare as preparation

@@ -10,7 +10,7 @@ import pytest
 from evaluation_examples import europarl
 
 from conftest import needs_data
-from docgraph.annotate.words import unicode_words
+from docgraph.annotate.rule_based import unicode_words
 from docgraph.evaluation import aligner
 from docgraph.evaluation.aligner import Aligner, Bitext, _digamma
 from docgraph.evaluation.alignment import THRESHOLD

@@ -1,7 +1,7 @@
-"""Annotations on disk as Arrow: one row a document, columns of integers and string tables, read memory-mapped.
+"""Read and write annotations as Arrow files: one row per document, compressed with Zstandard, memory-mapped.
 
-Every column of an annotation becomes a list column; a column of strings becomes two, the distinct strings and their
-indices, as it is in memory. A layer an annotation does not have is null. Buffers are compressed with Zstandard.
+Each column of an annotation is a list column. A column of strings is stored as two: the distinct strings and their
+indices, as in memory. A missing layer is null.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from docgraph.annotate.base import lines_document
+from docgraph.annotate.builder import document_from_lines
 from docgraph.annotation import Annotation, IntArray, Strings
 from docgraph.document import Document
 from docgraph.errors import DocgraphError
@@ -37,58 +37,63 @@ SCHEMA = pa.schema(
     metadata={b"docgraph.annotations": VERSION},
 )
 Row = tuple[str, Document | None, Annotation]
-"""(id, the document where its text is to be kept, annotation)."""
-BATCH = 64
+"""(id, the document or None to leave its text out, annotation)."""
+BATCH_ROWS = 64
 
 
 def write(path: str | Path, documents: Iterable[tuple[Document, Annotation]]) -> None:
-    """Documents with their annotations, whole or not at all, a batch in memory at a time."""
+    """Writes documents with their annotations, one batch in memory at a time. The file is replaced atomically."""
     write_rows(path, ((document.id, document, annotation) for document, annotation in documents))
 
 
 def write_rows(path: str | Path, rows: Iterable[Row]) -> None:
-    """Rows into a file, whole or not at all."""
+    """Writes rows to a file, which is replaced atomically."""
     rows = iter(rows)
     options = pa.ipc.IpcWriteOptions(compression="zstd")
     with replacing(path) as temporary, pa.ipc.new_file(str(temporary), SCHEMA, options=options) as writer:
-        while batch := list(islice(rows, BATCH)):
+        while batch := list(islice(rows, BATCH_ROWS)):
             writer.write_batch(_to_batch(batch))
 
 
+def read(path: str | Path) -> list[tuple[Document, Annotation]]:
+    """Reads all documents of a file."""
+    return list(ArrowReader(path))
+
+
 class ArrowReader:
-    """The rows of a file, any of them at any time; only the batch last used is decompressed."""
+    """Random access to the rows of a file. Only the batch used last is decompressed."""
 
     def __init__(self, path: str | Path) -> None:
         self._file = _open(path)
-        self._held: tuple[int, Any] | None = None
-        by_batch = read_ids(path)
-        self.ids = [identifier for ids in by_batch for identifier in ids]
-        self._places = [(index, row) for index, ids in enumerate(by_batch) for row in range(len(ids))]
+        self._loaded: tuple[int, Any] | None = None
+        """The batch used last, and its index."""
+        ids_by_batch = read_ids(path)
+        self.ids = [identifier for ids in ids_by_batch for identifier in ids]
+        self._locations = [(index, row) for index, ids in enumerate(ids_by_batch) for row in range(len(ids))]
 
     def __len__(self) -> int:
         return len(self.ids)
 
     def __getitem__(self, index: int) -> tuple[Document, Annotation]:
-        """A document, one sentence a line, and its annotation."""
-        batch, row = self._places[index]
-        return _document(self._batch(batch), row), _annotation(self._batch(batch), row)
+        """Returns a document, with one sentence per line, and its annotation."""
+        return _document(*self._batch_and_row(index)), self.annotation(index)
 
     def __iter__(self) -> Iterator[tuple[Document, Annotation]]:
         return (self[index] for index in range(len(self)))
 
     def annotation(self, index: int) -> Annotation:
-        """An annotation alone, from a file that may have no texts."""
-        batch, row = self._places[index]
-        return _annotation(self._batch(batch), row)
+        """Returns an annotation only; works for files without texts."""
+        return _annotation(*self._batch_and_row(index))
 
-    def _batch(self, index: int) -> Any:
-        if self._held is None or self._held[0] != index:
-            self._held = index, self._file.get_batch(index)
-        return self._held[1]
+    def _batch_and_row(self, index: int) -> tuple[Any, int]:
+        batch, row = self._locations[index]
+        if self._loaded is None or self._loaded[0] != batch:
+            self._loaded = batch, self._file.get_batch(batch)
+        return self._loaded[1], row
 
 
 def read_ids(path: str | Path) -> list[list[str]]:
-    """The ids of the rows of each batch; nothing else of the file is read."""
+    """Returns the row ids of each batch, without reading other columns."""
     file = _open(path, pa.ipc.IpcReadOptions(included_fields=[0]))
     return [file.get_batch(index).column("id").to_pylist() for index in range(file.num_record_batches)]
 
@@ -97,19 +102,12 @@ def _open(path: str | Path, options: Any = None) -> Any:
     try:
         file = pa.ipc.open_file(pa.memory_map(str(path)), options=options)
     except pa.ArrowInvalid:
-        raise DocgraphError(
-            "this is no Arrow file; write one with: docgraph annotate -o FILE.arrow", path=path
-        ) from None
+        raise DocgraphError("not an Arrow file; write one with: docgraph annotate -o FILE.arrow", path=path) from None
     if (file.schema.metadata or {}).get(b"docgraph.annotations") != VERSION:
         raise DocgraphError(
-            "this Arrow file holds no annotations of this version; write it again with docgraph annotate", path=path
+            "this Arrow file has no annotations of this version; write it again with docgraph annotate", path=path
         )
     return file
-
-
-def read(path: str | Path) -> list[tuple[Document, Annotation]]:
-    """All documents of a file."""
-    return list(ArrowReader(path))
 
 
 def _to_batch(rows: list[Row]) -> Any:
@@ -133,25 +131,23 @@ def _to_batch(rows: list[Row]) -> Any:
 
 
 def _integers(batch: Any, name: str, row: int) -> IntArray | None:
-    """int32 [N] of a list column, or None for a null; shares the memory of the batch."""
+    """Returns a list column's int32 [N], sharing the memory of the batch, or None for a null."""
     value = batch.column(name)[row].values
     return None if value is None else np.asarray(value.to_numpy(zero_copy_only=False), dtype=np.int32)
 
 
 def _annotation(batch: Any, row: int) -> Annotation:
-    integers = {name: _integers(batch, name, row) for name in (*INTEGER_COLUMNS, "coreference", *STRING_COLUMNS)}
-    columns: dict[str, Any] = {name: integers[name] for name in INTEGER_COLUMNS}
-    links = integers["coreference"]
+    columns: dict[str, Any] = {name: _integers(batch, name, row) for name in INTEGER_COLUMNS}
+    links = _integers(batch, "coreference", row)
     columns["coreference"] = None if links is None else links.reshape(-1, 2)
     for name in STRING_COLUMNS:
-        ids = integers[name]
-        table = batch.column(f"{name}_table")[row].as_py()
-        columns[name] = None if ids is None else Strings(ids, tuple(table))
+        ids = _integers(batch, name, row)
+        columns[name] = None if ids is None else Strings(ids, tuple(batch.column(f"{name}_table")[row].as_py()))
     return Annotation(**columns, notes=tuple(batch.column("notes")[row].as_py()))
 
 
 def _document(batch: Any, row: int) -> Document:
     texts, speakers, paragraphs = (batch.column(name)[row].as_py() for name in ("texts", "speakers", "paragraphs"))
     if texts is None:
-        raise DocgraphError("this file holds annotations without their texts")
-    return lines_document(texts, batch.column("id")[row].as_py(), speakers, paragraphs)
+        raise DocgraphError("this file has annotations without their texts")
+    return document_from_lines(texts, batch.column("id")[row].as_py(), speakers, paragraphs)

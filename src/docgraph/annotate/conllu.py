@@ -1,7 +1,8 @@
-"""CoNLL-U files: documents with annotations made elsewhere, read one document at a time.
+"""Read and write annotated documents as CoNLL-U, one document in memory at a time.
 
-A word of a multiword token gets its own characters when the words together spell the token (do + n't), and all
-characters of the token when they do not (du = de + le). Empty nodes are skipped: they stand for no characters.
+The words of a multiword token have their own characters if they spell the token (do + n't), otherwise all characters
+of the token (du = de + le). Empty nodes are skipped because they have no characters. Files written by `write` are read
+back with the same words, heads and coreference links.
 """
 
 from __future__ import annotations
@@ -9,14 +10,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from pathlib import Path
+from typing import BinaryIO
 
-from docgraph.annotate.base import lines_document
-from docgraph.annotate.columns import Columns, word_spans
-from docgraph.annotate.entities import EntityReader
-from docgraph.annotation import LAYERS, Annotation, Layer
+from docgraph.annotate.builder import AnnotationBuilder, document_from_lines, find_cycle, find_form, multiword_spans
+from docgraph.annotate.conllu_entities import EntityReader, entity_columns
+from docgraph.annotation import LAYERS, Annotation, Layer, Strings
 from docgraph.document import Document
 from docgraph.errors import DocgraphError
+from docgraph.files import replacing
 
 ID, FORM, LEMMA, UPOS, _XPOS, FEATS, HEAD, DEPREL, _DEPS, MISC = range(10)
 _WORD_ID = re.compile(r"[1-9][0-9]{0,7}")
@@ -24,18 +27,20 @@ _RANGE_ID = re.compile(r"([1-9][0-9]{0,7})-([1-9][0-9]{0,7})")
 _EMPTY_ID = re.compile(r"[0-9]{1,8}\.[0-9]{1,8}")
 _HEAD = re.compile(r"[0-9]{1,8}")
 _WORD_SPAN = re.compile(r"([0-9]{1,9}):([0-9]{1,9})")
+_LINE_BREAKS = str.maketrans("\t\n\r", "   ")
 
 Annotated = tuple[Document, Annotation]
 COLUMN_OF: dict[Layer, str] = {layer: "upos" if layer == "tags" else layer for layer in LAYERS}
+"""The name of each layer in the comment `docgraph.columns`."""
 
 
 def read(path: str | Path) -> list[Annotated]:
-    """All documents of a file."""
+    """Reads all documents of a file."""
     return list(iterate(path))
 
 
 def iterate(path: str | Path) -> Iterator[Annotated]:
-    """The documents of a file, one in memory at a time."""
+    """Yields the documents of a file."""
     with Path(path).open("rb") as file:
         yield from parse(file, str(path))
 
@@ -43,35 +48,51 @@ def iterate(path: str | Path) -> Iterator[Annotated]:
 def parse(
     lines: Iterable[bytes], path: str, *, first_line: int = 1, entity_fields: str | None = None
 ) -> Iterator[Annotated]:
-    """The documents in lines of UTF-8; `path` names them in errors, and a document that has no `# newdoc` line.
+    """Yields the documents of UTF-8 lines.
 
-    `entity_fields` is what `# global.Entity` said before these lines: it holds for the whole file.
+    `path` is used in errors, and as the id of a document without a `# newdoc` line. `entity_fields` is the value of an
+    earlier `# global.Entity`, which is valid for the whole file.
     """
-    builder: _DocumentBuilder | None = None
+    for reader in _read_documents(lines, path, first_line, entity_fields):
+        yield reader.build()
+
+
+def parse_with_chains(lines: Iterable[bytes], path: str) -> Iterator[tuple[Document, Annotation, list[list[int]]]]:
+    """Like `parse`, but also yields the chains: the head words of each entity, which may share words."""
+    for reader in _read_documents(lines, path):
+        document, annotation = reader.build()
+        yield document, annotation, reader.entities.chains(annotation.heads)
+
+
+def _read_documents(
+    lines: Iterable[bytes], path: str, first_line: int = 1, entity_fields: str | None = None
+) -> Iterator[_DocumentReader]:
+    reader: _DocumentReader | None = None
     for block in _blocks(lines, path, first_line):
-        entity_fields = block.value("global.Entity") or entity_fields
+        entity_fields = block.comments.get("global.Entity") or entity_fields
         if block.document_id is not None:
-            if builder is not None:
-                yield builder.build()
-            builder = _DocumentBuilder(path, block.document_id)
-        elif builder is None:
-            builder = _DocumentBuilder(path, Path(path).stem)
-        builder.add(block, entity_fields)
-    if builder is not None:
-        yield builder.build()
+            if reader is not None:
+                yield reader
+            reader = _DocumentReader(path, block.document_id)
+        elif reader is None:
+            reader = _DocumentReader(path, Path(path).stem)
+        reader.add(block, entity_fields)
+    if reader is not None:
+        yield reader
 
 
 @dataclass(slots=True)
 class _Block:
-    """What stands between two blank lines."""
+    """The comments and rows between two blank lines."""
 
     line: int
     document_id: str | None = None
     paragraph: bool = False
-    comments: dict[str, tuple[int, str]] = field(default_factory=dict)
+    comments: dict[str, str] = field(default_factory=dict)
     rows: list[tuple[int, list[str]]] = field(default_factory=list)
+    """(line number, cells)."""
 
-    def comment(self, line: int, text: str) -> None:
+    def add_comment(self, text: str) -> None:
         key, equals, value = text[1:].partition("=")
         words = key.split()
         if words[:1] == ["newdoc"]:
@@ -79,11 +100,7 @@ class _Block:
         elif words[:1] == ["newpar"]:
             self.paragraph = True
         elif equals:
-            self.comments[key.strip()] = (line, value.removeprefix(" "))
-
-    def value(self, key: str) -> str | None:
-        found = self.comments.get(key)
-        return None if found is None else found[1]
+            self.comments[key.strip()] = value.removeprefix(" ")
 
 
 def _blocks(lines: Iterable[bytes], path: str, first_line: int) -> Iterator[_Block]:
@@ -100,23 +117,20 @@ def _blocks(lines: Iterable[bytes], path: str, first_line: int) -> Iterator[_Blo
             continue
         block = block or _Block(number)
         if text[0] == "#":
-            block.comment(number, text)
+            block.add_comment(text)
             continue
         cells = text.split("\t")
         if len(cells) != 10:
-            raise DocgraphError(
-                f"{len(cells)} column{'s' * (len(cells) > 1)} where CoNLL-U has 10, with tabs between them",
-                path=path,
-                line=number,
-            )
+            columns = f"{len(cells)} column{'s' * (len(cells) > 1)}"
+            raise DocgraphError(f"{columns} instead of the 10 tab-separated ones of CoNLL-U", path=path, line=number)
         block.rows.append((number, cells))
     if block is not None:
         yield block
 
 
 @dataclass(slots=True)
-class _Surface:
-    """A token of the text: one word, or a range of words that share its characters."""
+class _Token:
+    """A token of the text: one word, or the words of a multiword token."""
 
     line: int
     form: str
@@ -124,86 +138,87 @@ class _Surface:
     words: list[tuple[int, list[str]]]
 
 
-class _DocumentBuilder:
-    """Grows one document sentence by sentence."""
+class _DocumentReader:
+    """Builds one document from its sentences."""
 
     def __init__(self, path: str, id: str) -> None:
         self.path, self.id = path, id
         self.texts: list[str] = []
         self.speakers: list[str | None] = []
         self.paragraphs: list[int] = []
-        self.columns = Columns()
+        self.builder = AnnotationBuilder()
         self.entities = EntityReader(path)
         self.layers: set[Layer] = {"words"}
         self.declared: frozenset[str] | None = None
-        self.headless: int | None = None
+        """The columns that the comment `docgraph.columns` declares."""
+        self.first_headless_line: int | None = None
         self.has_feats = self.has_deprels = False
 
     def add(self, block: _Block, entity_fields: str | None) -> None:
+        """Adds a sentence."""
         if entity_fields is not None:
             self.entities.set_fields(entity_fields)
             self.layers.add("coreference")
-        declared = block.value("docgraph.columns")
+        declared = block.comments.get("docgraph.columns")
         if declared is not None:
             self.declared = frozenset(declared.split())
-        text = block.value("text")
+        text = block.comments.get("text")
         if not block.rows and text is None:
             return
-        surfaces = self._surfaces(block)
-        self.texts.append(_spell(surfaces) if text is None else text)
-        self.speakers.append(block.value("speaker"))
+        tokens = self._tokens(block)
+        self.texts.append(_spell(tokens) if text is None else text)
+        self.speakers.append(block.comments.get("speaker"))
         self.paragraphs.append(self.paragraphs[-1] + block.paragraph if self.paragraphs else 0)
-        begin = len(self.columns.starts)
-        for surface, span in zip(surfaces, self._places(surfaces), strict=True):
-            self._add_words(surface, span, begin)
-        self.columns.end_sentence()
-        self._check_heads(block, begin)
+        first = self.builder.num_words
+        for token, span in zip(tokens, self._token_spans(tokens), strict=True):
+            self._add_token(token, span, first)
+        self.builder.end_sentence()
+        self._check_heads(block, first)
 
     def build(self) -> Annotated:
+        """Returns the document and its annotation."""
         declared = self.declared
         if declared is not None:
             self.layers = {"words", *(layer for layer in LAYERS if COLUMN_OF[layer] in declared)}
-        if "heads" in self.layers and self.headless is not None:
-            raise DocgraphError(
-                "this word has no head although others of its document do; give it one, 0 if it is a root",
-                path=self.path,
-                line=self.headless,
+        if "heads" in self.layers and self.first_headless_line is not None:
+            raise self._error(
+                "this word has no head but other words of its document do; give it a head, 0 if it is a root",
+                self.first_headless_line,
             )
-        annotation = self.columns.annotation(frozenset(self.layers))
+        annotation = self.builder.build(frozenset(self.layers))
         if not (self.has_feats if declared is None else "feats" in declared):
             annotation = replace(annotation, feats=None)
         if not (self.has_deprels if declared is None else "deprels" in declared):
             annotation = replace(annotation, deprels=None)
         if "coreference" in self.layers:
             annotation = replace(annotation, coreference=self.entities.links(annotation.heads))
-        return lines_document(self.texts, self.id, self.speakers, self.paragraphs), annotation
+        return document_from_lines(self.texts, self.id, self.speakers, self.paragraphs), annotation
 
-    def _surfaces(self, block: _Block) -> list[_Surface]:
-        """The tokens of a sentence; their ids must run from 1 on, each range just before its first word."""
-        surfaces: list[_Surface] = []
+    def _tokens(self, block: _Block) -> list[_Token]:
+        """Groups the rows of a sentence into tokens. Ids count from 1; a range precedes its first word."""
+        tokens: list[_Token] = []
         count = last_of_range = 0
         for line, cells in block.rows:
-            identifier = cells[ID]
+            identifier, misc = cells[ID], _parse_misc(cells[MISC])
             if _WORD_ID.fullmatch(identifier) and int(identifier) == count + 1:
                 count += 1
                 if count > last_of_range:
-                    surfaces.append(_Surface(line, cells[FORM], _misc(cells[MISC]), []))
-                surfaces[-1].words.append((line, cells))
-            elif (found := _RANGE_ID.fullmatch(identifier)) is not None:
-                first, last = int(found[1]), int(found[2])
+                    tokens.append(_Token(line, cells[FORM], misc, []))
+                tokens[-1].words.append((line, cells))
+                self._read_entities(misc, self.builder.num_words + count - 1, empty=False, line=line)
+            elif (ids := _RANGE_ID.fullmatch(identifier)) is not None:
+                first, last = int(ids[1]), int(ids[2])
                 if first != count + 1 or last < first or first <= last_of_range:
                     raise self._error(f"the range '{identifier}' does not begin with the next word, {count + 1}", line)
                 last_of_range = last
-                surfaces.append(_Surface(line, cells[FORM], _misc(cells[MISC]), []))
+                tokens.append(_Token(line, cells[FORM], misc, []))
             elif _EMPTY_ID.fullmatch(identifier):
-                self._read_entities(_misc(cells[MISC]), len(self.columns.starts) + count, empty=True, line=line)
+                self._read_entities(misc, self.builder.num_words + count, empty=True, line=line)
             else:
-                raise self._error(f"the id is '{identifier}' where {count + 1} is due", line)
-            if _EMPTY_ID.fullmatch(identifier) is None and "-" not in identifier:
-                self._read_entities(_misc(cells[MISC]), len(self.columns.starts) + count - 1, empty=False, line=line)
+                raise self._error(f"the id is '{identifier}' but should be {count + 1}", line)
         if last_of_range > count:
-            raise self._error(f"the last range goes to {last_of_range}, but the sentence has {count} words", block.line)
-        return surfaces
+            raise self._error(f"the last range ends at {last_of_range}, but the sentence has {count} words", block.line)
+        return tokens
 
     def _read_entities(self, misc: dict[str, str], word: int, *, empty: bool, line: int) -> None:
         value = misc.get("Entity")
@@ -211,44 +226,43 @@ class _DocumentBuilder:
             self.layers.add("coreference")
             self.entities.read(value, word, word - empty, line)
         if "Antecedent" in misc and not empty:
-            self.entities.point(misc["Antecedent"], word, line)
+            self.entities.read_antecedent(misc["Antecedent"], word, line)
 
-    def _places(self, surfaces: list[_Surface]) -> Iterator[tuple[int, int]]:
-        """Where each token stands in the text of the sentence."""
+    def _token_spans(self, tokens: list[_Token]) -> Iterator[tuple[int, int]]:
+        """Yields the span of each token in the text of the sentence."""
         text, cursor = self.texts[-1], 0
-        for surface in surfaces:
-            span = word_span(surface.misc, len(text)) or place(text, cursor, surface.form)
+        for token in tokens:
+            span = _explicit_span(token.misc, len(text)) or find_form(text, cursor, token.form)
             if span is None:
                 raise self._error(
-                    f"the word '{surface.form}' does not come next in the '# text' of its sentence; correct either",
-                    surface.line,
+                    f"the word '{token.form}' is not the next one in the '# text' of its sentence; correct one of them",
+                    token.line,
                 )
             cursor = span[1]
             yield span
 
-    def _add_words(self, surface: _Surface, span: tuple[int, int], begin: int) -> None:
-        forms = [cells[FORM] for _, cells in surface.words]
-        text = self.texts[-1]
-        shared = len(forms) > 1
-        spans = word_spans(span[0], text[span[0] : span[1]], forms) if shared else [span]
-        for (line, cells), default in zip(surface.words, spans, strict=True):
-            own = word_span(_misc(cells[MISC]), len(text)) if shared else None
-            start, end = own or default
-            self._add_word(line, cells, start, end, begin)
+    def _add_token(self, token: _Token, span: tuple[int, int], first: int) -> None:
+        if len(token.words) == 1:
+            self._add_word(*token.words[0], span, first)
+            return
+        text, forms = self.texts[-1], [cells[FORM] for _, cells in token.words]
+        spans = multiword_spans(span[0], text[span[0] : span[1]], forms)
+        for (line, cells), default in zip(token.words, spans, strict=True):
+            self._add_word(line, cells, _explicit_span(_parse_misc(cells[MISC]), len(text)) or default, first)
 
-    def _add_word(self, line: int, cells: list[str], start: int, end: int, begin: int) -> None:
+    def _add_word(self, line: int, cells: list[str], span: tuple[int, int], first: int) -> None:
         form, lemma, upos, feats, deprel = cells[FORM], cells[LEMMA], cells[UPOS], cells[FEATS], cells[DEPREL]
-        head = len(self.columns.starts)
+        head = self.builder.num_words
         if _HEAD.fullmatch(cells[HEAD]):
             self.layers.add("heads")
             if cells[HEAD] == cells[ID]:
                 raise self._error("this word is its own head; write 0 if it is a root", line)
-            head = begin + int(cells[HEAD]) - 1 if int(cells[HEAD]) else head
+            head = first + int(cells[HEAD]) - 1 if int(cells[HEAD]) else head
         elif cells[HEAD] == "_":
-            self.headless = self.headless or line
+            self.first_headless_line = self.first_headless_line or line
         else:
             raise self._error(
-                f"the head '{cells[HEAD]}' is no number; write the id of a word, 0 for a root, or _", line
+                f"the head '{cells[HEAD]}' is not a number; write the id of a word, 0 for a root, or _", line
             )
         if lemma != "_":
             self.layers.add("lemmas")
@@ -258,68 +272,146 @@ class _DocumentBuilder:
             self.layers.add("tags")
         self.has_feats = self.has_feats or feats != "_"
         self.has_deprels = self.has_deprels or deprel != "_"
-        self.columns.add(start, end, form, lemma, _value(upos), _value(feats), head, _value(deprel))
+        upos, feats, deprel = ("" if cell == "_" else cell for cell in (upos, feats, deprel))
+        self.builder.add_word(*span, form, lemma, upos, feats, head, deprel)
 
-    def _check_heads(self, block: _Block, begin: int) -> None:
-        """Every head is a word of the sentence, and every word reaches a root."""
-        heads = [head - begin for head in self.columns.heads[begin:]]
+    def _check_heads(self, block: _Block, first: int) -> None:
+        """Raises DocgraphError if a head is not a word of the sentence, or the heads form a cycle."""
+        heads = [head - first for head in self.builder.heads[first:]]
         lines = [line for line, cells in block.rows if "-" not in cells[ID] and "." not in cells[ID]]
         for head, line in zip(heads, lines, strict=True):
             if head >= len(heads):
                 raise self._error(f"the head {head + 1} is not among the {len(heads)} words of the sentence", line)
-        settled = [head == word for word, head in enumerate(heads)]
-        for start in range(len(heads)):
-            word, path = start, set()
-            while not settled[word]:
-                if word in path:
-                    raise self._error("the heads from this word on form a cycle; one of them must be 0", lines[word])
-                path.add(word)
-                word = heads[word]
-            for passed in path:
-                settled[passed] = True
+        word = find_cycle(heads)
+        if word is not None:
+            raise self._error("the heads form a cycle that starts at this word; make one of them 0", lines[word])
 
     def _error(self, message: str, line: int) -> DocgraphError:
         return DocgraphError(message, path=self.path, line=line)
 
 
-def place(text: str, cursor: int, form: str) -> tuple[int, int] | None:
-    """Where `form` stands in `text` after white space at the cursor; white space inside need not be the same."""
-    while cursor < len(text) and text[cursor].isspace() and not text.startswith(form, cursor):
-        cursor += 1
-    if text.startswith(form, cursor):
-        return cursor, cursor + len(form)
-    end = cursor
-    for character in form:
-        if character.isspace():
-            continue
-        while end < len(text) and text[end].isspace():
-            end += 1
-        if end >= len(text) or text[end] != character:
-            return None
-        end += 1
-    return cursor, end
-
-
-def word_span(misc: dict[str, str], length: int) -> tuple[int, int] | None:
-    """The characters MISC gives a word outright (`WordSpan=3:7`), where the form alone does not tell."""
-    found = _WORD_SPAN.fullmatch(misc.get("WordSpan", ""))
-    if found is None:
+def _explicit_span(misc: dict[str, str], length: int) -> tuple[int, int] | None:
+    """Returns the span of a `WordSpan=3:7` in MISC, or None if there is none or it exceeds the text."""
+    span = _WORD_SPAN.fullmatch(misc.get("WordSpan", ""))
+    if span is None:
         return None
-    start, end = int(found[1]), int(found[2])
+    start, end = int(span[1]), int(span[2])
     return (start, end) if start <= end <= length else None
 
 
-def _misc(cell: str) -> dict[str, str]:
+def _parse_misc(cell: str) -> dict[str, str]:
     if cell == "_":
         return {}
     return {key: value for key, _, value in (part.partition("=") for part in cell.split("|"))}
 
 
-def _spell(surfaces: list[_Surface]) -> str:
-    """The text of a sentence that has no `# text`."""
-    spelled = "".join(surface.form + ("" if surface.misc.get("SpaceAfter") == "No" else " ") for surface in surfaces)
-    return spelled.removesuffix(" ")
+def _spell(tokens: list[_Token]) -> str:
+    """Returns the text of a sentence that has no `# text`."""
+    text = "".join(token.form + ("" if token.misc.get("SpaceAfter") == "No" else " ") for token in tokens)
+    return text.removesuffix(" ")
 
 
-def _value(cell: str) -> str:
-    return "" if cell == "_" else cell
+def write(path: str | Path, documents: Iterable[Annotated]) -> None:
+    """Writes documents to a file, which is replaced atomically."""
+    with replacing(path) as temporary, temporary.open("wb") as file:
+        dump(file, documents)
+
+
+def dump(file: BinaryIO, documents: Iterable[Annotated]) -> None:
+    """Writes documents to an open file."""
+    for document, annotation in documents:
+        file.writelines(line.encode() for line in format_lines(document, annotation))
+
+
+def format_lines(document: Document, annotation: Annotation) -> Iterator[str]:
+    """Yields the lines of a document, with their line breaks."""
+    identifier = " ".join(document.id.split())
+    yield f"# newdoc id = {identifier}\n" if identifier else "# newdoc\n"
+    # The columns are declared because a document with few words may not show which ones it has.
+    names = ("lemmas", "upos", "feats", "heads", "deprels", "coreference")
+    columns = ["words", *(name for name in names if getattr(annotation, name) is not None)]
+    yield f"# docgraph.columns = {' '.join(columns)}\n"
+    if annotation.coreference is not None:
+        yield "# global.Entity = GRP\n"
+    if not len(document):
+        yield "\n"
+    rows = _RowFormatter(annotation)
+    paragraph = None
+    for index, sentence in enumerate(document):
+        if paragraph is not None and sentence.paragraph != paragraph:
+            yield "# newpar\n"
+        paragraph = sentence.paragraph
+        yield f"# sent_id = {identifier or 'document'}-{index + 1}\n"
+        if sentence.speaker is not None:
+            yield f"# speaker = {sentence.speaker.translate(_LINE_BREAKS)}\n"
+        text = sentence.text.translate(_LINE_BREAKS)
+        yield f"# text = {text}\n"
+        yield from rows.sentence(index, text)
+        yield "\n"
+
+
+class _RowFormatter:
+    """Formats the rows of one annotation."""
+
+    def __init__(self, annotation: Annotation) -> None:
+        self.offsets = annotation.offsets.tolist()
+        self.starts = annotation.starts.tolist()
+        self.ends = annotation.ends.tolist()
+        self.forms = [_cell(form) for form in annotation.forms.to_list()]
+        self.lemmas = self._cells(annotation.lemmas)
+        self.upos = self._cells(annotation.upos)
+        self.feats = self._cells(annotation.feats)
+        self.deprels = self._cells(annotation.deprels)
+        self.heads = None if annotation.heads is None else annotation.heads.tolist()
+        links = [] if annotation.coreference is None else annotation.coreference.tolist()
+        self.entities, self.antecedents = entity_columns(links)
+
+    def sentence(self, sentence: int, text: str) -> Iterator[str]:
+        """Yields the rows of a sentence. Words with the same characters become a multiword token."""
+        begin, end = self.offsets[sentence], self.offsets[sentence + 1]
+        groups = list(self._groups(begin, end))
+        cursor = 0
+        for number, (first, last) in enumerate(groups):
+            start, stop = self.starts[first], self.ends[first]
+            multiword = last - first > 1
+            token = _cell(text[start:stop]) if multiword else self.forms[first]
+            misc = [] if find_form(text, cursor, token) == (start, stop) else [f"WordSpan={start}:{stop}"]
+            next_start = self.starts[groups[number + 1][0]] if number + 1 < len(groups) else None
+            if next_start == stop:
+                misc.append("SpaceAfter=No")
+            cursor = stop
+            if not multiword:
+                yield self._row(first, begin, misc)
+                continue
+            empty_cells = "\t_" * 7
+            yield f"{first - begin + 1}-{last - begin}\t{token}{empty_cells}\t{'|'.join(misc) or '_'}\n"
+            default_spans = multiword_spans(start, text[start:stop], self.forms[first:last])
+            for word, span in zip(range(first, last), default_spans, strict=True):
+                yield self._row(word, begin, [] if span == (start, stop) else [f"WordSpan={start}:{stop}"])
+
+    def _groups(self, begin: int, end: int) -> Iterator[tuple[int, int]]:
+        """Yields (first, last + 1) of each run of words with the same span."""
+        spans = list(zip(self.starts[begin:end], self.ends[begin:end], strict=True))
+        edges = [begin + index + 1 for index, (span, after) in enumerate(pairwise(spans)) if span != after]
+        if end > begin:
+            yield from pairwise([begin, *edges, end])
+
+    def _row(self, word: int, begin: int, misc: list[str]) -> str:
+        if word in self.entities:
+            misc = [*misc, f"Entity={self.entities[word]}"]
+        if word in self.antecedents:
+            misc = [*misc, f"Antecedent={self.antecedents[word]}"]
+        head = "_"
+        if self.heads is not None:
+            head = "0" if self.heads[word] == word else str(self.heads[word] - begin + 1)
+        return (
+            f"{word - begin + 1}\t{self.forms[word]}\t{self.lemmas[word]}\t{self.upos[word]}\t_\t{self.feats[word]}"
+            f"\t{head}\t{self.deprels[word]}\t_\t{'|'.join(sorted(misc)) or '_'}\n"
+        )
+
+    def _cells(self, column: Strings | None) -> list[str]:
+        return ["_"] * len(self.forms) if column is None else [_cell(value) for value in column.to_list()]
+
+
+def _cell(value: str) -> str:
+    return value.translate(_LINE_BREAKS) or "_"

@@ -1,39 +1,106 @@
-"""Annotate many documents: on all cores, through the cache, in order.
+"""Annotate many documents in parallel, through an on-disk cache.
 
-Documents the cache lacks are cut into chunks; each chunk is annotated and stored by one process. The results are then
-read from the cache in the order of the documents, so that a run after `kill -9` or Ctrl-C goes on where the last one
-stopped, and no document can be lost or come twice.
+Documents that the cache lacks are grouped into chunks; one process annotates and stores each chunk. The annotations
+are then read from the cache in document order. After Ctrl-C or `kill -9`, the next run therefore resumes with the
+missing chunks.
+
+The cache has one folder per pipeline version and one file per chunk. Files are created by renaming and never change,
+so an interrupted process leaves a valid cache.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
+import os
 import tempfile
+from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from docgraph.annotate.base import Pipeline
-from docgraph.annotate.cache import AnnotationCache, content_key, store
+from docgraph.annotate import arrow
+from docgraph.annotate.pipeline import Pipeline
 from docgraph.annotate.registry import load_pipeline
 from docgraph.annotation import Annotation
 from docgraph.document import Document
+from docgraph.errors import DocgraphError
 from docgraph.workers import run_in_processes
 
-CHUNK = 60_000
-"""Characters a chunk: about a second of parsing, the most a killed process loses."""
+CHUNK_CHARACTERS = 60_000
+"""Size of a chunk: about one second of parsing, which is the most that a killed process loses."""
+MAX_OPEN_FILES = 16
+
+
+def default_cache_folder() -> Path:
+    """Returns $DOCGRAPH_CACHE, or `docgraph` in the user's cache folder."""
+    folder = os.environ.get("DOCGRAPH_CACHE")
+    if folder:
+        return Path(folder)
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "docgraph"
+
+
+def content_key(document: Document) -> str:
+    """Returns a digest of everything in a document that an annotation may depend on: sentences and speakers."""
+    content = json.dumps([[sentence.text, sentence.speaker] for sentence in document])
+    return hashlib.blake2b(content.encode(), digest_size=16).hexdigest()
+
+
+class AnnotationCache:
+    """Stored annotations by content key, for one version of a pipeline."""
+
+    def __init__(self, folder: str | Path, version: str) -> None:
+        self.folder = Path(folder) / "annotations" / version
+        self._rows: dict[str, tuple[Path, int]] = {}
+        self._readers: OrderedDict[Path, arrow.ArrowReader] = OrderedDict()
+        """Open files, least recently used first."""
+        for path in sorted(self.folder.glob("*.arrow")):
+            try:
+                self.add_file(path)
+            except DocgraphError:  # damaged or of another version: its documents are annotated again
+                path.unlink(missing_ok=True)
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._rows
+
+    def __getitem__(self, key: str) -> Annotation:
+        path, row = self._rows[key]
+        reader = self._readers.pop(path, None) or arrow.ArrowReader(path)
+        self._readers[path] = reader
+        if len(self._readers) > MAX_OPEN_FILES:
+            self._readers.popitem(last=False)
+        return reader.annotation(row)
+
+    def add_file(self, path: Path) -> None:
+        """Adds the annotations of a stored file to the index."""
+        keys = [key for batch in arrow.read_ids(path) for key in batch]
+        for row, key in enumerate(keys):
+            self._rows.setdefault(key, (path, row))
+
+
+def store(folder: Path, keys: Sequence[str], annotations: Sequence[Annotation]) -> Path:
+    """Writes annotations to a new file in the folder of a cache and returns its path. Safe in any process."""
+    name = hashlib.blake2b("\n".join(keys).encode(), digest_size=16).hexdigest()
+    path = folder / f"{name}.arrow"
+    try:
+        arrow.write_rows(path, ((key, None, annotation) for key, annotation in zip(keys, annotations, strict=True)))
+    except PermissionError:
+        message = "the cache is not writable; choose another folder with --cache or $DOCGRAPH_CACHE"
+        raise DocgraphError(message, path=folder) from None
+    return path
 
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """Documents annotated and stored together, with their content keys."""
+    """Documents that are annotated and stored together, with their content keys."""
 
     keys: tuple[str, ...]
     documents: tuple[Document, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
-    """What a finished chunk reports."""
+class StoredChunk:
+    """The file of a finished chunk, and how many documents and words it has."""
 
     path: Path
     documents: int
@@ -47,37 +114,35 @@ def annotate_all(
     jobs: int = 1,
     cache: str | Path | AnnotationCache | None = None,
     on_start: Callable[[int], None] | None = None,
-    on_done: Callable[[Done], None] | None = None,
+    on_done: Callable[[StoredChunk], None] | None = None,
 ) -> Iterator[Annotation]:
-    """Annotate what the cache lacks, then hand out the annotations of the documents, in order, one in memory at a time.
+    """Annotates the documents that the cache lacks, then yields all annotations in order, one in memory at a time.
 
-    `jobs` processes work at once; `cache` is a folder that outlives this call (a temporary one where None), or the open
-    cache of this pipeline. `on_start` hears how many documents are to be annotated, `on_done` of each stored chunk.
+    `jobs` is the number of processes. `cache` is a folder, an open cache of this pipeline, or None for a temporary
+    folder. `on_start` receives the number of documents to annotate, `on_done` each stored chunk.
     """
-    loaded = load_pipeline(pipeline) if isinstance(pipeline, str) else pipeline
+    pipeline = load_pipeline(pipeline) if isinstance(pipeline, str) else pipeline
     temporary = tempfile.TemporaryDirectory(prefix="docgraph-") if cache is None else None
-    if isinstance(cache, AnnotationCache):
-        stored = cache
-    else:
-        stored = AnnotationCache(temporary.name if temporary else Path(cache or ""), loaded.version)
+    if not isinstance(cache, AnnotationCache):
+        cache = AnnotationCache(temporary.name if temporary else Path(cache or ""), pipeline.version)
     keys = [content_key(document) for document in documents]
-    missing = {key: document for key, document in zip(keys, documents, strict=True) if key not in stored}
+    missing = {key: document for key, document in zip(keys, documents, strict=True) if key not in cache}
     if on_start is not None:
         on_start(len(missing))
     chunks = list(_chunks(missing))
-    for done in _run(chunks, loaded, stored.folder, min(jobs, len(chunks))):
-        stored.take(done.path)
+    for stored in _annotate_chunks(chunks, pipeline, cache.folder, min(jobs, len(chunks))):
+        cache.add_file(stored.path)
         if on_done is not None:
-            on_done(done)
-    return _in_order(stored, keys, temporary)
+            on_done(stored)
+    return _read_in_order(cache, keys, temporary)
 
 
-def _in_order(
-    stored: AnnotationCache, keys: Sequence[str], temporary: tempfile.TemporaryDirectory[str] | None
+def _read_in_order(
+    cache: AnnotationCache, keys: Sequence[str], temporary: tempfile.TemporaryDirectory[str] | None
 ) -> Iterator[Annotation]:
     try:
         for key in keys:
-            yield stored[key]
+            yield cache[key]
     finally:
         if temporary is not None:
             temporary.cleanup()
@@ -91,15 +156,15 @@ def _chunks(missing: dict[str, Document]) -> Iterator[Chunk]:
         keys.append(key)
         documents.append(replace(document, container=None))
         size += sum(len(text) for text in document.texts)
-        if size >= CHUNK:
+        if size >= CHUNK_CHARACTERS:
             yield Chunk(tuple(keys), tuple(documents))
             keys, documents, size = [], [], 0
     if keys:
         yield Chunk(tuple(keys), tuple(documents))
 
 
-def _run(chunks: Sequence[Chunk], pipeline: Pipeline, folder: Path, jobs: int) -> Iterator[Done]:
-    """Annotate and store the chunks; here when one process is enough, else in workers that load the pipeline anew."""
+def _annotate_chunks(chunks: Sequence[Chunk], pipeline: Pipeline, folder: Path, jobs: int) -> Iterator[StoredChunk]:
+    """Annotates and stores the chunks: in this process if `jobs` is 1, else in workers that load the pipeline anew."""
     if jobs <= 1:
         for chunk in chunks:
             yield annotate_chunk(chunk, pipeline, folder)
@@ -107,22 +172,22 @@ def _run(chunks: Sequence[Chunk], pipeline: Pipeline, folder: Path, jobs: int) -
     yield from run_in_processes(_work, chunks, jobs, _start_worker, (pipeline.spec or pipeline, folder))
 
 
-def annotate_chunk(chunk: Chunk, pipeline: Pipeline, folder: Path) -> Done:
-    """Annotate the documents of a chunk and store them in the cache folder."""
+def annotate_chunk(chunk: Chunk, pipeline: Pipeline, folder: Path) -> StoredChunk:
+    """Annotates the documents of a chunk and stores them in the folder of a cache."""
     annotations = [pipeline(document) for document in chunk.documents]
     path = store(folder, chunk.keys, annotations)
-    return Done(path, len(annotations), sum(annotation.num_words for annotation in annotations))
+    return StoredChunk(path, len(annotations), sum(annotation.num_words for annotation in annotations))
 
 
 _worker: tuple[Pipeline, Path] | None = None
+"""The pipeline and cache folder of this worker process."""
 
 
 def _start_worker(pipeline: Pipeline | str, folder: Path) -> None:
-    """Load the pipeline once a worker."""
     global _worker
     _worker = load_pipeline(pipeline) if isinstance(pipeline, str) else pipeline, folder
 
 
-def _work(chunk: Chunk) -> Done:
+def _work(chunk: Chunk) -> StoredChunk:
     assert _worker is not None
     return annotate_chunk(chunk, *_worker)

@@ -1,7 +1,7 @@
-"""spaCy: any installed pipeline, and pipelines in a folder such as the embedded English one.
+"""spaCy: any installed pipeline, or a pipeline in a folder such as the embedded English one.
 
-Each sentence of the document is parsed on its own, with its boundaries given, so that it is one tree. White-space
-tokens never reach the parser: their neighbours are then attached as if the text had been typed with single spaces.
+Each sentence is parsed alone, with its boundaries given, so it becomes one tree. White-space tokens are removed before
+parsing, so the parse does not depend on how many spaces separate two words.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from docgraph.annotate.columns import Columns, pieces
-from docgraph.annotate.packages import load_package, package_version
+from docgraph.annotate.builder import AnnotationBuilder, split_long_text
+from docgraph.annotate.pipeline import load_package, package_version
 from docgraph.annotation import Annotation, Layer
 from docgraph.document import Document
 from docgraph.errors import DocgraphError
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
     from spacy.language import Language
     from spacy.tokens import Doc
 
-UNUSED = ["ner", "entity_linker", "entity_ruler", "textcat", "textcat_multilabel", "spancat", "senter", "sentencizer"]
-BATCH = 128
-Place = tuple[int, list[int]]
-"""(sentence, character offsets of the tokens in it) of a parsed piece."""
+EXCLUDED = ["ner", "entity_linker", "entity_ruler", "textcat", "textcat_multilabel", "spancat", "senter", "sentencizer"]
+BATCH_SIZE = 128
+Location = tuple[int, list[int]]
+"""Sentence index of a parsed piece, and the character offsets of its tokens in the sentence."""
 
 
 class SpacyAnnotator:
-    """Words, and whatever else the components of a spaCy pipeline assign: lemmas, tags, heads."""
+    """Assigns words, and lemmas, tags and heads if the spaCy pipeline does: `spacy:PIPELINE`."""
 
     requires: frozenset[Layer] = frozenset()
 
@@ -40,20 +40,20 @@ class SpacyAnnotator:
 
     @classmethod
     def load(cls, pipeline: str | Path) -> SpacyAnnotator:
-        """A pipeline by package name or by folder."""
+        """Loads a pipeline by package name or folder."""
         spacy = load_package("spacy", f"spacy:{pipeline}", "pip install spacy")
-        importlib.import_module("docgraph.annotate.english.lemmas")  # registers the component of the embedded pipeline
+        importlib.import_module("docgraph.annotate.english.lemmas")  # registers a component of the embedded pipeline
         folder = Path(pipeline)
         try:
             with _numpy_blas():
-                nlp = spacy.load(folder if folder.is_dir() else str(pipeline), exclude=UNUSED)
+                nlp = spacy.load(folder if folder.is_dir() else str(pipeline), exclude=EXCLUDED)
         except OSError:
             raise DocgraphError(
                 f"spaCy has no pipeline '{pipeline}'; install it with: python -m spacy download {pipeline}"
             ) from None
         except (ValueError, ImportError) as error:
             reason = str(error).strip().splitlines()[0]
-            raise DocgraphError(f"spaCy cannot load '{pipeline}' ({reason}); install what it asks for") from error
+            raise DocgraphError(f"spaCy cannot load '{pipeline}' ({reason}); install what it needs") from error
         meta = nlp.meta
         version = f"{package_version('spacy')} {meta['lang']}_{meta['name']} {meta['version']}"
         if folder.is_dir():
@@ -61,25 +61,21 @@ class SpacyAnnotator:
         return cls(nlp, f"spacy:{pipeline}", version)
 
     def __call__(self, document: Document, annotation: Annotation | None) -> Annotation:
-        columns = Columns()
+        builder = AnnotationBuilder()
         sentence = 0
-        for doc, (index, starts) in self.nlp.pipe(self._docs(document.texts), as_tuples=True, batch_size=BATCH):
-            while sentence < index:
-                self._end(columns)
-                sentence += 1
-            _add(columns, doc, starts)
-        while sentence < len(document):
-            self._end(columns)
-            sentence += 1
-        return columns.annotation(self.assigns)
+        for doc, (index, starts) in self.nlp.pipe(self._docs(document.texts), as_tuples=True, batch_size=BATCH_SIZE):
+            for _ in range(sentence, index):
+                builder.end_sentence(single_root=True)
+            sentence = index
+            _add_tokens(builder, doc, starts)
+        for _ in range(sentence, len(document)):
+            builder.end_sentence(single_root=True)
+        return builder.build(self.assigns)
 
-    def _end(self, columns: Columns) -> None:
-        columns.end_sentence()
-        columns.join_roots()
-
-    def _docs(self, texts: Iterable[str]) -> Iterator[tuple[Doc, Place]]:
+    def _docs(self, texts: Iterable[str]) -> Iterator[tuple[Doc, Location]]:
+        """Tokenizes the texts; pieces that are only white space are left out."""
         for index, text in enumerate(texts):
-            for offset, piece in pieces(text):
+            for offset, piece in split_long_text(text):
                 doc = self.nlp.tokenizer(piece)
                 starts = [offset + token.idx for token in doc if not token.is_space]
                 if not starts:
@@ -93,7 +89,10 @@ class SpacyAnnotator:
 
 @contextmanager
 def _numpy_blas() -> Iterator[None]:
-    """Models made inside multiply by NumPy's BLAS: the BLIS of thinc has fast kernels for some processors only."""
+    """Makes models that are created inside the context use NumPy's BLAS.
+
+    thinc's own BLIS has fast kernels for only some processors.
+    """
     from thinc.api import NumpyOps, get_current_ops, set_current_ops
 
     ops = get_current_ops()
@@ -106,7 +105,7 @@ def _numpy_blas() -> Iterator[None]:
 
 
 def _without_spaces(doc: Doc) -> Doc:
-    """The same tokens less those of white space."""
+    """Returns a copy without the white-space tokens."""
     from spacy.tokens import Doc
 
     tokens = [token for token in doc if not token.is_space]
@@ -117,25 +116,17 @@ def _without_spaces(doc: Doc) -> Doc:
     return copy
 
 
-def _add(columns: Columns, doc: Doc, starts: list[int]) -> None:
-    base = len(columns.starts)
+def _add_tokens(builder: AnnotationBuilder, doc: Doc, starts: list[int]) -> None:
+    first = builder.num_words
     for token, start in zip(doc, starts, strict=True):
-        form = token.text
-        deprel = token.dep_
-        columns.add(
-            start,
-            start + len(form),
-            form,
-            token.lemma_ or form.lower(),
-            token.pos_,
-            str(token.morph),
-            base + token.head.i,
-            "root" if deprel == "ROOT" else deprel,
-        )
+        form, lemma = token.text, token.lemma_ or token.text.lower()
+        deprel = "root" if token.dep_ == "ROOT" else token.dep_
+        head = first + token.head.i
+        builder.add_word(start, start + len(form), form, lemma, token.pos_, str(token.morph), head, deprel)
 
 
 def _layers(nlp: Language) -> frozenset[Layer]:
-    """The layers the components of a pipeline assign."""
+    """Returns the layers that the components of a spaCy pipeline assign."""
     attributes = {attribute for name in nlp.pipe_names for attribute in nlp.get_pipe_meta(name).assigns}
     layers: set[Layer] = {"words"}
     if "token.lemma" in attributes:
@@ -148,7 +139,7 @@ def _layers(nlp: Language) -> frozenset[Layer]:
 
 
 def _digest(folder: Path) -> str:
-    """A digest of the files of a pipeline folder: a retrained pipeline is another version."""
+    """Returns a digest of the files of a pipeline folder, so that a retrained pipeline has another version."""
     digest = hashlib.blake2b(digest_size=8)
     for path in sorted(path for path in folder.rglob("*") if path.is_file()):
         digest.update(f"{path.relative_to(folder)}\n".encode())

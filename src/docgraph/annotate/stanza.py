@@ -1,7 +1,7 @@
-"""Stanza: words, lemmas, tags and heads for some seventy languages, from models the user downloaded.
+"""Stanza: words, lemmas, tags and heads for some seventy languages, with models that the user downloads.
 
-The sentences go in as one text with blank lines between them and Stanza's own splitting off; its tokens come back to
-our sentences by character offset, whatever it made of them.
+The sentences are passed as one text, separated by blank lines, with Stanza's sentence splitting off. Stanza's tokens
+are mapped to our sentences by character offset.
 """
 
 from __future__ import annotations
@@ -9,19 +9,19 @@ from __future__ import annotations
 from bisect import bisect_right
 from typing import Any
 
-from docgraph.annotate.columns import Columns, pieces, word_spans
-from docgraph.annotate.packages import load_package, package_version
+from docgraph.annotate.builder import AnnotationBuilder, multiword_spans, split_long_text
+from docgraph.annotate.pipeline import load_package, package_version
 from docgraph.annotation import Annotation, Layer
 from docgraph.document import Document
 from docgraph.errors import DocgraphError
 
 PROCESSORS = "tokenize,pos,lemma,depparse"
-"""Stanza adds multiword-token expansion by itself where the language has it."""
+"""Stanza adds the expansion of multiword tokens if the language has any."""
 SEPARATOR = "\n\n"
 
 
 class StanzaAnnotator:
-    """Everything but coreference."""
+    """Assigns all layers except coreference: `stanza:LANGUAGE`."""
 
     requires: frozenset[Layer] = frozenset()
     assigns: frozenset[Layer] = frozenset({"words", "lemmas", "tags", "heads"})
@@ -36,47 +36,50 @@ class StanzaAnnotator:
             )
         except (FileNotFoundError, ValueError) as error:
             raise DocgraphError(
-                f"Stanza has no models for '{language}' here; download them with: "
+                f"Stanza has no models for '{language}'; download them with: "
                 f"python -c \"import stanza; stanza.download('{language}')\""
             ) from error
 
     def __call__(self, document: Document, annotation: Annotation | None) -> Annotation:
-        texts, places, position = [], [], 0
+        pieces, locations, position = [], [], 0
         for index, text in enumerate(document.texts):
-            for offset, piece in pieces(text):
-                if not piece.strip():
-                    continue
-                texts.append(piece.replace("\n", " ").replace("\r", " "))
-                places.append((position, index, offset))
-                position += len(piece) + len(SEPARATOR)
-        columns = Columns()
-        by_sentence = self._sentences(texts, places)
+            for offset, piece in split_long_text(text):
+                if piece.strip():
+                    pieces.append(piece.replace("\n", " ").replace("\r", " "))
+                    locations.append((position, index, offset))
+                    position += len(piece) + len(SEPARATOR)
+        parses = self._parse(pieces, locations)
+        builder = AnnotationBuilder()
         for index in range(len(document)):
-            for tokens, shift in by_sentence.get(index, []):
-                _add(columns, tokens, shift)
-            columns.end_sentence()
-            columns.join_roots()
-        return columns.annotation(self.assigns)
+            for tokens, shift in parses.get(index, []):
+                _add_tokens(builder, tokens, shift)
+            builder.end_sentence(single_root=True)
+        return builder.build(self.assigns)
 
-    def _sentences(self, texts: list[str], places: list[tuple[int, int, int]]) -> dict[int, list[tuple[Any, int]]]:
-        """For each sentence of ours: (tokens of a sentence of Stanza's, what to add to their offsets)."""
-        found: dict[int, list[tuple[Any, int]]] = {}
-        if not texts:
-            return found
-        begins = [begin for begin, _, _ in places]
-        for sentence in self._nlp(SEPARATOR.join(texts)).sentences:
-            if not sentence.tokens:
-                continue
-            begin, index, offset = places[bisect_right(begins, sentence.tokens[0].start_char) - 1]
-            found.setdefault(index, []).append((sentence.tokens, offset - begin))
-        return found
+    def _parse(self, pieces: list[str], locations: list[tuple[int, int, int]]) -> dict[int, list[tuple[Any, int]]]:
+        """Returns (tokens, what to add to their offsets) of Stanza's sentences, by our sentence index.
+
+        `locations` has for each piece its position in the joined text, its sentence and its offset in the sentence.
+        """
+        parses: dict[int, list[tuple[Any, int]]] = {}
+        if not pieces:
+            return parses
+        positions = [position for position, _, _ in locations]
+        for sentence in self._nlp(SEPARATOR.join(pieces)).sentences:
+            if sentence.tokens:
+                piece = bisect_right(positions, sentence.tokens[0].start_char) - 1
+                position, index, offset = locations[piece]
+                parses.setdefault(index, []).append((sentence.tokens, offset - position))
+        return parses
 
 
-def _add(columns: Columns, tokens: Any, shift: int) -> None:
-    base = len(columns.starts) - 1
+def _add_tokens(builder: AnnotationBuilder, tokens: Any, shift: int) -> None:
+    before_first = builder.num_words - 1  # Stanza counts words from 1
     for token in tokens:
-        spans = word_spans(token.start_char + shift, token.text, [word.text for word in token.words])
+        spans = multiword_spans(token.start_char + shift, token.text, [word.text for word in token.words])
         for word, (start, end) in zip(token.words, spans, strict=True):
-            head = base + word.head if word.head else base + word.id
+            head = before_first + (word.head or word.id)
             lemma = word.lemma or word.text.lower()
-            columns.add(start, end, word.text, lemma, word.upos or "", word.feats or "", head, word.deprel or "dep")
+            builder.add_word(
+                start, end, word.text, lemma, word.upos or "", word.feats or "", head, word.deprel or "dep"
+            )

@@ -1,4 +1,4 @@
-"""docgraph annotate: words, lemmas, heads and coreference of documents, as CoNLL-U or Arrow."""
+"""docgraph annotate: annotate documents with words, lemmas, heads and coreference, as CoNLL-U or Arrow."""
 
 from __future__ import annotations
 
@@ -13,38 +13,42 @@ from docgraph.cli.progress import Bars
 from docgraph.errors import DocgraphError
 
 if TYPE_CHECKING:
-    from docgraph.annotate.runner import Done
+    from docgraph.annotate.runner import StoredChunk
     from docgraph.annotation import Annotation
     from docgraph.document import Document
 
-Output = Literal["conllu", "arrow"]
+OutputFormat = Literal["conllu", "arrow"]
 ARROW_SUFFIXES = (".arrow", ".ipc", ".feather")
 
 
 def annotate(
     files: Annotated[list[Path], typer.Argument(help="Documents to annotate.", show_default=False)],
     output: Annotated[
-        str, typer.Option("-o", "--output", help="Where to write; - is the standard output.", show_default=False)
+        str, typer.Option("-o", "--output", help="Output file; - for standard output.", show_default=False)
     ],
     language: Annotated[
-        str, typer.Option("--lang", help="Language of the documents: takes its default annotator.")
+        str, typer.Option("--lang", help="Language of the documents; selects the default annotator.")
     ] = "en",
     annotator: Annotated[
         str | None,
-        typer.Option(help="Annotator by spec, such as spacy:fr_core_news_sm+coref:fr or conllu:parsed.conllu."),
+        typer.Option(help="Annotator spec, such as spacy:fr_core_news_sm+coref:fr or conllu:parsed.conllu."),
     ] = None,
     to: Annotated[
-        Output | None, typer.Option(help="Format to write; by the name of the output otherwise (.arrow, else CoNLL-U).")
+        OutputFormat | None,
+        typer.Option(help="Output format (default: arrow if the output ends in .arrow, else conllu)."),
     ] = None,
-    jobs: Annotated[int | None, typer.Option(min=1, help="Processes at work; all cores otherwise.")] = None,
-    format: Annotated[str | None, typer.Option(help="Format of the files; by their names otherwise.")] = None,
+    jobs: Annotated[int | None, typer.Option(min=1, help="Number of processes (default: one per core).")] = None,
+    format: Annotated[str | None, typer.Option(help="Input format (default: detected from the file names).")] = None,
     cache: Annotated[
-        Path | None, typer.Option(help="Folder that keeps what is done; in the user's cache folder otherwise.")
+        Path | None,
+        typer.Option(
+            help="Cache folder for finished annotations (default: $DOCGRAPH_CACHE or the user's cache folder)."
+        ),
     ] = None,
 ) -> None:
-    """Find words, lemmas, dependency heads and coreference in documents.
+    """Annotate documents with words, lemmas, dependency heads and coreference.
 
-    Interrupted or killed, the same command goes on where it stopped: what was done is in the cache.
+    After an interruption, run the same command again: it resumes from the cache.
 
     [bold]Examples[/bold]
 
@@ -54,16 +58,15 @@ def annotate(
 
     docgraph annotate book.txt --annotator conllu:corenlp-output.conllu -o -
     """
-    from docgraph.annotate.cache import default_folder
-    from docgraph.annotate.runner import annotate_all
+    from docgraph.annotate.runner import annotate_all, default_cache_folder
     from docgraph.formats import read
     from docgraph.workers import available_cores
 
-    kind = to or ("arrow" if Path(output).suffix in ARROW_SUFFIXES else "conllu")
-    if kind == "arrow" and output == "-":
-        raise DocgraphError("Arrow cannot be written to the standard output; name a file with -o, or use --to conllu")
+    output_format = to or ("arrow" if Path(output).suffix in ARROW_SUFFIXES else "conllu")
+    if output_format == "arrow" and output == "-":
+        raise DocgraphError("cannot write Arrow to standard output; name a file with -o or use --to conllu")
     if Path(output).is_dir():
-        raise DocgraphError("this is a folder; name a file to write with -o", path=output)
+        raise DocgraphError("this is a folder; name an output file with -o", path=output)
     code = language.replace("_", "-").partition("-")[0]
     documents = [document for path in files for document in read(path, format, language=code)]
     with _Progress() as progress:
@@ -71,27 +74,29 @@ def annotate(
             documents,
             annotator or language,
             jobs=jobs or available_cores(),
-            cache=cache or default_folder(),
+            cache=cache or default_cache_folder(),
             on_start=progress.begin,
             on_done=progress.advance,
         )
-    _write(kind, output, documents, _noting(annotations))
+    _write(output_format, output, documents, _echo_notes(annotations))
 
 
-def _write(kind: Output, output: str, documents: list[Document], annotations: Iterator[Annotation]) -> None:
-    from docgraph.annotate import arrow, conllu_writer
+def _write(
+    output_format: OutputFormat, output: str, documents: list[Document], annotations: Iterator[Annotation]
+) -> None:
+    from docgraph.annotate import arrow, conllu
 
     pairs = zip(documents, annotations, strict=True)
-    if kind == "arrow":
+    if output_format == "arrow":
         arrow.write(output, pairs)
     elif output == "-":
-        conllu_writer.dump(sys.stdout.buffer, pairs)
+        conllu.dump(sys.stdout.buffer, pairs)
     else:
-        conllu_writer.write(output, pairs)
+        conllu.write(output, pairs)
 
 
-def _noting(annotations: Iterator[Annotation]) -> Iterator[Annotation]:
-    """Pass annotations on, and say each of their notes once at the end."""
+def _echo_notes(annotations: Iterator[Annotation]) -> Iterator[Annotation]:
+    """Passes annotations through, then prints each distinct note once to standard error."""
     notes: dict[str, None] = {}
     for annotation in annotations:
         notes.update(dict.fromkeys(annotation.notes))
@@ -101,17 +106,19 @@ def _noting(annotations: Iterator[Annotation]) -> Iterator[Annotation]:
 
 
 class _Progress(Bars):
-    """A bar of documents, with words a second."""
+    """A progress bar over documents, with words per second."""
 
     def __init__(self) -> None:
         super().__init__("words")
         self._words = self._documents = self._total = 0
 
     def begin(self, documents: int) -> None:
+        """Shows the bar for `documents` documents."""
         self._total = documents
         self.update("annotating", 0, 0, documents)
 
-    def advance(self, done: Done) -> None:
-        self._words += done.words
-        self._documents += done.documents
+    def advance(self, chunk: StoredChunk) -> None:
+        """Advances the bar by a finished chunk."""
+        self._words += chunk.words
+        self._documents += chunk.documents
         self.update("annotating", self._words, self._documents, self._total)

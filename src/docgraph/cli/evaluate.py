@@ -80,7 +80,7 @@ def evaluate(
 
     docgraph evaluate out/hyb.fr -r test.fr -s test.en --by length,distance --plot hyb.png
     """
-    from docgraph.annotate.cache import default_folder
+    from docgraph.annotate.runner import default_cache_folder
     from docgraph.evaluation.alignment import Languages
     from docgraph.evaluation.comet_ import MODEL
     from docgraph.evaluation.dataset import read_set
@@ -95,7 +95,7 @@ def evaluate(
     files = _named(systems)
     data = read_set(files, reference, source)
     origin, _, target = languages.partition("-")
-    tools = Languages(annotator or origin, target, default_folder(), jobs or available_cores())
+    tools = Languages(annotator or origin, target, default_cache_folder(), jobs or available_cores())
     compared = _significance(list(files), baseline, test, unit, samples, seed)
     with _status() as say:
         request = Request(

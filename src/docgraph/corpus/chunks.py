@@ -7,9 +7,8 @@ import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from docgraph.annotate.cache import AnnotationCache
 from docgraph.annotate.registry import load_pipeline
-from docgraph.annotate.runner import annotate_all
+from docgraph.annotate.runner import AnnotationCache, annotate_all
 from docgraph.corpus import store
 from docgraph.corpus.encoding import encode
 from docgraph.corpus.subwords import unpack

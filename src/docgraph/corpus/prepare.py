@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from docgraph import __version__
-from docgraph.annotate.cache import default_folder
-from docgraph.annotate.packages import package_version
+from docgraph.annotate.pipeline import package_version
 from docgraph.annotate.registry import load_pipeline
+from docgraph.annotate.runner import default_cache_folder
 from docgraph.corpus import store, subwords
 from docgraph.corpus.chunks import Chunk, Shard, Task, chunks
 from docgraph.corpus.config import DataConfig, DataEntry, PrepareConfig
@@ -176,7 +176,7 @@ def _task(config: PrepareConfig, tokenizer: Path, annotator: str, cache: str | P
         tuple(files.items()),
         subwords.token_config(tokenizer),
         config.subwords.tag,
-        str(cache or default_folder()),
+        str(cache or default_cache_folder()),
         _hash(store.VERSION, annotator, subwords.digest(files), config.subwords.tag),
     )
 

@@ -104,11 +104,11 @@ class Languages:
 
 def word_finder(language: str) -> str:
     """The spec of words and dictionary lemmas of a language, without a parser: quick, and one for all systems."""
-    from docgraph.annotate.simplemma import supported
+    from docgraph.annotate.rule_based import has_simplemma_dictionary
 
     if language == "zh":
         return "jieba"
-    return f"words:{language}+simplemma:{language}" if supported(language) else f"words:{language}"
+    return f"words:{language}+simplemma:{language}" if has_simplemma_dictionary(language) else f"words:{language}"
 
 
 def pairs(source: Words, target: Words) -> Pairs:

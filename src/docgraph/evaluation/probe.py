@@ -11,9 +11,9 @@ from pathlib import Path
 import torch
 
 from docgraph import __version__
-from docgraph.annotate.base import Pipeline
-from docgraph.annotate.cache import default_folder
+from docgraph.annotate.pipeline import Pipeline
 from docgraph.annotate.registry import load_pipeline
+from docgraph.annotate.runner import default_cache_folder
 from docgraph.errors import DocgraphError
 from docgraph.evaluation.suites.base import Suite
 from docgraph.evaluation.suites.scoring import ProbeOptions, Progress, Scores, score_suite
@@ -40,7 +40,7 @@ class Prober:
         cache: str | Path | None = None,
     ) -> None:
         self.folder, self.device, self.annotator = Path(folder), device, annotator
-        self.cache = Path(cache or default_folder())
+        self.cache = Path(cache or default_cache_folder())
         self._pipelines: dict[str, Pipeline] = {}
         self.config = checkpoint.read_config(folder)
         self.options = options.for_model(self.config)

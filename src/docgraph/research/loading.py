@@ -7,8 +7,7 @@ from pathlib import Path
 
 import torch
 
-from docgraph.annotate.cache import default_folder
-from docgraph.annotate.runner import annotate_all
+from docgraph.annotate.runner import annotate_all, default_cache_folder
 from docgraph.annotation import Annotation
 from docgraph.corpus import subwords
 from docgraph.corpus.config import DataEntry
@@ -88,6 +87,6 @@ def text_documents(
                 "this model does not say its languages; name an annotator with --annotator", path=folder
             )
         spec = annotator or (languages or ("",))[0]
-        annotations = list(annotate_all([one.document for one in pairs], spec, jobs=jobs, cache=default_folder()))
+        annotations = list(annotate_all([one.document for one in pairs], spec, jobs=jobs, cache=default_cache_folder()))
     sides = [one.source for one in pairs], [one.target for one in pairs]
     return Documents.of_texts(*sides, tokenizer, annotations, source.name)

@@ -186,11 +186,11 @@ class Experiment:
 
     @property
     def _languages(self) -> Languages:
-        from docgraph.annotate.cache import default_folder
+        from docgraph.annotate.runner import default_cache_folder
         from docgraph.evaluation.alignment import Languages
 
         source, _, target = self.table.config.languages.partition("-")
-        return Languages(self.annotator or source, target, default_folder(), self.jobs)
+        return Languages(self.annotator or source, target, default_cache_folder(), self.jobs)
 
     def _probe(self, cell: Cell) -> None:
         done = self.folder(cell).read(SUITES)

@@ -24,7 +24,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from docgraph.annotate.words import unicode_words
+from docgraph.annotate.rule_based import unicode_words
 from docgraph.corpus.config import DataEntry
 from docgraph.corpus.readers import Problems, read
 from docgraph.corpus.readers.text_files import read_lines

@@ -20,7 +20,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from docgraph.annotate.base import Pipeline
+from docgraph.annotate.pipeline import Pipeline
 from docgraph.document import Document
 from docgraph.errors import DocgraphError
 from docgraph.formats import read

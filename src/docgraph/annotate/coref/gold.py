@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from docgraph.annotate import conllu
+from docgraph.annotate.conllu_entities import EntityReader
 from docgraph.annotate.coref.score import index
-from docgraph.annotate.entities import EntityReader
 from docgraph.annotation import Annotation
 from docgraph.document import Document
 

@@ -10,8 +10,8 @@ from typing import Literal
 
 import numpy as np
 
-from docgraph.annotate.base import Pipeline
-from docgraph.annotate.runner import Done, annotate_all
+from docgraph.annotate.pipeline import Pipeline
+from docgraph.annotate.runner import StoredChunk, annotate_all
 from docgraph.annotation import Annotation
 from docgraph.document import Document
 from docgraph.errors import DocgraphError
@@ -143,7 +143,7 @@ def _annotated(
         nonlocal total
         total = count
 
-    def advance(chunk: Done) -> None:
+    def advance(chunk: StoredChunk) -> None:
         nonlocal done
         done += chunk.documents
         progress("annotating", done, total)

@@ -1,0 +1,184 @@
+"""Helpers for annotators: build an annotation word by word, align words with text, check trees, link chains."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+import numpy as np
+
+from docgraph.annotation import Annotation, IntArray, Layer, Strings, int_array
+from docgraph.document import Document, Sentence
+
+MAX_PIECE = 4000
+"""Maximum number of characters passed to a parser at once; the cost of some parsers is quadratic in the length."""
+_LONG_RUN = re.compile(r"[^\w\s]{100}")
+"""A run of signs such as a drawn line (=====). Tokenizers split off one sign at a time and copy the rest."""
+
+
+@dataclass
+class AnnotationBuilder:
+    """Collects words in document order. `heads` are word indices in the document; a root is its own head."""
+
+    offsets: list[int] = field(default_factory=lambda: [0])
+    starts: list[int] = field(default_factory=list)
+    ends: list[int] = field(default_factory=list)
+    forms: list[str] = field(default_factory=list)
+    lemmas: list[str] = field(default_factory=list)
+    upos: list[str] = field(default_factory=list)
+    feats: list[str] = field(default_factory=list)
+    heads: list[int] = field(default_factory=list)
+    deprels: list[str] = field(default_factory=list)
+
+    @property
+    def num_words(self) -> int:
+        """The number of words added so far, which is the index of the next word."""
+        return len(self.starts)
+
+    def add_word(
+        self, start: int, end: int, form: str, lemma: str, upos: str, feats: str, head: int, deprel: str
+    ) -> None:
+        """Adds a word of the current sentence. `start` and `end` are character offsets in the sentence."""
+        self.starts.append(start)
+        self.ends.append(end)
+        self.forms.append(form)
+        self.lemmas.append(lemma)
+        self.upos.append(upos)
+        self.feats.append(feats)
+        self.heads.append(head)
+        self.deprels.append(deprel)
+
+    def end_sentence(self, *, single_root: bool = False) -> None:
+        """Ends the current sentence. With `single_root`, its later roots become dependents of its first root."""
+        self.offsets.append(self.num_words)
+        if not single_root:
+            return
+        roots = [word for word in range(*self.offsets[-2:]) if self.heads[word] == word]
+        for root in roots[1:]:
+            self.heads[root] = roots[0]
+            self.deprels[root] = "parataxis"
+
+    def build(self, layers: frozenset[Layer]) -> Annotation:
+        """Returns the annotation with the given layers only; coreference starts without links."""
+        tags, heads = "tags" in layers, "heads" in layers
+        return Annotation(
+            int_array(self.offsets),
+            int_array(self.starts),
+            int_array(self.ends),
+            Strings.of(self.forms),
+            lemmas=Strings.of(self.lemmas) if "lemmas" in layers else None,
+            upos=Strings.of(self.upos) if tags else None,
+            feats=Strings.of(self.feats) if tags else None,
+            heads=int_array(self.heads) if heads else None,
+            deprels=Strings.of(self.deprels) if heads else None,
+            coreference=np.zeros((0, 2), dtype=np.int32) if "coreference" in layers else None,
+        )
+
+
+def document_from_lines(
+    texts: Iterable[str],
+    id: str = "",
+    speakers: Iterable[str | None] | None = None,
+    paragraphs: Iterable[int] | None = None,
+) -> Document:
+    """Returns a document whose source has one sentence per line.
+
+    Unlike `Document.from_sentences`, it keeps the texts unchanged and takes paragraph numbers.
+    """
+    texts = list(texts)
+    speakers = list(speakers) if speakers is not None else [None] * len(texts)
+    paragraphs = list(paragraphs) if paragraphs is not None else [0] * len(texts)
+    sentences, start = [], 0
+    for text, speaker, paragraph in zip(texts, speakers, paragraphs, strict=True):
+        sentences.append(Sentence(text, start, start + len(text), paragraph=paragraph, speaker=speaker))
+        start += len(text) + 1
+    return Document(tuple(sentences), "".join(f"{text}\n" for text in texts), id)
+
+
+def split_long_text(text: str) -> list[tuple[int, str]]:
+    """Splits a text into (offset, piece) of at most `MAX_PIECE` characters, at white space if possible."""
+    edges = [0, *(run.end() for run in _LONG_RUN.finditer(text)), len(text)]
+    return [piece for start, end in pairwise(edges) for piece in _split_by_length(text, start, end)]
+
+
+def _split_by_length(text: str, start: int, end: int) -> Iterator[tuple[int, str]]:
+    while end - start > MAX_PIECE:
+        cut = start + MAX_PIECE
+        while cut > start and not text[cut - 1].isspace():
+            cut -= 1
+        cut = cut if cut > start else start + MAX_PIECE
+        yield start, text[start:cut]
+        start = cut
+    yield start, text[start:end]
+
+
+def multiword_spans(start: int, token: str, forms: Sequence[str]) -> list[tuple[int, int]]:
+    """Returns the character spans of the words of a multiword token that begins at `start`.
+
+    If the words spell the token (do + n't), each word has its own characters; otherwise (du = de + le) each word has
+    all characters of the token.
+    """
+    if "".join(forms) != token:
+        return [(start, start + len(token))] * len(forms)
+    edges = np.cumsum([start, *map(len, forms)]).tolist()
+    return list(pairwise(edges))
+
+
+def find_form(text: str, cursor: int, form: str) -> tuple[int, int] | None:
+    """Returns the span of `form` in `text` after white space at the cursor; white space inside may differ."""
+    while cursor < len(text) and text[cursor].isspace() and not text.startswith(form, cursor):
+        cursor += 1
+    if text.startswith(form, cursor):
+        return cursor, cursor + len(form)
+    end = cursor
+    for character in form:
+        if character.isspace():
+            continue
+        while end < len(text) and text[end].isspace():
+            end += 1
+        if end >= len(text) or text[end] != character:
+            return None
+        end += 1
+    return cursor, end
+
+
+def find_cycle(heads: Sequence[int]) -> int | None:
+    """Returns the first word of a cycle in the heads of a sentence, or None if every word reaches a root."""
+    reaches_root = [head == word for word, head in enumerate(heads)]
+    for start in range(len(heads)):
+        word, path = start, set()
+        while not reaches_root[word]:
+            if word in path:
+                return word
+            path.add(word)
+            word = heads[word]
+        for passed in path:
+            reaches_root[passed] = True
+    return None
+
+
+def head_word(words: list[int], heads: IntArray | None) -> int:
+    """Returns the head word of a mention: its first word whose head is outside the mention.
+
+    Without a parse, the head word is the last word.
+    """
+    if heads is None:
+        return words[-1]
+    mention = set(words)
+    for word in words:
+        head = int(heads[word])
+        if head == word or head not in mention:
+            return word
+    return words[-1]
+
+
+def chain_links(chains: Iterable[Iterable[int]]) -> IntArray:
+    """Links each mention (a head word) to the previous one of its chain; returns distinct links [C, 2]."""
+    links: set[tuple[int, int]] = set()
+    for chain in chains:
+        mentions = sorted(set(chain))
+        links.update((mention, antecedent) for antecedent, mention in pairwise(mentions))
+    array = np.array(sorted(links), dtype=np.int32).reshape(-1, 2)
+    return array[:, ::-1].copy()
