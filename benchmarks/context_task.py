@@ -17,12 +17,11 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.context_corpus import TaskDocument, accuracy, documents, variants, write
+from docgraph.config import parse, read_values
 from docgraph.corpus.config import PrepareConfig
 from docgraph.corpus.prepare import prepare
 from docgraph.corpus.store import PreparedCorpus
 from docgraph.model.checkpoint import load
-from docgraph.model.config import from_dict
-from docgraph.settings import read_settings
 from docgraph.training.config import TrainingConfig
 from docgraph.training.loop import train
 
@@ -89,7 +88,7 @@ def context_settings(
 def run(settings: dict[str, Any], folder: Path, corpus: PreparedCorpus, made: list[TaskDocument]) -> tuple[float, ...]:
     """Train; accuracy by the source, by the target, and seconds of training."""
     began = time.perf_counter()
-    train(from_dict(TrainingConfig, settings), folder)
+    train(parse(TrainingConfig, settings), folder)
     seconds = time.perf_counter() - began
     found = accuracy(load(folder / "best"), corpus, made)
     return found["source"], found["target"], seconds
@@ -106,14 +105,14 @@ def main(arguments: list[str] | None = None) -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         settings = data_settings(folder, options.documents, 32, options.entities)
-        prepare(from_dict(PrepareConfig, settings), cache=folder / "cache")
+        prepare(parse(PrepareConfig, settings), cache=folder / "cache")
         store, made = settings["out"], dev_documents(32, options.entities)
         corpus = PreparedCorpus.open(store, "dev")
         print(f"{'system':28}{'seed':>5}{'by source':>11}{'by target':>11}{'seconds':>9}")
         for seed in range(1, options.seeds + 1):
             runs = {"base": base_settings(store, seed=seed)}
             for path in options.configs:
-                model = read_settings(path)["model"]
+                model = read_values(path)["model"]
                 context, freeze = model["context"], model.get("freeze", "base")
                 base = str(folder / f"base-{seed}" / "best")
                 runs[path.stem] = context_settings(store, base, context, freeze, options.steps, seed)

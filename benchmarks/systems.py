@@ -23,9 +23,10 @@ from textwrap import shorten
 import torch
 
 from benchmarks.training_step import GPU, BareStep, heading, mean_tokens, measured
+from docgraph.config import read_config
 from docgraph.model.batch import collate
 from docgraph.model.checkpoint import blank
-from docgraph.model.config import ModelConfig, TransformerConfig, read_yaml
+from docgraph.model.config import ModelConfig, TransformerConfig
 from docgraph.model.systems import prepare
 from docgraph.research.parameter_report import PAPER as PARAMETERS
 
@@ -46,7 +47,7 @@ ORDER = ["base", *SPEED, "noise", "concatenation_2_1", "concatenation_2_2", "con
 
 def system(name: str, transformer: TransformerConfig) -> ModelConfig:
     """A shipped config on the Base that is measured."""
-    config = read_yaml(CONFIGS / f"{name}.yaml")
+    config = read_config(ModelConfig, CONFIGS / f"{name}.yaml")
     if config.context is None:
         return replace(config, transformer=transformer, freeze="none")
     return replace(config, transformer=transformer, context=replace(config.context, heads=transformer.heads))

@@ -24,12 +24,13 @@ import numpy as np
 import torch
 
 from benchmarks.training_step import DEVICE, GPU, BareStep, synchronise
+from docgraph.config import parse
 from docgraph.corpus.batches import BatchConfig, Batches
 from docgraph.corpus.config import PrepareConfig
 from docgraph.corpus.loader import Builder, Loader
 from docgraph.corpus.prepare import prepare
 from docgraph.corpus.store import PreparedCorpus
-from docgraph.model.config import ModelConfig, TransformerConfig, from_dict
+from docgraph.model.config import ModelConfig, TransformerConfig
 from docgraph.training.build import resolve_model_config
 from docgraph.training.config import CheckpointConfig, ScheduleConfig, TrainingConfig, ValidationConfig
 from docgraph.training.flops import FlopCounter, peak_flops
@@ -50,7 +51,7 @@ def made_up_store(folder: Path) -> Path:
         (folder / side).write_text("".join(lines), encoding="utf-8")
     data = {"train": {"source": str(folder / "source"), "target": str(folder / "target")}}
     fields = {"data": data, "annotator": "words:en", "max_ratio": None, "subwords": {"size": 400}}
-    prepare(from_dict(PrepareConfig, {**fields, "out": str(folder / "store")}), skip_bad=True, jobs=1, cache=folder)
+    prepare(parse(PrepareConfig, {**fields, "out": str(folder / "store")}), skip_bad=True, jobs=1, cache=folder)
     return folder / "store"
 
 

@@ -9,8 +9,9 @@ import pytest
 from typer.testing import CliRunner
 
 from docgraph.cli import app, main
+from docgraph.config import read_config
 from docgraph.research.parameter_report import report
-from docgraph.training.config import read_config
+from docgraph.training.config import TrainingConfig
 
 CONFIGS = Path(__file__).resolve().parents[2] / "configs" / "train"
 
@@ -21,7 +22,7 @@ def test_a_dry_run_says_what_would_run() -> None:
     assert result.exit_code == 0
     lines = dict(line.split("  ", 1) for line in result.output.splitlines())
     assert lines["system"].strip() == "docgraph-pre-both, stage context"
-    counted = report(read_config(CONFIGS / "docgraph_pre_both.yaml").model)
+    counted = report(read_config(TrainingConfig, CONFIGS / "docgraph_pre_both.yaml").model)
     assert lines["parameters"].strip() == f"{counted.total:,}, of which {counted.added:,} train"
     assert "not prepared yet" in lines["data"]
     assert "not there yet" in lines["base"].strip()
@@ -38,7 +39,7 @@ def test_help_tells_how_a_run_goes_on() -> None:
     ("arguments", "message"),
     [
         (("base.yaml", "--set", "steeps=3"), "unknown field 'steeps'; did you mean 'steps'?"),
-        (("base.yaml", "--set", "schedule.peak=0"), "'schedule.peak' is 0.0; it must be above 0"),
+        (("base.yaml", "--set", "schedule.peak=0"), "'schedule.peak' is 0; it must be above 0"),
         (("base.yaml",), "holds no prepared corpus"),
         (("gone.yaml",), "no such file or directory"),
     ],

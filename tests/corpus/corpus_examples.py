@@ -11,12 +11,12 @@ from xml.sax.saxutils import escape
 import numpy as np
 
 from docgraph.annotation import Annotation, Strings, int_array
+from docgraph.config import parse
 from docgraph.corpus.config import DataEntry, PrepareConfig
 from docgraph.corpus.encoding import EncodedDocument, EncodedSide
 from docgraph.corpus.readers import Limits, Problems, read
 from docgraph.corpus.store import MANIFEST, VERSION, PreparedCorpus, schema, shard_path, to_bytes
 from docgraph.document import ParallelDocument
-from docgraph.model.config import from_dict
 
 SOURCE = [["The cat sat.", "It slept & dreamt."], ["A dog barked.", "The dog ran.", "It was gone."]]
 TARGET = [["Le chat s'assit.", "Il dormit & rêva."], ["Un chien aboya.", "Le chien courut.", "Il était parti."]]
@@ -54,7 +54,7 @@ def texts(documents: list[ParallelDocument]) -> tuple[list[list[str]], list[list
 def read_documents(
     problems: Problems | None = None, limits: Limits = Limits(), **fields: Any
 ) -> list[ParallelDocument]:
-    return list(read(from_dict(DataEntry, fields), problems or Problems(), limits))
+    return list(read(parse(DataEntry, fields), problems or Problems(), limits))
 
 
 def synthetic(documents: int, sentences: int = 4) -> tuple[list[list[str]], list[list[str]]]:
@@ -84,7 +84,7 @@ def corpus_config(folder: Path, documents: int = 12, **changes: Any) -> PrepareC
         "out": str(folder / "store"),
         **changes,
     }
-    return from_dict(PrepareConfig, values)
+    return parse(PrepareConfig, values)
 
 
 def stored_corpus(

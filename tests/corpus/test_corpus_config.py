@@ -8,12 +8,11 @@ from typing import get_args
 
 import pytest
 
-from docgraph.corpus.config import PrepareConfig, SubwordsConfig, read_config
+from docgraph.config import parse, read_config, read_values
+from docgraph.corpus.config import PrepareConfig, SubwordsConfig
 from docgraph.corpus.readers import FORMATS
 from docgraph.corpus.readers.problems import Reason
 from docgraph.errors import DocgraphError
-from docgraph.model.config import from_dict
-from docgraph.settings import read_settings
 
 ROOT = Path(__file__).resolve().parents[2]
 CONFIGS = sorted((ROOT / "configs" / "data").glob("*.yaml"))
@@ -23,15 +22,20 @@ PLAIN = "languages: {source: en}\ndata: {train: {source: a, target: b}}\nout: x\
 def test_an_entry_needs_no_list_and_a_list_has_many(tmp_path: Path) -> None:
     path = tmp_path / "c.yaml"
     path.write_text(PLAIN)
-    assert [entry.source for entry in read_config(path).data.train] == ["a"]
+    assert [entry.source for entry in read_config(PrepareConfig, path).data.train] == ["a"]
     path.write_text(PLAIN.replace("{source: a, target: b}", "[{source: a}, {source: b, format: tsv}]"))
-    assert [(entry.source, entry.format) for entry in read_config(path).data.train] == [("a", None), ("b", "tsv")]
+    assert [(entry.source, entry.format) for entry in read_config(PrepareConfig, path).data.train] == [
+        ("a", None),
+        ("b", "tsv"),
+    ]
 
 
 def test_overrides_reach_mappings_lists_and_new_fields(tmp_path: Path) -> None:
     path = tmp_path / "c.yaml"
     path.write_text(PLAIN.replace("{source: a, target: b}", "[{source: a}]"))
-    config = read_config(path, ["subwords.size=500", "data.train.0.source=z", "subwords.joint=false", "max_ratio=null"])
+    config = read_config(
+        PrepareConfig, path, ["subwords.size=500", "data.train.0.source=z", "subwords.joint=false", "max_ratio=null"]
+    )
     assert (config.subwords.size, config.subwords.joint, config.max_ratio) == (500, False, None)
     assert config.data.train[0].source == "z"
 
@@ -40,8 +44,8 @@ def test_overrides_reach_mappings_lists_and_new_fields(tmp_path: Path) -> None:
     ("override", "error"),
     [
         ("size", "is not of the form a.b=c"),
-        ("out.x=1", "looks into 'out', which is a value"),
-        ("data.train.7.source=a", "'7' is no entry of a list of 1"),
+        ("out.x=1", "'out' is a value, not a mapping; shorten the path"),
+        ("data.train.7.source=a", "the list has 1 entries, and '7' is none of them"),
         ("out=[", "is not valid YAML"),
     ],
 )
@@ -49,7 +53,7 @@ def test_bad_overrides(override: str, error: str, tmp_path: Path) -> None:
     path = tmp_path / "c.yaml"
     path.write_text(PLAIN.replace("{source: a, target: b}", "[{source: a}]"))
     with pytest.raises(DocgraphError, match=error):
-        read_settings(path, [override])
+        read_values(path, [override])
 
 
 @pytest.mark.parametrize(
@@ -58,11 +62,11 @@ def test_bad_overrides(override: str, error: str, tmp_path: Path) -> None:
         (("out: x", "outt: x"), "unknown field 'outt'; did you mean 'out'"),
         (("target: b", "tarket: b"), r"unknown field 'data.train\[0\].tarket'; did you mean 'target'"),
         (("source: a", "format: cvs"), "'data.train\\[0\\].format' is 'cvs'; it must be one of lines"),
-        (("source: a, ", ""), "needs 'source'"),
-        (("source: a", "source: a, times: 0"), "'times' is 0 for a; it must be between 1 and 100"),
+        (("source: a, ", ""), r"'data.train\[0\]': 'source' is missing"),
+        (("source: a", "source: a, times: 0"), r"'data.train\[0\].times' is 0; it must be at least 1 and at most 100"),
         (("{source: en}", "{}"), "'languages.source' is missing"),
         (("out: x", ""), "'out' is missing"),
-        (("train:", "dev:"), "there is no 'data.train' to learn sub-words from"),
+        (("train:", "dev:"), "there is no 'data.train' to train sub-words on"),
         (("out: x", "out: [x"), "c.yaml:4: this is not valid YAML"),
     ],
 )
@@ -70,20 +74,20 @@ def test_mistakes_are_named(change: tuple[str, str], error: str, tmp_path: Path)
     path = tmp_path / "c.yaml"
     path.write_text(PLAIN.replace(*change))
     with pytest.raises(DocgraphError, match=error) as caught:
-        read_config(path)
+        read_config(PrepareConfig, path)
     assert str(path) in str(caught.value)
 
 
 @pytest.mark.parametrize("path", CONFIGS, ids=lambda path: path.stem)
 def test_shipped_configs_load(path: Path) -> None:
-    data = read_config(path).data
+    data = read_config(PrepareConfig, path).data
     assert data.train or data.test
 
 
 def test_the_reference_config_shows_every_field_and_its_default() -> None:
     path = next(path for path in CONFIGS if path.stem == "europarl_en-fr")
-    values = read_settings(path)
-    config = from_dict(PrepareConfig, values)
+    values = read_values(path)
+    config = parse(PrepareConfig, values)
     assert set(values) == {field.name for field in fields(PrepareConfig)}
     assert set(values["subwords"]) == {field.name for field in fields(SubwordsConfig)}
     assert config.subwords == SubwordsConfig(size=16000)

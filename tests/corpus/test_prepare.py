@@ -251,11 +251,13 @@ SLOW = """
 import sys, time
 from pathlib import Path
 from docgraph.corpus import chunks
-from docgraph.corpus.config import read_config
+from docgraph.config import read_config
+from docgraph.corpus.config import PrepareConfig
 from docgraph.corpus.prepare import prepare
 chunks.CHUNK = 300
 folder, pause = Path(sys.argv[1]), float(sys.argv[2])
-prepare(read_config(folder / "config.yaml"), cache=folder / "cache", progress=lambda *state: time.sleep(pause))
+config = read_config(PrepareConfig, folder / "config.yaml")
+prepare(config, cache=folder / "cache", progress=lambda *state: time.sleep(pause))
 """
 
 

@@ -232,7 +232,7 @@ DAMAGE: dict[str, tuple[Callable[[Path], object], str]] = {
     "no fields": (lambda f: edit(f, model=None), "lacks its fields or files"),
     "outside": (lambda f: edit(f, files={WEIGHTS: "", "../x": ""}), "outside the model folder"),
     "unknown field": (lambda f: replace_model(f, head=4), "unknown field 'transformer.head'; did you mean 'heads'"),
-    "zero heads": (lambda f: replace_model(f, heads=0), "'heads' is 0; it must be at least 1"),
+    "zero heads": (lambda f: replace_model(f, heads=0), "'transformer.heads' is 0; it must be at least 1"),
     "cut weights": (
         lambda f: (f / WEIGHTS).write_bytes((f / WEIGHTS).read_bytes()[:-100]),
         "model.safetensors: the file is damaged or only partly copied",

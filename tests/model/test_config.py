@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
+from docgraph.config import parse, to_dict
 from docgraph.errors import DocgraphError
-from docgraph.model.config import ContextConfig, GraphConfig, ModelConfig, TransformerConfig, from_dict, to_dict
+from docgraph.model.config import ContextConfig, GraphConfig, ModelConfig, TransformerConfig
 
 
 @pytest.mark.parametrize(
@@ -26,14 +27,14 @@ from docgraph.model.config import ContextConfig, GraphConfig, ModelConfig, Trans
     ],
 )
 def test_round_trip_through_json(config: ModelConfig) -> None:
-    assert from_dict(ModelConfig, json.loads(json.dumps(to_dict(config)))) == config
+    assert parse(ModelConfig, json.loads(json.dumps(to_dict(config)))) == config
 
 
 def test_missing_fields_take_their_defaults() -> None:
-    assert from_dict(ModelConfig, {"context": {"graph": {"layers": 3}}}) == ModelConfig(
+    assert parse(ModelConfig, {"context": {"graph": {"layers": 3}}}) == ModelConfig(
         context=ContextConfig(graph=GraphConfig(layers=3))
     )
-    assert from_dict(ModelConfig, {"context": None}).context is None
+    assert parse(ModelConfig, {"context": None}).context is None
 
 
 def test_the_defaults_are_vaswani_base() -> None:
@@ -66,7 +67,7 @@ def test_the_defaults_are_vaswani_base() -> None:
 )
 def test_a_wrong_field_is_one_clear_sentence(values: dict[str, Any], words: list[str]) -> None:
     with pytest.raises(DocgraphError) as caught:
-        from_dict(ModelConfig, values)
+        parse(ModelConfig, values)
     message = str(caught.value)
     assert "\n" not in message
     for word in words:
@@ -74,9 +75,7 @@ def test_a_wrong_field_is_one_clear_sentence(values: dict[str, Any], words: list
 
 
 def test_numbers_and_lists_as_yaml_writes_them() -> None:
-    config = from_dict(
-        ModelConfig, {"transformer": {"dropout": 0}, "context": {"graph": {"relations": "intra,lexical"}}}
-    )
+    config = parse(ModelConfig, {"transformer": {"dropout": 0}, "context": {"graph": {"relations": "intra,lexical"}}})
     assert config.transformer.dropout == 0.0
     assert isinstance(config.transformer.dropout, float)
     assert config.context is not None
@@ -103,4 +102,4 @@ def test_an_unknown_context_encoder_lists_those_there_are() -> None:
 
 
 def test_numbers_may_be_written_without_a_point() -> None:
-    assert from_dict(TransformerConfig, {"dropout": "1e-1"}).dropout == 0.1
+    assert parse(TransformerConfig, {"dropout": "1e-1"}).dropout == 0.1

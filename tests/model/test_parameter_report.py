@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from docgraph.config import read_config
 from docgraph.errors import DocgraphError
 from docgraph.model.checkpoint import save
-from docgraph.model.config import ContextConfig, GraphConfig, ModelConfig, TransformerConfig, read_yaml
+from docgraph.model.config import ContextConfig, GraphConfig, ModelConfig, TransformerConfig
 from docgraph.model.document_transformer import DocumentTransformer
 from docgraph.research.parameter_report import PAPER, read_model_config, report
 
@@ -142,7 +143,7 @@ def test_a_bad_config_is_told_in_one_sentence(tmp_path: Path, text: str, message
     path = tmp_path / "config.yaml"
     path.write_text(text + "\n")
     with pytest.raises(DocgraphError, match=message) as caught:
-        read_yaml(path)
+        read_config(ModelConfig, path)
     assert "\n" not in str(caught.value)
 
 

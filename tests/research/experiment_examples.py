@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import yaml
 
+from docgraph.config import parse
 from docgraph.corpus.config import PrepareConfig
 from docgraph.corpus.prepare import prepare
-from docgraph.model.config import from_dict
 from docgraph.model.tokenizer import SPACE
 from docgraph.research.documents import Documents, SourceDocument
 from model.examples import EOS, VOCABULARY, random_annotation
@@ -74,7 +74,7 @@ def toy_experiment(folder: Path) -> Path:
         data[split] = {"source": str(paths[0]), "target": str(paths[1])}
     out = str(folder / "store")
     settings = {"data": data, "languages": {"source": "en", "target": "fr"}, "subwords": {"size": 340}, "out": out}
-    prepare(from_dict(PrepareConfig, {**settings, "annotator": "words:qu"}), jobs=1, cache=folder / "cache")
+    prepare(parse(PrepareConfig, {**settings, "annotator": "words:qu"}), jobs=1, cache=folder / "cache")
     context = {**RUN, "stage": "context", "base": "given by the table"}
     context["model"] = {"context": {"heads": 2, "graph": {"relations": ["adjacency", "lexical"]}}}
     (folder / "train").mkdir()

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 import torch
 
+from docgraph.config import parse
 from docgraph.corpus.config import PrepareConfig
 from docgraph.corpus.prepare import prepare
-from docgraph.model.config import from_dict
 from docgraph.training.config import TrainingConfig
 
 TINY = {"dimension": 16, "feed_forward": 32, "heads": 2, "encoder_layers": 2, "decoder_layers": 2}
@@ -60,7 +60,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
         data[split] = {"source": str(paths[0]), "target": str(paths[1])}
     settings = {"data": data, "languages": {"source": "en", "target": "fr"}, "subwords": {"size": 340}}
     out = folder / "store"
-    prepare(from_dict(PrepareConfig, {**settings, "annotator": "words:qu", "out": str(out)}), jobs=1, cache=folder)
+    prepare(parse(PrepareConfig, {**settings, "annotator": "words:qu", "out": str(out)}), jobs=1, cache=folder)
     return out
 
 
@@ -72,4 +72,4 @@ def values(store: Path) -> Callable[..., dict[str, Any]]:
 
 @pytest.fixture
 def config(values: Callable[..., dict[str, Any]]) -> Callable[..., TrainingConfig]:
-    return lambda **changes: from_dict(TrainingConfig, values(**changes))
+    return lambda **changes: parse(TrainingConfig, values(**changes))

@@ -14,11 +14,11 @@ import torch
 from typer.testing import CliRunner
 
 from docgraph.cli import app
+from docgraph.config import parse
 from docgraph.corpus.store import PreparedCorpus
 from docgraph.corpus.target_context import Translations, file_of, write
 from docgraph.errors import DocgraphError
 from docgraph.model import checkpoint
-from docgraph.model.config import from_dict
 from docgraph.training.build import open_translations
 from docgraph.training.config import TrainingConfig
 from docgraph.training.loop import Trainer, train
@@ -50,7 +50,7 @@ MEASURED = ("kind", "step", "loss", "nll", "own_context_nll", "gradient_norm", "
 def base(store: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A Base that has learnt something."""
     folder = tmp_path_factory.mktemp("base") / "run"
-    train(from_dict(TrainingConfig, {"data": str(store), **BASE}), folder)
+    train(parse(TrainingConfig, {"data": str(store), **BASE}), folder)
     return folder
 
 

@@ -10,10 +10,11 @@ from typing import Any
 import pytest
 import yaml
 
+from docgraph.config import parse, read_config, to_dict
 from docgraph.errors import DocgraphError
-from docgraph.model.config import ConcatenationConfig, ContextConfig, from_dict, to_dict
+from docgraph.model.config import ConcatenationConfig, ContextConfig
 from docgraph.training.build import dry_run
-from docgraph.training.config import TrainingConfig, read_config
+from docgraph.training.config import TrainingConfig
 
 CONFIGS = Path(__file__).resolve().parents[2] / "configs" / "train"
 NAMES = sorted(str(path.relative_to(CONFIGS)) for path in CONFIGS.rglob("*.yaml"))
@@ -21,7 +22,7 @@ NAMES = sorted(str(path.relative_to(CONFIGS)) for path in CONFIGS.rglob("*.yaml"
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_config_dry_runs(name: str, store: Path) -> None:
-    config = read_config(CONFIGS / name, [f"data={store}"])
+    config = read_config(TrainingConfig, CONFIGS / name, [f"data={store}"])
     report = dry_run(config)
     assert report.documents == {"train": 14, "dev": 3}
     everything = config.stage == "base" or config.model.freeze == "none"
@@ -30,11 +31,11 @@ def test_every_config_dry_runs(name: str, store: Path) -> None:
 
 
 def test_a_dry_run_without_its_store_says_so() -> None:
-    assert dry_run(read_config(CONFIGS / "base.yaml")).documents is None
+    assert dry_run(read_config(TrainingConfig, CONFIGS / "base.yaml")).documents is None
 
 
 def test_rows_differ_in_what_they_are_named_for() -> None:
-    configs = {name: read_config(CONFIGS / name) for name in NAMES}
+    configs = {name: read_config(TrainingConfig, CONFIGS / name) for name in NAMES}
     for side in ("source", "both"):
         for place in ("hyb", "post", "pre"):
             context = configs[f"docgraph_{place}_{side}.yaml"].model.context
@@ -52,12 +53,12 @@ def test_the_reference_names_every_field_with_its_default() -> None:
     text = (CONFIGS / "reference.yaml").read_text(encoding="utf-8")
     written = yaml.safe_load(text)
     assert set(_names(written)) == set(_names(to_dict(TrainingConfig(data="x"))))
-    assert to_dict(from_dict(TrainingConfig, written)) == to_dict(TrainingConfig(data=written["data"]))
+    assert to_dict(parse(TrainingConfig, written)) == to_dict(TrainingConfig(data=written["data"]))
     for name, kind in (("context", ContextConfig), ("concatenation", ConcatenationConfig)):
         block = text[text.index(f"# model.{name}, where") :].split("\n\n")[0].splitlines()[1:]
         fields = yaml.safe_load("\n".join(line.removeprefix("#") for line in block))
         assert set(_names(fields)) == set(_names(to_dict(kind())))
-        assert from_dict(kind, fields) == kind()
+        assert parse(kind, fields) == kind()
 
 
 def _names(values: dict[str, Any], prefix: str = "") -> Iterator[str]:
@@ -90,4 +91,4 @@ def test_mistakes_are_told(changes: dict[str, Any], message: str, values: Callab
     from docgraph.training.build import resolve_model_config
 
     with pytest.raises(DocgraphError, match=re.escape(message)):
-        resolve_model_config(from_dict(TrainingConfig, values(**changes)))
+        resolve_model_config(parse(TrainingConfig, values(**changes)))

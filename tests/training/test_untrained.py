@@ -12,9 +12,9 @@ import yaml
 from typer.testing import CliRunner
 
 from docgraph.cli import app
+from docgraph.config import parse
 from docgraph.corpus.loader import Loader
 from docgraph.model import checkpoint
-from docgraph.model.config import from_dict
 from docgraph.model.document_transformer import DocumentTransformer
 from docgraph.training.build import build_model, resolve_model_config
 from docgraph.training.config import TrainingConfig
@@ -94,10 +94,10 @@ def test_dry_run_says_so(values: Callable[..., dict[str, Any]], tmp_path: Path) 
 
 def test_the_pointer_ships_untrained_and_trained() -> None:
     folder = Path(__file__).resolve().parents[2] / "configs" / "train"
-    from docgraph.settings import read_settings
+    from docgraph.config import read_values
 
     found = {
-        name: from_dict(TrainingConfig, read_settings(folder / f"{name}.yaml"))
+        name: parse(TrainingConfig, read_values(folder / f"{name}.yaml"))
         for name in ("pointer", "pointer_trained", "pointer_own")
     }
     assert [one.steps for one in found.values()] == [0, 1200, 1200]

@@ -254,9 +254,9 @@ def test_a_greedy_translation_is_confirmed_and_another_is_not() -> None:
     [
         ({"beams": 0}, "'beams' is 0; it must be at least 1"),
         ({"n_best": 5}, r".n_best. is 5, more than .beams. \(4\)"),
-        ({"length_penalty": -1.0}, "must not be negative"),
-        ({"temperature": 0.0}, "'temperature' must be above 0"),
-        ({"top_p": 0.0}, "'top_p' above 0"),
+        ({"length_penalty": -1.0}, "'length_penalty' is -1.0; it must be at least 0"),
+        ({"temperature": 0.0}, "'temperature' is 0.0; it must be above 0"),
+        ({"top_p": 0.0}, "'top_p' is 0.0; it must be above 0 and at most 1"),
     ],
     ids=["beams", "n_best", "length_penalty", "temperature", "top_p"],
 )

@@ -81,9 +81,10 @@ def _folder(source: Path) -> Path:
         return source
     if not source.exists():
         raise DocgraphError("there is no such config or store; name one", path=source)
-    from docgraph.corpus.config import read_config
+    from docgraph.config import read_config
+    from docgraph.corpus.config import PrepareConfig
 
-    return Path(read_config(source).out)
+    return Path(read_config(PrepareConfig, source).out)
 
 
 def _table(title: str, first: str, found: Sequence[SplitStatistics]) -> Table:

@@ -49,12 +49,13 @@ def prepare(
     """
     from rich.console import Console
 
-    from docgraph.corpus.config import read_config
+    from docgraph.config import read_config
+    from docgraph.corpus.config import PrepareConfig
     from docgraph.corpus.engines import ENGINES
     from docgraph.corpus.prepare import prepare as run
     from docgraph.workers import available_cores
 
-    settings = read_config(config, overrides or [])
+    settings = read_config(PrepareConfig, config, overrides or [])
     with Bars("sentences") as bars:
         report = run(
             settings,

@@ -44,10 +44,11 @@ def train(
     torchrun --nproc-per-node 4 -m docgraph train configs/train/base.yaml
     """
     from docgraph.allocator import keep_freed_memory
-    from docgraph.training.config import read_config
+    from docgraph.config import read_config
+    from docgraph.training.config import TrainingConfig
 
     keep_freed_memory()
-    settings = read_config(config, overrides or [])
+    settings = read_config(TrainingConfig, config, overrides or [])
     if dry:
         _print(settings)
         return

@@ -8,13 +8,13 @@ a resumed run must know, and however many processes share a batch, together they
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
+from docgraph.config import Flag, Size, config_class
 from docgraph.corpus.store import PreparedCorpus
 from docgraph.errors import DocgraphError
 from docgraph.graph.links import ragged_ranges
@@ -26,29 +26,25 @@ OPEN = 32
 """Batches that wait for documents while an epoch is packed, and batches' worth of documents that are sorted by size."""
 
 
-@dataclass(frozen=True)
+@config_class
 class BatchConfig:
     """How a corpus is cut into batches."""
 
-    tokens: int = 16000
+    tokens: Size = 16000
     """Target sub-words of a batch at most, ends of sentences included; there is no padding to count."""
     unit: Literal["document", "sentence"] = "document"
     """What is shuffled: whole documents, or, for a model without context, sentences of all documents."""
-    window: int | None = None
+    window: Size | None = None
     """A document of more target sub-words comes in windows of consecutive sentences, each with the memory of the whole
     document; by default where it exceeds a batch."""
-    max_length: int = 256
+    max_length: Size = 256
     """A sentence of more sub-words, on either side, is not trained on; it stays part of its document's memory."""
-    shuffle: bool = True
+    shuffle: Flag = True
     """Another order every epoch; otherwise that of the corpus."""
 
     def __post_init__(self) -> None:
-        for name in ("tokens", "window", "max_length"):
-            value = getattr(self, name)
-            if value is not None and value < 1:
-                raise DocgraphError(f"'{name}' is {value}; it must be at least 1")
         if self.window is not None and self.window > self.tokens:
-            raise DocgraphError(f"'window' is {self.window}; it must be at most 'tokens', {self.tokens}")
+            raise ValueError(f"'window' is {self.window}; it must be at most 'tokens', {self.tokens}")
 
 
 class Batches:

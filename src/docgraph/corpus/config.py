@@ -1,138 +1,117 @@
-"""What `docgraph prepare` is told: which files, which languages, which sub-words, which annotator, where to."""
+"""The config of `docgraph prepare`: files, languages, sub-words, annotator and output folder."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Literal
+from dataclasses import field
+from typing import Annotated, Literal
 
-from docgraph.errors import DocgraphError
-from docgraph.model.config import from_dict
-from docgraph.settings import read_settings
+from pydantic import Field
+
+from docgraph.config import Entries, Flag, NamePair, Names, Number, PositiveShare, Size, config_class
 
 FormatName = Literal["lines", "docids", "marks", "sgm", "train-tags", "wmt-xml", "tsv", "tmx"]
 SPLITS = ("train", "dev", "test")
 
 
-@dataclass(frozen=True)
+@config_class
 class DataEntry:
-    """One pair of files, or one file that holds both sides."""
+    """A pair of files, or one file with both sides."""
 
     source: str = ""
     target: str | None = None
     format: FormatName | None = None
-    """By the name and the beginning of the file where it is None."""
+    """None: detected from the name and the beginning of the file."""
     docids: str | None = None
-    """Format docids: a file with the document id of each line; None is a first column in both files."""
+    """Format docids: file with the document id of each line; None: the ids are the first column of both files."""
     speakers: str | None = None
-    """Formats lines, docids, marks: a file with the speaker of each line, for coreference."""
-    columns: tuple[str, ...] = ("source", "target", "docid")
-    """Format tsv: what the columns are, in order; any other name is passed over."""
-    languages: tuple[str, str] | None = None
-    """Format tmx: the two languages to read, source first; None is those of the corpus or, where it does not name both,
-    the file's srclang and the one other it has."""
-    times: int = 1
-    """Read the files so often, so that they count for more among larger ones."""
+    """Formats lines, docids, marks: file with the speaker of each line, for coreference."""
+    columns: Names = ("source", "target", "docid")
+    """Format tsv: names of the columns, in order; columns with any other name are ignored."""
+    languages: NamePair | None = None
+    """Format tmx: source and target language to read. None: the languages of the corpus or, if it does not name both,
+    the file's srclang and its only other language."""
+    times: Annotated[Size, Field(le=100)] = 1
+    """Repetitions of the entry, to give it more weight beside larger ones."""
 
     def __post_init__(self) -> None:
         if not self.source:
-            raise DocgraphError("an entry of 'data' needs 'source', the path of a file")
-        if not 1 <= self.times <= 100:
-            raise DocgraphError(f"'times' is {self.times} for {self.source}; it must be between 1 and 100")
+            raise ValueError("'source' is missing; give the path of a file")
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """Every file of the entry."""
+        """All files of the entry."""
         return tuple(path for path in (self.source, self.target, self.docids, self.speakers) if path is not None)
 
 
-@dataclass(frozen=True)
+@config_class
 class DataConfig:
     """The entries of each split; a single entry needs no list."""
 
-    train: tuple[DataEntry, ...] = ()
-    dev: tuple[DataEntry, ...] = ()
-    test: tuple[DataEntry, ...] = ()
+    train: Entries[DataEntry] = ()
+    dev: Entries[DataEntry] = ()
+    test: Entries[DataEntry] = ()
 
     def splits(self) -> dict[str, tuple[DataEntry, ...]]:
         """The splits that have entries."""
         return {name: getattr(self, name) for name in SPLITS if getattr(self, name)}
 
 
-@dataclass(frozen=True)
+@config_class
 class LanguagesConfig:
+    """Language codes such as en and fr."""
+
     source: str = ""
     target: str = ""
 
 
-@dataclass(frozen=True)
+@config_class
 class SubwordsConfig:
-    """A SentencePiece model to learn from the training text, or one to take from a folder."""
+    """A SentencePiece model to train on the training text, or to take from a folder."""
 
     kind: Literal["bpe", "unigram"] = "bpe"
-    joint: bool = True
-    """One model for both languages, or one each."""
-    size: int = 32000
+    joint: Flag = True
+    """One model for both languages, or one per language."""
+    size: Annotated[int, Field(strict=True, ge=8)] = 32000
     """Pieces of each model."""
-    sample: int = 250_000
-    """Learn from at most so many sentence pairs, drawn evenly from the training text."""
-    byte_fallback: bool = True
-    """A character that was not seen becomes its bytes, not an unknown piece."""
-    coverage: float = 0.9995
-    """Share of the characters that become pieces; nearer to 1 where rare ones matter (quotes, brackets, symbols)."""
+    sample: Size = 250_000
+    """Train on at most this many sentence pairs, evenly spaced over the training text."""
+    byte_fallback: Flag = True
+    """Encode unseen characters as bytes instead of the unknown piece."""
+    coverage: PositiveShare = 0.9995
+    """Share of the characters that get a piece; closer to 1 if rare ones matter (quotes, brackets, symbols)."""
     folder: str | None = None
-    """Learn nothing: take the sub-words of this model or store folder (an imported OPUS-MT model, another corpus)."""
+    """Train nothing; use the sub-words of this model or store folder (an imported OPUS-MT model, another corpus)."""
     tag: str | None = None
-    """A target-language token such as >>fra<<, put before every source sentence; multilingual models ask for it."""
-
-    def __post_init__(self) -> None:
-        if self.size < 8 or self.sample < 1:
-            raise DocgraphError("'subwords.size' must be at least 8 and 'subwords.sample' at least 1")
-        if not 0.0 < self.coverage <= 1.0:
-            raise DocgraphError(f"'subwords.coverage' is {self.coverage}; it must be above 0 and at most 1")
+    """Target-language token such as >>fra<<, put before every source sentence; multilingual models need it."""
 
 
-@dataclass(frozen=True)
+@config_class
 class PrepareConfig:
-    """A corpus to prepare."""
+    """A corpus to prepare. Paths are relative to the current folder."""
 
     data: DataConfig = field(default_factory=DataConfig)
     languages: LanguagesConfig = field(default_factory=LanguagesConfig)
     subwords: SubwordsConfig = field(default_factory=SubwordsConfig)
     annotator: str | None = None
-    """A spec such as spacy:fr_core_news_sm+coref:fr; None is the default of the source language."""
-    max_ratio: float | None = 8.0
-    """A pair is bad when one side has more than so many times the characters of the other (20 are added to both)."""
-    max_characters: int = 8_000
-    """A longer sentence is bad: it is no sentence."""
+    """A spec such as spacy:fr_core_news_sm+coref:fr; None: the default annotator of the source language."""
+    max_ratio: Annotated[Number, Field(gt=1)] | None = 8.0
+    """A pair is bad if one side has more than this many times the characters of the other (20 are added to both)."""
+    max_characters: Annotated[Size, Field(le=8_000)] = 8_000
+    """A longer sentence is bad."""
     out: str = ""
-    """The folder of the store."""
+    """Folder of the store."""
 
     def __post_init__(self) -> None:
         if not self.data.splits():
-            raise DocgraphError("'data' names no files; give it 'train', 'dev' or 'test' with source and target paths")
+            raise ValueError("'data' names no files; give it 'train', 'dev' or 'test' with source and target paths")
         if not self.out:
-            raise DocgraphError("'out' is missing; give the folder that the prepared corpus goes to")
+            raise ValueError("'out' is missing; give the folder of the prepared corpus")
         if not self.languages.source and self.annotator is None:
-            raise DocgraphError("'languages.source' is missing; give a language code such as en")
+            raise ValueError("'languages.source' is missing; give a language code such as en")
         if not self.data.train and self.subwords.folder is None:
-            raise DocgraphError("there is no 'data.train' to learn sub-words from; name one, or 'subwords.folder'")
-        if not 1 <= self.max_characters <= 8_000:
-            raise DocgraphError("'max_characters' must be between 1 and 8000")
-        if self.max_ratio is not None and self.max_ratio <= 1:
-            raise DocgraphError("'max_ratio' must be above 1, or null for no limit")
+            raise ValueError("there is no 'data.train' to train sub-words on; add it, or set 'subwords.folder'")
 
     @property
     def pipeline(self) -> str:
-        """The annotator's spec."""
+        """Spec of the annotator."""
         return self.annotator or self.languages.source
-
-
-def read_config(path: str | Path, overrides: Iterable[str] = ()) -> PrepareConfig:
-    """The config of a YAML file, with `a.b=c` overrides; paths in it are relative to the current folder."""
-    values = read_settings(path, overrides)
-    try:
-        return from_dict(PrepareConfig, values)
-    except DocgraphError as error:
-        raise DocgraphError(str(error), path=path) from None

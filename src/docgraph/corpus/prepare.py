@@ -20,6 +20,7 @@ from docgraph import __version__
 from docgraph.annotate.pipeline import package_version
 from docgraph.annotate.registry import load_pipeline
 from docgraph.annotate.runner import default_cache_folder
+from docgraph.config import to_dict
 from docgraph.corpus import store, subwords
 from docgraph.corpus.chunks import Chunk, Shard, Task, chunks
 from docgraph.corpus.config import DataConfig, DataEntry, PrepareConfig
@@ -28,7 +29,6 @@ from docgraph.corpus.readers import Limits, Problems, detect, read_all
 from docgraph.document import ParallelDocument
 from docgraph.errors import DocgraphError
 from docgraph.files import replacing
-from docgraph.model.config import to_dict
 
 Progress = Callable[[str, int, int | None], None]
 """Hears (stage, sentences done, sentences in all or None where that is not known yet)."""

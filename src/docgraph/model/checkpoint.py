@@ -27,9 +27,10 @@ from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
 from docgraph import __version__
+from docgraph.config import parse, to_dict
 from docgraph.errors import DocgraphError
 from docgraph.files import naming
-from docgraph.model.config import ModelConfig, from_dict, to_dict
+from docgraph.model.config import ModelConfig
 from docgraph.model.document_transformer import DocumentTransformer
 
 FORMAT = 1
@@ -114,7 +115,7 @@ def load_base(model: DocumentTransformer, folder: str | Path) -> None:
 
 def read_config(folder: str | Path) -> ModelConfig:
     """What model a folder holds, after checking that its config.json is whole and its files are there."""
-    return from_dict(ModelConfig, _settings(Path(folder))["model"])
+    return parse(ModelConfig, _settings(Path(folder))["model"])
 
 
 def fingerprint(folder: str | Path) -> str:

@@ -10,8 +10,9 @@ from typing import Any, Literal
 
 from torch import nn
 
-from docgraph.model.checkpoint import blank, read_config, system_name
-from docgraph.model.config import ContextConfig, GraphConfig, ModelConfig, TransformerConfig, read_yaml
+from docgraph.config import read_config
+from docgraph.model import checkpoint
+from docgraph.model.config import ContextConfig, GraphConfig, ModelConfig, TransformerConfig
 
 IntegrationName = Literal["hyb", "post", "pre"]
 Sides = Literal["source", "target", "both"]
@@ -75,18 +76,18 @@ class Report:
 
 def read_model_config(path: str | Path) -> ModelConfig:
     """The config of a YAML file or of a model folder."""
-    return read_yaml(path) if Path(path).is_file() else read_config(path)
+    return read_config(ModelConfig, path) if Path(path).is_file() else checkpoint.read_config(path)
 
 
 def report(config: ModelConfig) -> Report:
     """Count without allocating: the models live on the meta device."""
-    model = blank(config, "meta")
+    model = checkpoint.blank(config, "meta")
     # Base itself trains in stage 1, whole; the policy speaks of stage 2.
     model.freeze(config.freeze if config.context is not None else "none")
     parameters = list(model.parameters())
     systems = [_system(config, *system) for system in PAPER]
     return Report(
-        system_name(config),
+        checkpoint.system_name(config),
         config.freeze,
         list(_rows(model)),
         sum(p.numel() for p in parameters),
@@ -117,7 +118,7 @@ def _rows(model: nn.Module) -> Iterator[ModuleRow]:
 def _system(config: ModelConfig, encoder: str, integration: IntegrationName, sides: Sides) -> SystemRow:
     """The system of these settings on the same Base."""
     context = replace(config.context or ContextConfig(), encoder=encoder, integration=integration, sides=sides)
-    model = blank(replace(config, context=context, concatenation=None), "meta")
+    model = checkpoint.blank(replace(config, context=context, concatenation=None), "meta")
     assert model.context is not None
     assert model.integration is not None
     own, attention = (sum(p.numel() for p in part.parameters()) for part in (model.context, model.integration))

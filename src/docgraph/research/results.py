@@ -84,8 +84,8 @@ class ResultFolder:
 
     def keep_run(self, run: Path, config: TrainingConfig) -> None:
         """Take from a run folder what tables need of it."""
+        from docgraph.config import to_dict
         from docgraph.model import checkpoint
-        from docgraph.model.config import to_dict
         from docgraph.training.metrics import read_metrics
         from docgraph.training.run_folder import METRICS as RUN_METRICS
         from docgraph.training.run_folder import SIGNATURE as RUN_SIGNATURE

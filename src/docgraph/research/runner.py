@@ -59,7 +59,7 @@ class Experiment:
 
     def changed(self, cell: Cell) -> str | None:
         """A line on how the config of a finished run is not the one of its row; None where they agree."""
-        from docgraph.model.config import from_dict, to_dict
+        from docgraph.config import parse, to_dict
         from docgraph.training.config import TrainingConfig
         from docgraph.training.run_folder import differing_fields
 
@@ -67,7 +67,7 @@ class Experiment:
         if not signature:
             return None
         try:
-            then, now = from_dict(TrainingConfig, signature["settings"]), self._config(cell)
+            then, now = parse(TrainingConfig, signature["settings"]), self._config(cell)
             fields = list(differing_fields(to_dict(then), to_dict(now), INDIFFERENT))
             store = Path(now.data)
             if store.is_dir() and read_manifest(store)["fingerprint"] != signature["data"]:

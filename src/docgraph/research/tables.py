@@ -7,17 +7,16 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from os.path import normpath
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
+from docgraph.config import Entries, Flag, Names, Number, Size, config_class, locate, parse, read_values
 from docgraph.errors import DocgraphError
-from docgraph.model.config import from_dict
-from docgraph.settings import read_settings
 
 if TYPE_CHECKING:
     from docgraph.training.config import TrainingConfig
 
 FOLDER = Path("configs/experiments")
-"""Where tables are looked for by name."""
+"""Folder of the tables that have a name."""
 Measure = Literal[
     "bleu", "d-bleu", "chrf", "ltcr", "delta", "p", "accuracy", "nll", "wrong-nll", "parameters", "speed", "minutes"
 ]
@@ -29,7 +28,7 @@ ROLES = ("base", "control", "baseline")
 """Rows that others are compared with."""
 
 
-@dataclass(frozen=True)
+@config_class
 class TranslatedSet:
     """Documents to translate: a split of a store, and the files that hold its text."""
 
@@ -41,11 +40,11 @@ class TranslatedSet:
     source: str = ""
     """In any format of docgraph prepare, like target."""
     target: str = ""
-    known: bool = False
+    known: Flag = False
     """Each sentence is translated with the references of the sentences before it as context."""
 
 
-@dataclass(frozen=True)
+@config_class
 class SuiteFile:
     """A contrastive suite."""
 
@@ -54,19 +53,19 @@ class SuiteFile:
     path: str = ""
 
 
-@dataclass(frozen=True)
+@config_class
 class Paper:
     """What the paper prints: BLEU by set, accuracy by suite, added parameters in millions, speed relative to Base."""
 
-    test: float | None = None
-    dev: float | None = None
-    coreference: float | None = None
-    coherence: float | None = None
-    parameters: float | None = None
-    speed: float | None = None
+    test: Number | None = None
+    dev: Number | None = None
+    coreference: Number | None = None
+    coherence: Number | None = None
+    parameters: Number | None = None
+    speed: Number | None = None
 
 
-@dataclass(frozen=True)
+@config_class
 class Row:
     """A system: one training config, one or more seeds."""
 
@@ -75,7 +74,7 @@ class Row:
     name: str = ""
     """That of its folders; the config's where left out."""
     label: str = ""
-    seeds: int = 1
+    seeds: Size = 1
     """How many: 1, 2, ...; of a `same` row, at most as many as there are."""
     role: Literal["base", "control", "baseline", "ours"] = "ours"
     """base: the others start from it and are compared with it; so they are with the control and the best baseline."""
@@ -86,7 +85,7 @@ class Row:
     paper: Paper = field(default_factory=Paper)
 
 
-@dataclass(frozen=True)
+@config_class
 class Column:
     """A measure, of a set or suite, against a role: bleu:test, p:test:base, accuracy:coreference, speed."""
 
@@ -99,7 +98,7 @@ class Column:
         return {"p": 3, "nll": 4, "wrong-nll": 4, "accuracy": 1, "minutes": 1}.get(self.measure, 2)
 
 
-@dataclass(frozen=True)
+@config_class
 class TableConfig:
     """A table as its YAML file has it."""
 
@@ -109,10 +108,10 @@ class TableConfig:
     configs: str = "../train"
     """The folder of the rows' configs, relative to the table's file."""
     languages: str = "en-fr"
-    sets: tuple[TranslatedSet, ...] = ()
-    suites: tuple[SuiteFile, ...] = ()
-    columns: tuple[str, ...] = ()
-    rows: tuple[Row, ...] = ()
+    sets: Entries[TranslatedSet] = ()
+    suites: Entries[SuiteFile] = ()
+    columns: Names = ()
+    rows: Entries[Row] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,7 +133,7 @@ class Table:
             raise DocgraphError(
                 f"there is no measure '{measure}'; choose among {', '.join(sorted(known))}", path=self.path
             )
-        column = from_dict(Column, {"measure": measure, "what": what, "against": against})
+        column = Column(measure, what, against)
         names = (
             [suite.name for suite in self.config.suites]
             if measure == "accuracy"
@@ -204,35 +203,37 @@ class Cell:
 
     def read_config(self, runs: Path, overrides: Iterable[str] = ()) -> TrainingConfig:
         """Its training config with its seed, its data and its base put in."""
-        from docgraph.training.config import read_config
+        from docgraph.config import read_config
+        from docgraph.training.config import TrainingConfig
 
         changes = [f"seed={self.seed}", *([f"data={self.table.config.data}"] if self.table.config.data else [])]
-        config = read_config(self.config_path, [*changes, *overrides])
+        config = read_config(TrainingConfig, self.config_path, [*changes, *overrides])
         return config if config.base is None else replace(config, base=str(runs / self.base().place / "best"))
 
 
 def find_table(name: str) -> Table:
     """A table by the path of its file, or by its name in configs/experiments."""
-    path = Path(name) if name.endswith((".yaml", ".yml")) else FOLDER / f"{name}.yaml"
+    path = locate(name if name.endswith((".yaml", ".yml")) else FOLDER / f"{name}.yaml")
     if not path.is_file():
-        known = ", ".join(names()) or "none here"
-        raise DocgraphError(f"there is no table '{name}'; name a YAML file or one in {FOLDER} ({known})")
+        tables = ", ".join(names()) or "no such folder here: run in a clone of docgraph's repository"
+        raise DocgraphError(f"there is no table '{name}'; name a YAML file or a table in {FOLDER} ({tables})")
     return read_table(path)
 
 
 def names() -> list[str]:
     """The tables in configs/experiments; a file that others extend and that has no rows is none."""
-    return sorted(path.stem for path in FOLDER.glob("*.yaml") if read_settings(path).get("rows"))
+    return sorted(path.stem for path in locate(FOLDER).glob("*.yaml") if read_values(path).get("rows"))
 
 
 def read_table(path: Path) -> Table:
     """A table of a YAML file; a row may be the name of a config alone."""
-    values: dict[str, Any] = read_settings(path)
-    values["rows"] = [{"config": row} if isinstance(row, str) else row for row in values.get("rows") or []]
-    try:
-        config = from_dict(TableConfig, values)
-    except DocgraphError as error:
-        raise DocgraphError(str(error), path=path) from None
+    values = read_values(path)
+    rows = values.get("rows")
+    if isinstance(rows, list):
+        values["rows"] = [{"config": row} if isinstance(row, str) else row for row in rows]
+    elif rows is None:
+        values.pop("rows", None)
+    config = parse(TableConfig, values, path)
     rows = tuple(_named(row, path) for row in config.rows)
     twice = {row.name for row in rows if sum(other.name == row.name for other in rows) > 1}
     if twice:

@@ -1,194 +1,159 @@
-"""What `docgraph train` is told: which model, which data, how long, how fast, and what to keep."""
+"""The config of `docgraph train`: model, data, optimisation, validation and checkpoints."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field
-from operator import attrgetter
-from pathlib import Path
+from dataclasses import field
 from typing import Literal
 
+from docgraph.config import Count, Flag, NonNegative, Positive, Rate, Share, Size, config_class
 from docgraph.corpus.batches import BatchConfig
-from docgraph.errors import DocgraphError
-from docgraph.model.config import ModelConfig, from_dict
+from docgraph.model.config import ModelConfig
 from docgraph.model.systems import context_needs
-from docgraph.settings import read_settings
 from docgraph.translation.hypotheses import SearchConfig
 
 
-@dataclass(frozen=True)
+@config_class
 class OptimizerConfig:
+    """Adam or AdamW."""
+
     kind: Literal["adam", "adamw"] = "adam"
-    beta1: float = 0.9
-    beta2: float = 0.98
-    epsilon: float = 1e-9
-    weight_decay: float = 0.0
-    """adam adds it to the gradient, adamw takes it off the weights."""
-    clip_norm: float | None = 1.0
-    """Longest gradient; a longer one is shortened to it."""
+    beta1: Rate = 0.9
+    beta2: Rate = 0.98
+    epsilon: NonNegative = 1e-9
+    weight_decay: NonNegative = 0.0
+    """adam adds the decay to the gradient; adamw subtracts it from the weights."""
+    clip_norm: Positive | None = 1.0
+    """Largest gradient norm; a longer gradient is scaled down to it."""
 
 
-@dataclass(frozen=True)
+@config_class
 class ScheduleConfig:
-    """A linear warm-up to `peak`, then as `kind` says."""
+    """Linear warm-up to `peak`, then the decay named by `kind`."""
 
     kind: Literal["inverse_sqrt", "cosine", "constant"] = "inverse_sqrt"
-    peak: float = 7e-4
-    warmup: int = 4000
+    peak: Positive = 7e-4
+    warmup: Count = 4000
     """Updates."""
-    floor: float = 0.0
-    """Where cosine ends, and inverse_sqrt goes no lower."""
+    floor: NonNegative = 0.0
+    """Final rate of cosine, lowest rate of inverse_sqrt."""
 
 
-@dataclass(frozen=True)
+@config_class
 class WordDropoutConfig:
-    """Words of the current sentence made unknown, its context left whole (CoWord dropout, Fernandes et al. 2021)."""
+    """Mask words of the current sentence, but not of its context (CoWord dropout, Fernandes et al. 2021)."""
 
-    source: float = 0.0
-    """Share of the sub-words that the encoder reads."""
-    target: float = 0.0
-    """Share of the sub-words that the decoder reads."""
+    source: Rate = 0.0
+    """Share of the encoder's input sub-words."""
+    target: Rate = 0.0
+    """Share of the decoder's input sub-words."""
 
 
-@dataclass(frozen=True)
+@config_class
 class TranslationsConfig:
-    """Translations of the store as target context; the loss stays that of the references."""
+    """The model's own translations as target context in training; the loss stays that of the references."""
 
     folder: str | None = None
-    """What docgraph pretranslate made; where it holds the dev split too, the dev loss is also taken with these."""
-    share: float = 1.0
-    """Of the documents, drawn anew every epoch, those whose sentences see translations of the ones before them; those
-    of the others see references."""
+    """Output of docgraph pretranslate. If it holds the dev split, the dev loss is also computed with it."""
+    share: Share = 1.0
+    """Share of the documents, drawn anew every epoch, whose context is translations; the others see references."""
 
 
-@dataclass(frozen=True)
+@config_class
 class ValidationConfig:
-    """What is measured on the dev split, and when."""
+    """What is measured on the dev split, and how often."""
 
     split: str = "dev"
-    every: int = 1000
-    """Updates between dev losses; 0 is never."""
-    documents: int | None = None
-    """Dev loss of so many documents, the first ones; None is all."""
-    bleu_every: int = 5000
-    """Updates between translations of dev documents; 0 is never."""
-    bleu_documents: int | None = None
+    every: Count = 1000
+    """Updates between dev losses; 0: never."""
+    documents: Size | None = None
+    """Compute the dev loss of the first documents only, this many; None: all."""
+    bleu_every: Count = 5000
+    """Updates between translations of dev documents; 0: never."""
+    bleu_documents: Size | None = None
+    """Translate the first documents only, this many; None: all."""
     search: SearchConfig = field(default_factory=SearchConfig)
     best: Literal["loss", "bleu"] = "loss"
-    """What makes a checkpoint the best; the loss is that with translations as context, where it is taken."""
-    patience: int | None = None
-    """Stop after so many validations in a row without a better one; None is never."""
+    """Measure that selects the best checkpoint; the loss with translations as context, if that is computed."""
+    patience: Size | None = None
+    """Stop after this many validations without improvement; None: never."""
 
 
-@dataclass(frozen=True)
+@config_class
 class CheckpointConfig:
     """What is kept on disk."""
 
-    every: int = 1000
-    """Updates between resume states; a stop by signal writes one too."""
-    best: int = 3
-    """Best checkpoints kept."""
-    average: int = 0
-    """At the end, average so many of the best (at most `best`) and let the average compete; 0 is none."""
+    every: Size = 1000
+    """Updates between resume states; a run stopped by a signal writes one too."""
+    best: Size = 3
+    """Number of best checkpoints to keep."""
+    average: Count = 0
+    """At the end, average this many of the best (at most `best`) and rank the average with them; 0: no average."""
     precision: Literal["float32", "float16"] = "float32"
-    """Of the weights of checkpoints; the resume state is float32 always."""
+    """Precision of the weights in checkpoints; the resume state is always float32."""
 
 
-@dataclass(frozen=True)
+@config_class
 class TrainingConfig:
-    """A run."""
+    """A training run."""
 
     data: str = ""
-    """The store that docgraph prepare made; the vocabulary of the model is that of its sub-words."""
+    """Store written by docgraph prepare; its sub-words determine the vocabulary of the model."""
     stage: Literal["base", "context"] = "base"
-    """base: a model without context, all of which trains; context: `model.freeze` says what trains."""
+    """base: train all of a model without context; context: train what `model.freeze` leaves free."""
     base: str | None = None
-    """A model folder to start from (a run's best, or an imported OPUS-MT model): its weights and, but for dropout, its
-    Transformer's settings. Stage context needs one unless `model.freeze` is none."""
+    """Model folder to start from (the best checkpoint of a run, or an imported OPUS-MT model): its weights and, except
+    for dropout, the settings of its Transformer. Stage context needs one unless `model.freeze` is none."""
     model: ModelConfig = field(default_factory=ModelConfig)
-    seed: int = 1
-    steps: int = 100_000
-    """Updates; 0 looks at the dev split and keeps the model as it starts."""
+    seed: Count = 1
+    steps: Count = 100_000
+    """Updates; 0 validates the initial model and saves it."""
     batches: BatchConfig = field(default_factory=BatchConfig)
-    accumulation: int = 1
-    """Batches an update, on each device."""
+    accumulation: Size = 1
+    """Batches per update on each device."""
     optimizer: OptimizerConfig = field(default_factory=OptimizerConfig)
     schedule: ScheduleConfig = field(default_factory=ScheduleConfig)
-    label_smoothing: float = 0.1
+    label_smoothing: Rate = 0.1
     word_dropout: WordDropoutConfig = field(default_factory=WordDropoutConfig)
     translations: TranslationsConfig = field(default_factory=TranslationsConfig)
     precision: Literal["fp32", "bf16"] = "bf16"
-    compile: bool = False
-    """Compile the model: pays on a GPU in runs of some minutes."""
-    max_nonfinite: int = 10
-    """An update whose loss or gradient is not finite is skipped; so many in a row end the run."""
+    compile: Flag = False
+    """Compile the model; pays off on a GPU in runs of several minutes."""
+    max_nonfinite: Size = 10
+    """An update with a non-finite loss or gradient is skipped; this many in a row end the run."""
     validation: ValidationConfig = field(default_factory=ValidationConfig)
     checkpoints: CheckpointConfig = field(default_factory=CheckpointConfig)
-    log_every: int = 50
+    log_every: Size = 50
     """Updates between lines of metrics.jsonl."""
-    tensorboard: bool = False
+    tensorboard: Flag = False
     """Also write event files; needs the tensorboard package."""
-    workers: int = 2
-    """Processes that make batches; 0 makes them in the training process."""
+    workers: Count = 2
+    """Processes that make batches; 0: the training process makes them."""
 
     def __post_init__(self) -> None:
-        self._check_numbers()
         if not self.data:
-            raise DocgraphError("'data' is missing; name the store that docgraph prepare made")
+            raise ValueError("'data' is missing; name the store that docgraph prepare made")
+        self._check_stage()
+        if self.batches.unit == "sentence" and (self.model.context or self.model.concatenation):
+            raise ValueError("a model that reads other sentences needs whole documents; set 'batches.unit: document'")
+        if self.translations.folder is not None and not context_needs(self.model).reads_translations:
+            raise ValueError(
+                "'translations.folder' is for a model that reads translations; set 'model.context.sides: both' or "
+                "remove it"
+            )
+        if self.validation.best == "bleu" and not self.validation.bleu_every:
+            raise ValueError("'validation.best: bleu' needs 'validation.bleu_every' above 0")
+        if self.checkpoints.average > self.checkpoints.best:
+            raise ValueError("'checkpoints.average' is above 'checkpoints.best', the number of checkpoints; raise that")
+
+    def _check_stage(self) -> None:
         if self.stage == "base" and self.model.context is not None:
-            raise DocgraphError(
+            raise ValueError(
                 "stage 'base' trains a model without context; remove 'model.context' or set 'stage: context'"
             )
         if self.stage == "context" and self.model.context is None:
-            raise DocgraphError("stage 'context' needs 'model.context'; give it one or set 'stage: base'")
+            raise ValueError("stage 'context' needs 'model.context'; add it or set 'stage: base'")
         if self.stage == "context" and self.base is None and self.model.freeze != "none":
-            raise DocgraphError(
-                "stage 'context' freezes a base that 'base' must name; give a model folder or set 'model.freeze: none'"
+            raise ValueError(
+                "stage 'context' freezes a base model that 'base' must name; give a model folder or set "
+                "'model.freeze: none'"
             )
-        if self.batches.unit == "sentence" and (self.model.context or self.model.concatenation):
-            raise DocgraphError(
-                "a model that reads other sentences needs whole documents; set 'batches.unit: document'"
-            )
-        if self.translations.folder is not None and not context_needs(self.model).reads_translations:
-            raise DocgraphError(
-                "'translations.folder' is for a model that reads translations; set 'model.context.sides: both', or "
-                "leave it out"
-            )
-        if self.validation.best == "bleu" and not self.validation.bleu_every:
-            raise DocgraphError("'validation.best: bleu' needs 'validation.bleu_every' above 0")
-        if self.checkpoints.average > self.checkpoints.best:
-            raise DocgraphError(
-                "'checkpoints.average' is above 'checkpoints.best', the number of checkpoints kept; raise that"
-            )
-
-    def _check_numbers(self) -> None:
-        for name, least in _LEAST.items():
-            number = attrgetter(name)(self)
-            if number is not None and number < least:
-                raise DocgraphError(f"'{name}' is {number}; it must be at least {least}")
-        for name in _SHARES:
-            if not 0.0 <= (share := attrgetter(name)(self)) < 1.0:
-                raise DocgraphError(f"'{name}' is {share}; it must be at least 0 and below 1")
-        if not 0.0 <= self.translations.share <= 1.0:
-            raise DocgraphError(f"'translations.share' is {self.translations.share}; it must be from 0 to 1")
-        if self.schedule.peak <= 0:
-            raise DocgraphError(f"'schedule.peak' is {self.schedule.peak}; it must be above 0")
-
-
-_LEAST = {
-    **dict.fromkeys(("accumulation", "log_every", "max_nonfinite"), 1),
-    **dict.fromkeys(("steps", "seed", "workers", "schedule.warmup", "schedule.floor", "optimizer.weight_decay"), 0),
-    **dict.fromkeys(("validation.documents", "validation.bleu_documents", "validation.patience"), 1),
-    **dict.fromkeys(("validation.every", "validation.bleu_every", "checkpoints.average"), 0),
-    **dict.fromkeys(("checkpoints.every", "checkpoints.best"), 1),
-}
-_SHARES = ("label_smoothing", "optimizer.beta1", "optimizer.beta2", "word_dropout.source", "word_dropout.target")
-
-
-def read_config(path: str | Path, overrides: Iterable[str] = ()) -> TrainingConfig:
-    """The run a YAML file describes, with `a.b=c` overrides."""
-    values = read_settings(path, overrides)
-    try:
-        return from_dict(TrainingConfig, values)
-    except DocgraphError as error:
-        raise DocgraphError(str(error), path=path) from None

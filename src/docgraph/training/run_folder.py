@@ -26,12 +26,12 @@ from typing import IO, Any
 from safetensors import SafetensorError
 
 from docgraph import __version__
+from docgraph.config import to_dict
 from docgraph.corpus.store import read_manifest
 from docgraph.corpus.target_context import digest
 from docgraph.errors import DocgraphError
 from docgraph.files import replacing
 from docgraph.model import checkpoint
-from docgraph.model.config import to_dict
 from docgraph.training.config import TrainingConfig
 
 CONFIG, SIGNATURE, METRICS, LOG, LOCK = "config.yaml", "signature.json", "metrics.jsonl", "train.log", ".lock"

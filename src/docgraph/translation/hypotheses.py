@@ -12,52 +12,43 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from docgraph.errors import DocgraphError
+from docgraph.config import Count, Flag, Integer, NonNegative, Positive, PositiveShare, Size, config_class
 from docgraph.model.config import TransformerConfig
 
 BLOCK = 64
 """Tokens per block of the vocabulary when the best candidates are selected."""
 
 
-@dataclass(frozen=True)
+@config_class
 class SearchConfig:
     """Settings of beam search, greedy decoding (one beam) or sampling."""
 
-    beams: int = 4
-    length_penalty: float = 0.6
+    beams: Size = 4
+    length_penalty: NonNegative = 0.6
     """alpha; 0 compares plain log-probabilities."""
-    n_best: int = 1
+    n_best: Size = 1
     """Number of hypotheses to return: at most `beams`, or any number of samples."""
-    min_length: int = 0
+    min_length: Count = 0
     """Minimum number of tokens. Lengths here and below exclude end-of-sentence."""
-    max_length_factor: float = 2.0
-    max_length_constant: int = 20
+    max_length_factor: NonNegative = 2.0
+    max_length_constant: Count = 20
     """A translation has at most factor * source sub-words + constant tokens, and at most `max_positions` - 1."""
-    sampling: bool = False
+    sampling: Flag = False
     """Draw `n_best` translations at random instead of searching for the best ones."""
-    temperature: float = 1.0
-    top_k: int = 0
+    temperature: Positive = 1.0
+    top_k: Count = 0
     """Sample from the k most likely tokens; 0 means from all."""
-    top_p: float = 1.0
+    top_p: PositiveShare = 1.0
     """Sample from the smallest set of most likely tokens with at least this total probability."""
-    passes: int | None = None
+    passes: Size | None = None
     """Maximum number of times a sentence is decoded when a document is decoded in parallel. None decodes until nothing
     changes, which gives the result of sequential decoding."""
-    seed: int = 0
+    seed: Integer = 0
     """A sample depends only on this seed, the sentence and its position in the document."""
 
     def __post_init__(self) -> None:
-        for name, least in (("beams", 1), ("n_best", 1), ("min_length", 0), ("max_length_constant", 0), ("top_k", 0)):
-            if getattr(self, name) < least:
-                raise DocgraphError(f"'{name}' is {getattr(self, name)}; it must be at least {least}")
-        if self.passes is not None and self.passes < 1:
-            raise DocgraphError(f"'passes' is {self.passes}; it must be at least 1")
         if not self.sampling and self.n_best > self.beams:
-            raise DocgraphError(f"'n_best' is {self.n_best}, more than 'beams' ({self.beams}); raise 'beams'")
-        if self.length_penalty < 0 or self.max_length_factor < 0:
-            raise DocgraphError("'length_penalty' and 'max_length_factor' must not be negative")
-        if self.temperature <= 0 or not 0 < self.top_p <= 1:
-            raise DocgraphError("'temperature' must be above 0, and 'top_p' above 0 and at most 1")
+            raise ValueError(f"'n_best' is {self.n_best}, more than 'beams' ({self.beams}); raise 'beams'")
 
     def max_length(self, source_length: int, max_positions: int) -> int:
         """Returns the maximum number of tokens for a source sentence of `source_length` sub-words."""
