@@ -20,8 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmarks.synthetic import random_store
-from docgraph.corpus.batches import BatchConfig, Batches
-from docgraph.corpus.loader import Builder, Loader
+from docgraph.corpus.batches import BatchBuilder, BatchConfig, BatchLoader, BatchSampler
 from docgraph.corpus.store import PreparedCorpus
 from docgraph.model.batch import DocumentBatch
 from docgraph.model.config import ContextConfig, ModelConfig
@@ -67,7 +66,7 @@ def document_padding(batches: Iterator[DocumentBatch]) -> dict[str, float]:
     return {name: 1 - int(real) / int(places) for name, (real, places) in sums.items()}
 
 
-def rate(loader: Loader, seconds: float = 10.0) -> tuple[float, float]:
+def rate(loader: BatchLoader, seconds: float = 10.0) -> tuple[float, float]:
     """Batches a second, and milliseconds of this process each takes, once workers have started."""
     steps = loader.steps()
     for _ in islice(steps, 4 * loader.workers + 4):
@@ -83,18 +82,18 @@ def rate(loader: Loader, seconds: float = 10.0) -> tuple[float, float]:
 
 def measure(corpus: PreparedCorpus, tokens: int, workers: list[int], seconds: float) -> None:
     for unit, model in SYSTEMS.items():
-        batches = Batches(corpus, BatchConfig(tokens, unit), seed=1)  # type: ignore[arg-type]
+        batches = BatchSampler(corpus, BatchConfig(tokens, unit), seed=1)  # type: ignore[arg-type]
         plan = batches.plan(0)
-        fill = [int(batches.sizes(pieces).sum()) / tokens for pieces in plan]
+        fill = [int(batches.sizes(spans).sum()) / tokens for spans in plan]
         print(f"\nBatches of {unit}s: {len(plan):,} an epoch, {np.mean(fill):.1%} of the budget filled")
-        builder = Builder(corpus, model, unit)
+        builder = BatchBuilder(corpus, model, unit)
         print("  padding  0.0%  words of a sentence (packed)")
         if unit == "document":
-            built = (batch for pieces in plan[:200] if (batch := builder(pieces)) is not None)
+            built = (batch for spans in plan[:200] if (batch := builder(spans)) is not None)
             for name, share in document_padding(built).items():
                 print(f"  padding {share:5.1%}  {name}")
         for count in workers:
-            speed, busy = rate(Loader(batches, builder, workers=count), seconds)
+            speed, busy = rate(BatchLoader(batches, builder, workers=count), seconds)
             print(f"  {count} workers: {speed:6.1f} batches/s, {1e3 / speed:5.1f} ms each, {busy:5.1f} of this process")
     print("\nThe same sentences, both sides padded to the longest of the batch")
     for name, share in sentence_padding(corpus, tokens).items():

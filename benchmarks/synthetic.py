@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 
 from docgraph.annotation import Annotation, Strings, int_array
-from docgraph.corpus.encoding import EncodedDocument, EncodedSide
 from docgraph.corpus.store import MANIFEST, VERSION, PreparedCorpus, schema, shard_path, to_bytes
+from docgraph.corpus.subwords import EncodedDocument, EncodedSide
 from docgraph.graph import build_graph
 from docgraph.model.batch import DocumentExample
 

@@ -25,9 +25,8 @@ import torch
 
 from benchmarks.training_step import DEVICE, GPU, BareStep, synchronise
 from docgraph.config import parse
-from docgraph.corpus.batches import BatchConfig, Batches
+from docgraph.corpus.batches import BatchBuilder, BatchConfig, BatchLoader, BatchSampler
 from docgraph.corpus.config import PrepareConfig
-from docgraph.corpus.loader import Builder, Loader
 from docgraph.corpus.prepare import prepare
 from docgraph.corpus.store import PreparedCorpus
 from docgraph.model.config import ModelConfig, TransformerConfig
@@ -85,7 +84,7 @@ def loop_rate(config: TrainingConfig) -> tuple[float, float | None]:
 def bare_rate(config: TrainingConfig) -> tuple[float, float | None]:
     """The same of forward, backward and update alone, on the loop's batches, made beforehand."""
     corpus, model = PreparedCorpus.open(config.data), replace(resolve_model_config(config), freeze="none")
-    loader = Loader(Batches(corpus, config.batches, config.seed), Builder(corpus, model, "sentence"))
+    loader = BatchLoader(BatchSampler(corpus, config.batches, config.seed), BatchBuilder(corpus, model, "sentence"))
     step = BareStep(model, [step.batch for step in islice(loader.steps(), config.steps) if step.batch is not None])
     warm_up, measured = slice(None, config.steps // 3), slice(config.steps // 3, None)
     counter, peak = FlopCounter(step.model), peak_flops(DEVICE)

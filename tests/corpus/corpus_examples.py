@@ -13,9 +13,9 @@ import numpy as np
 from docgraph.annotation import Annotation, Strings, int_array
 from docgraph.config import parse
 from docgraph.corpus.config import DataEntry, PrepareConfig
-from docgraph.corpus.encoding import EncodedDocument, EncodedSide
 from docgraph.corpus.readers import Limits, Problems, read
 from docgraph.corpus.store import MANIFEST, VERSION, PreparedCorpus, schema, shard_path, to_bytes
+from docgraph.corpus.subwords import EncodedDocument, EncodedSide
 from docgraph.document import ParallelDocument
 
 SOURCE = [["The cat sat.", "It slept & dreamt."], ["A dog barked.", "The dog ran.", "It was gone."]]

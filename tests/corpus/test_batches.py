@@ -12,7 +12,7 @@ from corpus_examples import stored_corpus
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from docgraph.corpus.batches import BatchConfig, Batches, Pieces, best_fit
+from docgraph.corpus.batches import BatchConfig, BatchSampler, Spans, best_fit
 from docgraph.corpus.store import PreparedCorpus
 from docgraph.errors import DocgraphError
 
@@ -29,8 +29,8 @@ configs = st.builds(
 )
 
 
-def sentences(pieces: Pieces) -> list[tuple[int, int]]:
-    return [(document, sentence) for document, begin, end in pieces.tolist() for sentence in range(begin, end)]
+def sentences(spans: Spans) -> list[tuple[int, int]]:
+    return [(document, sentence) for document, begin, end in spans.tolist() for sentence in range(begin, end)]
 
 
 def trained_on(lengths: Lengths, config: BatchConfig) -> list[tuple[int, int]]:
@@ -57,20 +57,20 @@ def test_every_sentence_is_in_one_batch_of_an_epoch(
     corpus, expected = stored_corpus(tmp_path_factory.mktemp("store"), lengths), trained_on(lengths, config)
     if not expected:
         with pytest.raises(DocgraphError, match="raise 'max_length'"):
-            Batches(corpus, config, seed)
+            BatchSampler(corpus, config, seed)
         return
-    batches = Batches(corpus, config, seed)
+    batches = BatchSampler(corpus, config, seed)
     plan = batches.plan(epoch)
-    assert sorted(sentence for pieces in plan for sentence in sentences(pieces)) == expected
+    assert sorted(sentence for spans in plan for sentence in sentences(spans)) == expected
     assert batches.dropped == sum(map(len, lengths)) - len(expected)
-    for pieces in plan:
-        sizes = [sum(lengths[d][m][1] for m in range(begin, end)) for d, begin, end in pieces.tolist()]
-        assert batches.sizes(pieces).tolist() == sizes
+    for spans in plan:
+        sizes = [sum(lengths[d][m][1] for m in range(begin, end)) for d, begin, end in spans.tolist()]
+        assert batches.sizes(spans).tolist() == sizes
         assert 0 < sum(sizes) <= config.tokens
         limit = config.window or config.tokens
-        assert all(size <= limit or end - begin == 1 for size, (_, begin, end) in zip(sizes, pieces, strict=True))
+        assert all(size <= limit or end - begin == 1 for size, (_, begin, end) in zip(sizes, spans, strict=True))
     if not config.shuffle:
-        assert [sentence for pieces in plan for sentence in sentences(pieces)] == expected
+        assert [sentence for spans in plan for sentence in sentences(spans)] == expected
 
 
 @settings(max_examples=60)
@@ -81,12 +81,12 @@ def test_processes_share_a_batch_fairly(
     corpus = stored_corpus(tmp_path_factory.mktemp("store"), lengths)
     if not trained_on(lengths, config):
         return
-    batches = Batches(corpus, config)
+    batches = BatchSampler(corpus, config)
     longest = max(pair[1] for document in lengths for pair in document)
-    for pieces in batches.plan(0):
-        shares = [batches.share(pieces, rank, world) for rank in range(world)]
-        assert [sentence for share in shares for sentence in sentences(share)] == sentences(pieces)
-        if len(sentences(pieces)) >= world:
+    for spans in batches.plan(0):
+        shares = [batches.share(spans, rank, world) for rank in range(world)]
+        assert [sentence for share in shares for sentence in sentences(share)] == sentences(spans)
+        if len(sentences(spans)) >= world:
             assert all(len(share) for share in shares)
         tokens = [int(batches.sizes(share).sum()) for share in shares]
         assert max(tokens) <= sum(tokens) / world + longest
@@ -94,43 +94,43 @@ def test_processes_share_a_batch_fairly(
 
 def test_a_long_document_comes_in_few_full_windows(tmp_path: Path) -> None:
     corpus = stored_corpus(tmp_path, [[(3, 5)] * 10, [(3, 5)] * 2])
-    batches = Batches(corpus, BatchConfig(tokens=40, window=20))
-    assert batches.pieces.tolist() == [[0, 0, 4], [0, 4, 8], [0, 8, 10], [1, 0, 2]]
+    batches = BatchSampler(corpus, BatchConfig(tokens=40, window=20))
+    assert batches.spans.tolist() == [[0, 0, 4], [0, 4, 8], [0, 8, 10], [1, 0, 2]]
 
 
 def test_a_sentence_to_drop_parts_its_document(tmp_path: Path) -> None:
     corpus = stored_corpus(tmp_path, [[(3, 3), (9, 3), (3, 3), (3, 3)], [(3, 9)], [(3, 3)]])
-    assert Batches(corpus, BatchConfig(max_length=8)).pieces.tolist() == [[0, 0, 1], [0, 2, 4], [2, 0, 1]]
+    assert BatchSampler(corpus, BatchConfig(max_length=8)).spans.tolist() == [[0, 0, 1], [0, 2, 4], [2, 0, 1]]
 
 
 def test_another_epoch_or_seed_is_another_order(talks: PreparedCorpus) -> None:
     for unit in ("document", "sentence"):
         config = BatchConfig(tokens=200, unit=unit)  # type: ignore[arg-type]
         orders = [
-            [pieces.tolist() for pieces in Batches(talks, config, seed).plan(epoch)]
+            [spans.tolist() for spans in BatchSampler(talks, config, seed).plan(epoch)]
             for seed, epoch in ((1, 0), (1, 1), (2, 0))
         ]
         assert orders[0] != orders[1] != orders[2] != orders[0]
-        again = Batches(talks, config, 1)
+        again = BatchSampler(talks, config, 1)
         again.plan(7)  # what was planned before plays no part
-        assert [pieces.tolist() for pieces in again.plan(0)] == orders[0]
+        assert [spans.tolist() for spans in again.plan(0)] == orders[0]
 
 
 def test_another_process_plans_the_same(talks: PreparedCorpus) -> None:
     code = (
         "import sys; from docgraph.corpus.store import PreparedCorpus; from docgraph.corpus.batches import *;"
-        "plan = Batches(PreparedCorpus.open(sys.argv[1]), BatchConfig(tokens=200), 5).plan(3);"
-        "print([pieces.tolist() for pieces in plan])"
+        "plan = BatchSampler(PreparedCorpus.open(sys.argv[1]), BatchConfig(tokens=200), 5).plan(3);"
+        "print([spans.tolist() for spans in plan])"
     )
     found = subprocess.run([sys.executable, "-c", code, talks.folder], capture_output=True, text=True, check=True)
-    plan = Batches(talks, BatchConfig(tokens=200), 5).plan(3)
-    assert found.stdout.strip() == str([pieces.tolist() for pieces in plan])
+    plan = BatchSampler(talks, BatchConfig(tokens=200), 5).plan(3)
+    assert found.stdout.strip() == str([spans.tolist() for spans in plan])
 
 
 def test_the_order_is_that_of_any_platform_and_version(tmp_path: Path) -> None:
     # PCG64's stream is part of NumPy's promise; a run begun elsewhere resumes here with the same batches.
-    batches = Batches(stored_corpus(tmp_path, [[(3, 5)]] * 8), BatchConfig(tokens=10), seed=3)
-    assert [pieces[:, 0].tolist() for pieces in batches.plan(2)] == [[7, 6], [4, 0], [5, 3], [1, 2]]
+    batches = BatchSampler(stored_corpus(tmp_path, [[(3, 5)]] * 8), BatchConfig(tokens=10), seed=3)
+    assert [spans[:, 0].tolist() for spans in batches.plan(2)] == [[7, 6], [4, 0], [5, 3], [1, 2]]
 
 
 @given(st.lists(st.integers(1, 50), max_size=300))
@@ -143,9 +143,9 @@ def test_documents_fill_batches(sizes: list[int]) -> None:
 
 
 def test_whole_documents_fill_most_of_the_budget(talks: PreparedCorpus) -> None:
-    batches = Batches(talks, BatchConfig(tokens=300))
+    batches = BatchSampler(talks, BatchConfig(tokens=300))
     plan = batches.plan(0)
-    assert sum(int(batches.sizes(pieces).sum()) for pieces in plan) > 0.85 * 300 * len(plan)
+    assert sum(int(batches.sizes(spans).sum()) for spans in plan) > 0.85 * 300 * len(plan)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The same shards whoever makes them: this process, two processes, a Ray of two workers."""
+"""Shards are the same, whether made in this process, in two processes or by two Ray workers."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from corpus_examples import blank_lines, corpus_config, write
 
-from docgraph.corpus import chunks, engines
+from docgraph.corpus import chunks
 from docgraph.corpus.config import PrepareConfig
 from docgraph.corpus.prepare import Report, prepare
 from docgraph.errors import DocgraphError
@@ -19,20 +19,20 @@ def shards(folder: Path) -> list[bytes]:
 
 @pytest.fixture
 def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> PrepareConfig:
-    monkeypatch.setattr(chunks, "CHUNK", 300)
-    monkeypatch.setattr(engines, "_worker", None)
+    monkeypatch.setattr(chunks, "CHUNK_CHARACTERS", 300)
+    monkeypatch.setattr(chunks, "_worker", None)
     return corpus_config(tmp_path)
 
 
-def run(config: PrepareConfig, folder: Path, name: str, engine: engines.Engine, jobs: int) -> Report:
+def run(config: PrepareConfig, folder: Path, name: str, engine: chunks.Engine, jobs: int) -> Report:
     from dataclasses import replace
 
     return prepare(replace(config, out=str(folder / name)), jobs=jobs, engine=engine, cache=folder / f"cache of {name}")
 
 
 def test_two_processes_equal_one(config: PrepareConfig, tmp_path: Path) -> None:
-    one = run(config, tmp_path, "one", engines.run_local, 1)
-    two = run(config, tmp_path, "two", engines.run_local, 2)
+    one = run(config, tmp_path, "one", chunks.run_local, 1)
+    two = run(config, tmp_path, "two", chunks.run_local, 2)
     assert one.splits == two.splits
     assert shards(tmp_path / "one") == shards(tmp_path / "two")
 
@@ -40,8 +40,8 @@ def test_two_processes_equal_one(config: PrepareConfig, tmp_path: Path) -> None:
 def test_a_real_ray_of_two_workers_equals_one_process(config: PrepareConfig, tmp_path: Path) -> None:
     ray = pytest.importorskip("ray", reason="Ray is not installed")
     try:
-        one = run(config, tmp_path, "one", engines.run_local, 1)
-        two = run(config, tmp_path, "two", engines.run_ray, 2)
+        one = run(config, tmp_path, "one", chunks.run_local, 1)
+        two = run(config, tmp_path, "two", chunks.run_ray, 2)
         assert ray.cluster_resources()["CPU"] == 2
         assert one.splits == two.splits
         assert shards(tmp_path / "one") == shards(tmp_path / "two")
@@ -49,7 +49,7 @@ def test_a_real_ray_of_two_workers_equals_one_process(config: PrepareConfig, tmp
         data = {"train": {"source": paths["long__en"], "target": paths["long__fr"]}}
         bad = corpus_config(tmp_path, data=data, subwords={"folder": str(tmp_path / "one"), "tag": ">>fra<<"})
         with pytest.raises(DocgraphError, match="the model has no language tag '>>fra<<'"):
-            run(bad, tmp_path, "bad", engines.run_ray, 2)
+            run(bad, tmp_path, "bad", chunks.run_ray, 2)
     finally:
         ray.shutdown()
 
@@ -61,4 +61,4 @@ def test_without_ray_the_command_that_installs_it_is_named(
 
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(DocgraphError, match=r"needs Ray; install it with: pip install 'docgraph\[ray\]'"):
-        run(config, tmp_path, "x", engines.run_ray, 2)
+        run(config, tmp_path, "x", chunks.run_ray, 2)

@@ -21,10 +21,11 @@ from docgraph.annotate.pipeline import Pipeline
 from docgraph.annotate.registry import load_pipeline
 from docgraph.annotate.runner import AnnotationCache
 from docgraph.annotation import Annotation, Layer
-from docgraph.corpus import chunks, store, subwords
+from docgraph.corpus import chunks as chunk_module
 from docgraph.corpus import prepare as preparation
+from docgraph.corpus import store, subwords
+from docgraph.corpus.chunks import Chunk, Shard, Task, run_local
 from docgraph.corpus.config import PrepareConfig
-from docgraph.corpus.engines import run_local
 from docgraph.corpus.prepare import Report, prepare
 from docgraph.corpus.store import PreparedCorpus
 from docgraph.document import Document
@@ -39,7 +40,7 @@ class Counts:
     chunks: list[int] = field(default_factory=list)
     learnt: int = 0
 
-    def engine(self, task: chunks.Task, chunks: Iterable[chunks.Chunk], jobs: int) -> Iterator[chunks.Shard]:
+    def engine(self, task: Task, chunks: Iterable[Chunk], jobs: int) -> Iterator[Shard]:
         for shard in run_local(task, chunks, jobs):
             self.chunks.append(shard.index)
             yield shard
@@ -76,8 +77,8 @@ def counts(monkeypatch: pytest.MonkeyPatch) -> Counts:
 
     original = subwords.learn
     monkeypatch.setattr(subwords, "learn", learn)
-    monkeypatch.setattr(chunks, "load_pipeline", lambda spec: Pipeline((Counting(load_pipeline(spec)),)))
-    monkeypatch.setattr(chunks, "CHUNK", 300)
+    monkeypatch.setattr(chunk_module, "load_pipeline", lambda spec: Pipeline((Counting(load_pipeline(spec)),)))
+    monkeypatch.setattr(chunk_module, "CHUNK_CHARACTERS", 300)
     return counts
 
 
@@ -115,7 +116,7 @@ def test_a_worker_is_loaded_once_for_all_splits(
             folders.append(folder)
             super().__init__(folder, version)
 
-    monkeypatch.setattr(chunks, "AnnotationCache", Cache)
+    monkeypatch.setattr(chunk_module, "AnnotationCache", Cache)
     report = run(corpus_config(tmp_path), tmp_path, counts)
     assert sum(split.shards for split in report.splits.values()) == len(counts.chunks) > 4
     assert folders == [str(tmp_path / "cache")], "reading the index of the cache for each chunk is quadratic"
@@ -231,7 +232,7 @@ def test_a_bad_file_leaves_the_store_that_was_there(tmp_path: Path, counts: Coun
 
 
 def test_an_interrupted_store_does_not_open(tmp_path: Path, counts: Counts) -> None:
-    def failing(task: chunks.Task, chunks: Iterable[chunks.Chunk], jobs: int) -> Iterator[chunks.Shard]:
+    def failing(task: Task, chunks: Iterable[Chunk], jobs: int) -> Iterator[Shard]:
         yield from list(run_local(task, chunks, jobs))[:2]
         raise KeyboardInterrupt
 
@@ -254,7 +255,7 @@ from docgraph.corpus import chunks
 from docgraph.config import read_config
 from docgraph.corpus.config import PrepareConfig
 from docgraph.corpus.prepare import prepare
-chunks.CHUNK = 300
+chunks.CHUNK_CHARACTERS = 300
 folder, pause = Path(sys.argv[1]), float(sys.argv[2])
 config = read_config(PrepareConfig, folder / "config.yaml")
 prepare(config, cache=folder / "cache", progress=lambda *state: time.sleep(pause))

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from docgraph.annotate import load_pipeline
 from docgraph.annotation import Annotation, Strings, int_array
 from docgraph.corpus import store
-from docgraph.corpus.encoding import EncodedDocument, EncodedSide
 from docgraph.corpus.prepare import prepare
 from docgraph.corpus.readers import Problems, read
+from docgraph.corpus.subwords import EncodedDocument, EncodedSide
 from docgraph.errors import DocgraphError
 from docgraph.graph import DocumentGraph, RelationOptions, build_graph
 from docgraph.model.batch import DocumentExample, collate

@@ -109,7 +109,7 @@ THREE = memory({"en": "a", "fr": "b"}, {"en": "a", "de-AT": "c", "fr": "b"})
         (memory({"en": "a", "fr": "b"}, srclang=""), None, r"tmx:5: the file has no srclang and"),
         (THREE, ["en", "es"], r"tmx: no unit has a segment in es, only in de, en and fr; give another file"),
         (THREE, ["en", "en-GB"], r"tmx: 'languages' is \[en, en-GB\]; it must name two, source first"),
-        (THREE, ["en"], r"tmx: 'languages' is \[en\]; it must name two"),
+        (THREE, ["en"], r"'languages' is \['en'\]; it must be a list of two names"),
         (THREE, ["en", ""], r"tmx: 'languages' is \[en, \]; it must name two"),
         (memory({"en": "a"}, {}), None, r"there is no sentence pair in this file \(2 dropped as empty side\)"),
         (memory(), None, "there is no sentence pair in this file;"),

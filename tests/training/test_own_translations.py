@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 from docgraph.cli import app
 from docgraph.config import parse
 from docgraph.corpus.store import PreparedCorpus
-from docgraph.corpus.target_context import Translations, file_of, write
+from docgraph.corpus.target_context import ContextTranslations, translations_path, write_translations
 from docgraph.errors import DocgraphError
 from docgraph.model import checkpoint
 from docgraph.training.build import open_translations
@@ -75,7 +75,7 @@ def put(
             [changed(d, m, ids.tolist()) for m, ids in enumerate(corpus.sentences(d, "target")[0])]
             for d in range(len(corpus))
         ]
-        write(folder, corpus, [texts[:1], texts[1:]], {})
+        write_translations(folder, corpus, [texts[:1], texts[1:]], {})
     return {"folder": str(folder)}
 
 
@@ -103,14 +103,16 @@ def test_a_store_is_translated_greedily_by_a_base(store: Path, base: Path, tmp_p
     result = CliRunner().invoke(app, arguments, catch_exceptions=False)
     assert result.exit_code == 0
     model, corpus = checkpoint.load(base / "best"), PreparedCorpus.open(store, "train")
-    found = Translations(tmp_path, store, "train")
+    found = ContextTranslations(tmp_path, store, "train")
     examples = [corpus.example(d, None) for d in range(len(corpus))]
     expected = decode_documents(model, corpus.tokenizer, examples, SearchConfig(beams=1))
     eos = model.config.transformer.eos
     for document, decoded in enumerate(expected):
-        texts = [ids.tolist() for ids in found.of(document)]
+        texts = [ids.tolist() for ids in found.sentences(document)]
         assert texts == [[*best.tokens, eos] for best, *_ in decoded.sentences]
-    assert len(Translations(tmp_path, store, "dev").of(2)) == len(PreparedCorpus.open(store, "dev").example(2).source)
+    assert len(ContextTranslations(tmp_path, store, "dev").sentences(2)) == len(
+        PreparedCorpus.open(store, "dev").example(2).source
+    )
     said = json.loads(found_metadata(tmp_path)[b"docgraph.made"])
     assert said["model"] == checkpoint.fingerprint(base / "best")
     assert said["search"]["beams"] == 1
@@ -119,7 +121,7 @@ def test_a_store_is_translated_greedily_by_a_base(store: Path, base: Path, tmp_p
 def found_metadata(folder: Path) -> dict[bytes, bytes]:
     import pyarrow as pa
 
-    metadata: dict[bytes, bytes] = pa.ipc.open_file(str(file_of(folder, "train"))).schema.metadata
+    metadata: dict[bytes, bytes] = pa.ipc.open_file(str(translations_path(folder, "train"))).schema.metadata
     return metadata
 
 
@@ -187,8 +189,8 @@ def test_the_share_is_drawn_by_document_and_epoch(store: Path, tmp_path: Path) -
     put(tmp_path, store)
 
     def drawn(share: float, seed: int = 3) -> np.ndarray[Any, Any]:
-        found = Translations(tmp_path, store, "train", share, seed)
-        return np.array([[found.drawn(d, epoch) is not None for d in range(14)] for epoch in range(40)])
+        found = ContextTranslations(tmp_path, store, "train", share, seed)
+        return np.array([[found.sample(d, epoch) is not None for d in range(14)] for epoch in range(40)])
 
     assert drawn(1.0).all()
     assert not drawn(0.0).any()
@@ -210,7 +212,8 @@ def test_mistakes_are_one_sentence_before_anything_is_written(
     shutil.copytree(store, other)
     manifest = json.loads((other / "manifest.json").read_text())
     (other / "manifest.json").write_text(json.dumps(manifest | {"fingerprint": "another"}))
-    with pytest.raises(DocgraphError, match=r"train.arrow: these are not translations of .*store as it is now; make"):
+    error = r"train.arrow: these translations do not belong to the present .*store; make"
+    with pytest.raises(DocgraphError, match=error):
         train(second(data=str(other), translations=own), run)
     assert not run.exists()
     source = {"context": {"sides": "source", "heads": 2}}
@@ -222,11 +225,11 @@ def test_mistakes_are_one_sentence_before_anything_is_written(
 
 def test_dev_translations_alone_are_measured_where_none_are_drawn(second: Config, store: Path, tmp_path: Path) -> None:
     own = {**put(tmp_path / "own", store, worse), "share": 0.0}
-    file_of(own["folder"], "train").unlink()
+    translations_path(own["folder"], "train").unlink()
     train(second(steps=4, translations=own), tmp_path / "run")
     train(second(steps=4), tmp_path / "plain")
     assert measured(tmp_path / "run", ("loss", "nll")) == measured(tmp_path / "plain", ("loss", "nll"))
     assert "own_context_nll" in read_metrics(tmp_path / "run" / "metrics.jsonl")[-1]
-    file_of(own["folder"], "dev").unlink()
+    translations_path(own["folder"], "dev").unlink()
     with pytest.raises(DocgraphError, match="there are no translations here"):
         open_translations(second(translations=own))

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import torch
 
-from docgraph.corpus.loader import Step
+from docgraph.corpus.batches import Step
 from docgraph.errors import DocgraphError
 from docgraph.model import checkpoint
 from docgraph.model.batch import DocumentBatch

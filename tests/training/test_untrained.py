@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from docgraph.cli import app
 from docgraph.config import parse
-from docgraph.corpus.loader import Loader
+from docgraph.corpus.batches import BatchLoader
 from docgraph.model import checkpoint
 from docgraph.model.document_transformer import DocumentTransformer
 from docgraph.training.build import build_model, resolve_model_config
@@ -44,7 +44,7 @@ def forbid(patch: pytest.MonkeyPatch, *places: tuple[Any, str]) -> None:
 def test_the_start_is_measured_kept_and_done(
     untrained: Config, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    forbid(monkeypatch, (DocumentTransformer, "compile_parts"), (Loader, "_jobs"))
+    forbid(monkeypatch, (DocumentTransformer, "compile_parts"), (BatchLoader, "_jobs"))
     run, settings = tmp_path / "run", untrained(compile=True, workers=2)
     progress = train(settings, run)
     assert (progress.step, progress.ended, progress.tokens) == (0, 0, 0)

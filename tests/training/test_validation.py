@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch.utils.flop_counter import FlopCounterMode
 
-from docgraph.corpus.loader import Builder
+from docgraph.corpus.batches import BatchBuilder
 from docgraph.corpus.store import PreparedCorpus
 from docgraph.model.config import ModelConfig
 from docgraph.model.document_transformer import DocumentTransformer
@@ -49,7 +49,7 @@ def system(config: Callable[..., TrainingConfig]) -> Callable[..., DocumentTrans
 def all_documents(store: Path, split: str, model: ModelConfig) -> Any:
     corpus = PreparedCorpus.open(store, split)
     counts = corpus.sizes.sentences.tolist()
-    return Builder(corpus, model)(torch.tensor([(d, 0, n) for d, n in enumerate(counts)]).numpy())
+    return BatchBuilder(corpus, model)(torch.tensor([(d, 0, n) for d, n in enumerate(counts)]).numpy())
 
 
 @pytest.mark.parametrize("context", [None, {}, {"sides": "source"}, {"sides": "target"}, {"graph": {"nodes": "both"}}])

@@ -50,8 +50,8 @@ def prepare(
     from rich.console import Console
 
     from docgraph.config import read_config
+    from docgraph.corpus.chunks import ENGINES
     from docgraph.corpus.config import PrepareConfig
-    from docgraph.corpus.engines import ENGINES
     from docgraph.corpus.prepare import prepare as run
     from docgraph.workers import available_cores
 

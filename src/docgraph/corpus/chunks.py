@@ -1,27 +1,34 @@
-"""What one worker does with a chunk of documents: annotate them through the cache, encode them, make a shard."""
+"""Chunks of documents: how a worker turns a chunk into a shard of the store, and where the workers run.
+
+A worker annotates the documents through the cache, encodes them and serializes the shard. Workers run in this process,
+in several processes of this machine, or on a Ray cluster.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator
+import os
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from typing import Any, Literal
 
 from docgraph.annotate.registry import load_pipeline
 from docgraph.annotate.runner import AnnotationCache, annotate_all
 from docgraph.corpus import store
-from docgraph.corpus.encoding import encode
-from docgraph.corpus.subwords import unpack
+from docgraph.corpus.subwords import encode, unpack
 from docgraph.document import ParallelDocument
+from docgraph.errors import DocgraphError
 from docgraph.model.config import TransformerConfig
+from docgraph.workers import run_in_processes
 
-CHUNK = 500_000
-"""Source characters a chunk, and so a shard: some four thousand sentences, ten seconds of parsing."""
+CHUNK_CHARACTERS = 500_000
+"""Source characters per chunk, and so per shard: about 4,000 sentences, or ten seconds of parsing."""
 
 
 @dataclass(frozen=True)
 class Chunk:
-    """Documents that become shard `index` of a split."""
+    """The documents of shard `index` of a split."""
 
     split: str
     index: int
@@ -29,10 +36,11 @@ class Chunk:
 
     @property
     def sentences(self) -> int:
+        """The number of sentence pairs."""
         return sum(len(document) for document in self.documents)
 
     def key(self, settings: str) -> str:
-        """A digest of all the shard depends on; `settings` is that of annotator, sub-words and store."""
+        """Return a digest of everything the shard depends on; `settings` covers annotator, sub-words and store."""
         total = hashlib.blake2b(settings.encode(), digest_size=16)
         for document in self.documents:
             parts = (document.id, document.path, document.lines, document.speakers, document.source, document.target)
@@ -40,23 +48,23 @@ class Chunk:
         return total.hexdigest()
 
 
-def chunks(split: str, documents: Iterable[ParallelDocument]) -> Iterator[Chunk]:
-    """The documents of a split in order, some at a time."""
+def split_into_chunks(split: str, documents: Iterable[ParallelDocument]) -> Iterator[Chunk]:
+    """Group the documents of a split, in order, into chunks of about CHUNK_CHARACTERS."""
     index, size = 0, 0
-    gathered: list[ParallelDocument] = []
+    pending: list[ParallelDocument] = []
     for document in documents:
-        gathered.append(document)
+        pending.append(document)
         size += sum(len(text) for text in document.source)
-        if size >= CHUNK:
-            yield Chunk(split, index, tuple(gathered))
-            index, size, gathered = index + 1, 0, []
-    if gathered:
-        yield Chunk(split, index, tuple(gathered))
+        if size >= CHUNK_CHARACTERS:
+            yield Chunk(split, index, tuple(pending))
+            index, size, pending = index + 1, 0, []
+    if pending:
+        yield Chunk(split, index, tuple(pending))
 
 
 @dataclass(frozen=True)
 class Task:
-    """All that a worker must know, wherever it runs."""
+    """Everything that a worker needs, on whichever machine it runs."""
 
     annotator: str
     tokenizer: tuple[tuple[str, bytes], ...]
@@ -64,7 +72,7 @@ class Task:
     config: TransformerConfig
     tag: str | None
     cache: str
-    """The folder of finished annotations on the worker's machine."""
+    """The folder of cached annotations on the worker's machine."""
     settings: str
 
 
@@ -77,29 +85,112 @@ class Shard:
     sentences: int
     data: bytes
     notes: tuple[str, ...]
-    """What the annotator left out, for the user."""
+    """Messages for the user about annotations that are missing."""
 
 
 class Worker:
     """A task with its annotator, tokenizer and cache loaded."""
 
     def __init__(self, task: Task) -> None:
-        self._task = task
+        self.task = task
         self._pipeline = load_pipeline(task.annotator)
         self._tokenizer = unpack(task.tokenizer, task.config)
         self._cache = AnnotationCache(task.cache, self._pipeline.version)
 
-    def serves(self, task: Task) -> bool:
-        """Whether this worker was made for the task."""
-        return task.settings == self._task.settings
-
     def __call__(self, chunk: Chunk) -> Shard:
-        task, notes = self._task, dict[str, None]()
+        """Annotate and encode a chunk."""
+        task, notes = self.task, dict[str, None]()
         documents = [document.document for document in chunk.documents]
         annotations = annotate_all(documents, self._pipeline, cache=self._cache)
         encoded = []
         for document, annotation in zip(chunk.documents, annotations, strict=True):
             notes.update(dict.fromkeys(annotation.notes))
             encoded.append(encode(document, annotation, self._tokenizer, task.tag))
-        form = store.schema(task.config.source_vocabulary, task.config.target_vocabulary, chunk.key(task.settings))
-        return Shard(chunk.split, chunk.index, chunk.sentences, store.to_bytes(encoded, form), tuple(notes))
+        schema = store.schema(task.config.source_vocabulary, task.config.target_vocabulary, chunk.key(task.settings))
+        return Shard(chunk.split, chunk.index, chunk.sentences, store.to_bytes(encoded, schema), tuple(notes))
+
+
+EngineName = Literal["local", "ray"]
+Engine = Callable[[Task, Iterable[Chunk], int], Iterator[Shard]]
+"""(task, chunks, jobs) -> shards in the order they are finished; only a few chunks are read ahead."""
+_worker: Worker | None = None
+"""The worker of this process; a Ray process serves many chunks of a task and loads the annotator once."""
+
+
+def _start_worker(task: Task) -> None:
+    global _worker
+    if _worker is None or _worker.task.settings != task.settings:
+        _worker = Worker(task)
+
+
+def _work(chunk: Chunk) -> Shard:
+    assert _worker is not None
+    return _worker(chunk)
+
+
+def _work_on_ray(task: Task, chunk: Chunk) -> Shard:
+    _start_worker(task)
+    return _work(chunk)
+
+
+def run_local(task: Task, chunks: Iterable[Chunk], jobs: int) -> Iterator[Shard]:
+    """Work on the chunks in `jobs` processes, or in this process if `jobs` is 1."""
+    if jobs <= 1:
+        worker: Worker | None = None
+        for chunk in chunks:
+            worker = worker or Worker(task)  # loading takes seconds, and there may be no chunks
+            yield worker(chunk)
+    else:
+        yield from run_in_processes(_work, chunks, jobs, _start_worker, (task,))
+
+
+def run_ray(task: Task, chunks: Iterable[Chunk], jobs: int) -> Iterator[Shard]:
+    """Work on the cluster of $RAY_ADDRESS, or on a local Ray with `jobs` processes.
+
+    docgraph must be installed on every machine of the cluster.
+    """
+    ray = _connect(jobs)
+    slots = max(1, int(ray.cluster_resources().get("CPU", 1)))
+    remote, shared_task = ray.remote(_work_on_ray), ray.put(task)
+    waiting, running = iter(chunks), list[Any]()
+    try:
+        while True:
+            while len(running) < 2 * slots and (chunk := next(waiting, None)) is not None:
+                running.append(remote.remote(shared_task, chunk))
+            if not running:
+                return
+            finished, running = ray.wait(running)
+            for reference in finished:
+                yield _result(ray, reference)
+    finally:
+        for reference in running:
+            ray.cancel(reference)
+
+
+def _connect(jobs: int) -> Any:
+    try:
+        import importlib
+
+        ray: Any = importlib.import_module("ray")
+    except ImportError:
+        raise DocgraphError("--engine ray needs Ray; install it with: pip install 'docgraph[ray]'") from None
+    if not ray.is_initialized():
+        options = {} if os.environ.get("RAY_ADDRESS") else {"num_cpus": jobs, "include_dashboard": False}
+        ray.init(log_to_driver=False, logging_level="error", **options)
+    return ray
+
+
+def _result(ray: Any, reference: Any) -> Shard:
+    try:
+        shard: Shard = ray.get(reference)
+    except ray.exceptions.RayTaskError as error:
+        if isinstance(error.cause, DocgraphError):
+            raise error.cause from None
+        raise
+    except ray.exceptions.RayError as error:
+        reason = str(error).strip().splitlines()[0]
+        raise DocgraphError(f"a Ray worker was lost ({reason}); run the same command again to continue") from None
+    return shard
+
+
+ENGINES: dict[EngineName, Engine] = {"local": run_local, "ray": run_ray}

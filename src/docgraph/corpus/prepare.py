@@ -1,8 +1,8 @@
-"""Preparing a corpus: check the files, learn sub-words, annotate and encode chunk by chunk, write the store.
+"""Corpus preparation: check the files, learn sub-words, annotate and encode chunk by chunk, write the store.
 
-Memory holds a few chunks, never the corpus. Nothing is done twice: a store whose fingerprint is that of its inputs,
-config and versions is left alone; a shard is kept while its documents, sub-words and annotator stay the same; the
-annotations themselves are cached by content. A run that was killed therefore goes on where it stopped.
+Memory holds a few chunks, never the corpus. No work is repeated. A store is left alone if the fingerprint of its
+inputs, config and versions is unchanged. A shard is kept while its documents, sub-words and annotator are the same.
+Annotations are cached by content. A killed run therefore continues where it stopped.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import hashlib
 import json
 import time
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -22,21 +22,19 @@ from docgraph.annotate.registry import load_pipeline
 from docgraph.annotate.runner import default_cache_folder
 from docgraph.config import to_dict
 from docgraph.corpus import store, subwords
-from docgraph.corpus.chunks import Chunk, Shard, Task, chunks
+from docgraph.corpus.chunks import ENGINES, Chunk, Engine, Shard, Task, split_into_chunks
 from docgraph.corpus.config import DataConfig, DataEntry, PrepareConfig
-from docgraph.corpus.engines import ENGINES, Engine
 from docgraph.corpus.readers import Limits, Problems, detect, read_all
-from docgraph.document import ParallelDocument
 from docgraph.errors import DocgraphError
 from docgraph.files import replacing
 
 Progress = Callable[[str, int, int | None], None]
-"""Hears (stage, sentences done, sentences in all or None where that is not known yet)."""
+"""Called with (stage, sentences done, sentences in total or None if unknown)."""
 
 
 @dataclass(frozen=True)
 class SplitReport:
-    """What a split of the store holds, and what was left out of it."""
+    """Sizes of a split of the store, and the sentence pairs that were dropped from it."""
 
     documents: int
     sentences: int
@@ -45,29 +43,29 @@ class SplitReport:
     target_tokens: int
     shards: int
     dropped: dict[str, int]
-    """Bad sentence pairs by reason."""
+    """Number of bad sentence pairs, by reason."""
     dropped_first: dict[str, str]
-    """The place of the first of each."""
+    """Position (file and line) of the first bad pair, by reason."""
 
 
 @dataclass(frozen=True)
 class Report:
-    """What a preparation did."""
+    """Result of a preparation."""
 
     folder: str
     unchanged: bool
-    """Nothing had changed, so nothing was done."""
+    """True if the store was up to date, so that nothing was done."""
     splits: dict[str, SplitReport]
     vocabulary: tuple[int, int]
     bytes: int
-    """Of the store's shards."""
+    """Total size of the shards."""
     seconds: float
     notes: tuple[str, ...] = ()
 
 
 @dataclass
 class _Survey:
-    """A split before its preparation."""
+    """What the first pass over a split found."""
 
     sentences: int = 0
     problems: Problems = field(default_factory=Problems)
@@ -82,30 +80,32 @@ def prepare(
     cache: str | Path | None = None,
     progress: Progress = lambda stage, done, total: None,
 ) -> Report:
-    """Prepare a corpus into config.out, or find that nothing has changed."""
-    config = _in_its_languages(config)
-    begun, folder, pipeline = time.monotonic(), Path(config.out), load_pipeline(config.pipeline)
+    """Prepare a corpus into the folder `config.out`, unless the store there is up to date."""
+    config = _with_tmx_languages(config)
+    start, folder, pipeline = time.monotonic(), Path(config.out), load_pipeline(config.pipeline)
     inputs = {path: _digest(path) for entries in config.data.splits().values() for e in entries for path in e.paths}
-    fingerprint = _hash(_without(to_dict(config), "out"), skip_bad, pipeline.version, inputs, _versions(config))
-    current = _current(folder, fingerprint)
+    settings = {name: value for name, value in to_dict(config).items() if name != "out"}
+    fingerprint = _hash(settings, skip_bad, pipeline.version, inputs, _versions(config))
+    current = _current_manifest(folder, fingerprint)
     if current is not None:
-        return _report(folder, current, time.monotonic() - begun, unchanged=True)
-    reading = _Reading(Limits(config.max_ratio, config.max_characters), skip_bad)
-    surveys = _learn(config, reading, folder, inputs, progress)
+        return _report(folder, current, time.monotonic() - start, unchanged=True)
+    surveys = _survey_and_learn(config, skip_bad, folder, inputs, progress)
     task = _task(config, folder / "tokenizer", pipeline.version, cache)
-    notes, splits = dict.fromkeys(pipeline.notes), dict[str, Any]()
+    notes = dict.fromkeys(pipeline.notes)
     shards = {
-        split: _Shards(folder, split, task.settings, survey.sentences, progress) for split, survey in surveys.items()
+        split: _SplitShards(folder, split, task.settings, survey.sentences, progress)
+        for split, survey in surveys.items()
     }
-    missing = chain.from_iterable(
-        shards[split].missing(chunks(split, reading(entries, Problems(skip_bad))))
+    outdated = chain.from_iterable(
+        shards[split].outdated(split_into_chunks(split, read_all(entries, Problems(skip_bad), _limits(config))))
         for split, entries in config.data.splits().items()
     )
-    for shard in engine(task, missing, jobs):
+    for shard in engine(task, outdated, jobs):
         shards[shard.split].write(shard)
         notes.update(dict.fromkeys(shard.notes))
-    for split, survey in surveys.items():
-        splits[split] = _describe(folder, split, shards[split].end(), survey.problems)
+    splits = {
+        split: _describe(folder, split, shards[split].finish(), survey.problems) for split, survey in surveys.items()
+    }
     manifest = {
         "version": store.VERSION,
         "docgraph": __version__,
@@ -116,51 +116,45 @@ def prepare(
     }
     with replacing(folder / store.MANIFEST) as path:
         path.write_text(json.dumps(manifest, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-    return _report(folder, manifest, time.monotonic() - begun, unchanged=False)
+    return _report(folder, manifest, time.monotonic() - start, unchanged=False)
 
 
-def _in_its_languages(config: PrepareConfig) -> PrepareConfig:
-    """The config, where each translation memory that names no languages is read in those of the corpus."""
+def _with_tmx_languages(config: PrepareConfig) -> PrepareConfig:
+    """Set the languages of TMX entries that name none to the languages of the corpus."""
     pair = config.languages.source, config.languages.target
     if not all(pair):
         return config
 
-    def named(entry: DataEntry) -> DataEntry:
+    def with_languages(entry: DataEntry) -> DataEntry:
         return replace(entry, languages=pair) if entry.languages is None and detect(entry) == "tmx" else entry
 
-    splits = {split: tuple(map(named, entries)) for split, entries in config.data.splits().items()}
+    splits = {split: tuple(map(with_languages, entries)) for split, entries in config.data.splits().items()}
     return replace(config, data=DataConfig(**splits))
 
 
-@dataclass(frozen=True)
-class _Reading:
-    """How entries are read; the same every time."""
-
-    limits: Limits
-    skip_bad: bool
-
-    def __call__(self, entries: Iterable[DataEntry], problems: Problems) -> Iterator[ParallelDocument]:
-        return read_all(entries, problems, self.limits)
+def _limits(config: PrepareConfig) -> Limits:
+    return Limits(config.max_ratio, config.max_characters)
 
 
-def _learn(
-    config: PrepareConfig, reading: _Reading, folder: Path, inputs: dict[str, str], progress: Progress
+def _survey_and_learn(
+    config: PrepareConfig, skip_bad: bool, folder: Path, inputs: dict[str, str], progress: Progress
 ) -> dict[str, _Survey]:
-    """Read all files once, so that a bad one is told before hours of annotation, and learn sub-words on the way."""
+    """Read all files, so that errors appear before hours of annotation, and learn the sub-words if outdated."""
     settings, train = config.subwords, {path: inputs[path] for entry in config.data.train for path in entry.paths}
     origin, version = _folder_digest(settings.folder), package_version("sentencepiece")
-    fingerprint = _hash(to_dict(settings), train, to_dict(config.data)["train"], to_dict(reading), origin, version)
+    reading = {"limits": asdict(_limits(config)), "skip_bad": skip_bad}
+    fingerprint = _hash(to_dict(settings), train, to_dict(config.data)["train"], reading, origin, version)
     outdated = not subwords.is_current(folder / "tokenizer", fingerprint)
     sample = subwords.Sample(settings.sample if outdated and settings.folder is None else 0)
     surveys: dict[str, _Survey] = {}
     for split, entries in config.data.splits().items():
-        survey = surveys[split] = _Survey(problems=Problems(reading.skip_bad))
-        for document in reading(entries, survey.problems):
+        survey = surveys[split] = _Survey(problems=Problems(skip_bad))
+        for document in read_all(entries, survey.problems, _limits(config)):
             survey.sentences += len(document)
             if split == "train":
                 sample.add(document)
             progress(f"reading {split}", survey.sentences, None)
-    (folder / store.MANIFEST).unlink(missing_ok=True)  # what follows changes the store
+    (folder / store.MANIFEST).unlink(missing_ok=True)  # the store is incomplete from here on
     if outdated and settings.folder is None:
         progress("learning sub-words", 0, None)
         subwords.learn(sample, settings, folder / "tokenizer", fingerprint)
@@ -181,38 +175,38 @@ def _task(config: PrepareConfig, tokenizer: Path, annotator: str, cache: str | P
     )
 
 
-class _Shards:
-    """The shards of a split on disk: those that are missing are made, the others stay."""
+class _SplitShards:
+    """The shards of a split on disk; only missing and outdated ones are made."""
 
     def __init__(self, folder: Path, split: str, settings: str, sentences: int, progress: Progress) -> None:
         self._folder, self._split, self._settings = folder, split, settings
         self._count = self._done = 0
         self._sentences, self._progress = sentences, progress
 
-    def missing(self, found: Iterable[Chunk]) -> Iterator[Chunk]:
-        """The chunks that have no shard yet, or an outdated one."""
-        for chunk in found:
+    def outdated(self, chunks: Iterable[Chunk]) -> Iterator[Chunk]:
+        """Yield the chunks without an up-to-date shard."""
+        for chunk in chunks:
             self._count = chunk.index + 1
             if store.shard_key(self._path(chunk.index)) == chunk.key(self._settings):
-                self._done += chunk.sentences
-                self._advance()
+                self._advance(chunk.sentences)
             else:
                 yield chunk
 
     def write(self, shard: Shard) -> None:
+        """Write a finished shard."""
         with replacing(self._path(shard.index)) as path:
             path.write_bytes(shard.data)
-        self._done += shard.sentences
-        self._advance()
+        self._advance(shard.sentences)
 
-    def end(self) -> int:
-        """How many shards there are; those of a former, longer corpus are removed."""
+    def finish(self) -> int:
+        """Return the number of shards; delete the shards of an earlier, longer corpus."""
         for path in self._path(0).parent.glob("*.arrow"):
             if path.stem.isdecimal() and int(path.stem) >= self._count:
                 path.unlink()
         return self._count
 
-    def _advance(self) -> None:
+    def _advance(self, sentences: int) -> None:
+        self._done += sentences
         self._progress(f"preparing {self._split}", self._done, self._sentences)
 
     def _path(self, index: int) -> Path:
@@ -220,6 +214,7 @@ class _Shards:
 
 
 def _describe(folder: Path, split: str, shards: int, problems: Problems) -> dict[str, Any]:
+    """Return the manifest entry of a split."""
     paths = [store.shard_path(folder, split, index) for index in range(shards)]
     sizes = store.PreparedCorpus(folder, split, paths, folder / "tokenizer").sizes
     totals = {name: int(getattr(sizes, name).sum()) for name in store.SIZES}
@@ -227,8 +222,8 @@ def _describe(folder: Path, split: str, shards: int, problems: Problems) -> dict
     return {"shards": shards, "documents": len(sizes.sentences), **totals, **dropped}
 
 
-def _current(folder: Path, fingerprint: str) -> dict[str, Any] | None:
-    """The manifest of a store that is whole and made from what the fingerprint names."""
+def _current_manifest(folder: Path, fingerprint: str) -> dict[str, Any] | None:
+    """Return the manifest of the store if it is complete and has the fingerprint, else None."""
     if not (folder / store.MANIFEST).is_file():
         return None
     try:
@@ -242,8 +237,8 @@ def _current(folder: Path, fingerprint: str) -> dict[str, Any] | None:
         for split, values in manifest["splits"].items()
         for index in range(values["shards"])
     ]
-    whole = all(store.shard_key(path) is not None for path in shards) and (folder / "tokenizer").is_dir()
-    return manifest if whole else None
+    complete = all(store.shard_key(path) is not None for path in shards) and (folder / "tokenizer").is_dir()
+    return manifest if complete else None
 
 
 def _report(folder: Path, manifest: dict[str, Any], seconds: float, unchanged: bool) -> Report:
@@ -260,7 +255,7 @@ def _versions(config: PrepareConfig) -> dict[str, Any]:
 
 
 def _folder_digest(folder: str | None) -> str:
-    """The sub-words taken from another folder."""
+    """Return a digest of the sub-words in a model or store folder; empty for None."""
     if folder is None:
         return ""
     place = Path(folder)
@@ -274,7 +269,3 @@ def _digest(path: str) -> str:
 
 def _hash(*values: Any) -> str:
     return hashlib.blake2b(json.dumps(values, sort_keys=True).encode(), digest_size=16).hexdigest()
-
-
-def _without(values: dict[str, Any], name: str) -> dict[str, Any]:
-    return {key: value for key, value in values.items() if key != name}

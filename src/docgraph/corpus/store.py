@@ -22,7 +22,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from docgraph.annotation import Annotation, IntArray, Strings
-from docgraph.corpus.encoding import EncodedDocument
+from docgraph.corpus.subwords import EncodedDocument
 from docgraph.errors import DocgraphError
 
 if TYPE_CHECKING:

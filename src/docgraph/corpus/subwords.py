@@ -1,7 +1,7 @@
-"""Sub-words of a corpus: learnt by SentencePiece from a sample of the training text, kept in a tokenizer folder.
+"""Sub-words of a corpus: learnt by SentencePiece from a sample of the training text, and used to encode documents.
 
-The folder holds the models under the names that `model/tokenizer.py` reads, and `config.json` with the sizes of the
-vocabularies and the ids of padding, begin and end.
+A tokenizer folder holds the SentencePiece models under the names that `model/tokenizer.py` reads, and `config.json`
+with the vocabulary sizes and the ids of the padding, begin and end tokens.
 """
 
 from __future__ import annotations
@@ -11,25 +11,32 @@ import io
 import json
 import random
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
+from docgraph.annotation import Annotation, IntArray
 from docgraph.corpus.config import SubwordsConfig
 from docgraph.document import ParallelDocument
 from docgraph.errors import DocgraphError
 from docgraph.files import replacing
 from docgraph.model.config import TransformerConfig
-from docgraph.model.tokenizer import FILES, Tokenizer
+from docgraph.model.tokenizer import FILES, Ids, SubwordCoder, Tokenizer, words_of_pieces
 
 CONFIG = "config.json"
 SEED = 1
 _IDS: dict[str, Any] = {"pad_id": 0, "bos_id": 1, "eos_id": 2, "unk_id": 3}
-"""As TransformerConfig has them by default."""
+"""The defaults of TransformerConfig."""
+MAX_LENGTH = 30_000
+"""Maximum number of sub-words or words in a sentence: the store counts them in 16 bits."""
 
 
 class Sample:
-    """Sentence pairs drawn evenly from a stream of unknown length (reservoir sampling), the same ones every time."""
+    """A uniform sample of sentence pairs from a stream of unknown length (reservoir sampling), with a fixed seed."""
 
     def __init__(self, size: int) -> None:
         self._size = size
@@ -38,16 +45,17 @@ class Sample:
         self.pairs: list[tuple[str, str]] = []
 
     def add(self, document: ParallelDocument) -> None:
+        """Consider the sentence pairs of a document."""
         for pair in zip(document.source, document.target, strict=True):
             self._seen += 1
             if len(self.pairs) < self._size:
                 self.pairs.append(pair)
-            elif (place := self._random.randrange(self._seen)) < self._size:
-                self.pairs[place] = pair
+            elif (index := self._random.randrange(self._seen)) < self._size:
+                self.pairs[index] = pair
 
 
 def learn(sample: Sample, config: SubwordsConfig, folder: str | Path, fingerprint: str) -> None:
-    """Learn the sub-words of both languages and write their folder; `fingerprint` says what they were made from."""
+    """Learn the sub-words of both languages and write the tokenizer folder; `fingerprint` identifies the input."""
     source, target = ([pair[side] for pair in sample.pairs] for side in range(2))
     if config.joint:
         models = {"joint.spm": _train(source + target, config)}
@@ -80,7 +88,7 @@ def _train(lines: list[str], config: SubwordsConfig) -> bytes:
         reason = " ".join(str(error).split())
         raise DocgraphError(
             f"SentencePiece cannot learn {config.size:,} pieces from {len(lines):,} sentences ({reason}); "
-            "choose another 'subwords.size', or give it more text"
+            "choose another 'subwords.size', or add training text"
         ) from None
     return writer.getvalue()
 
@@ -92,15 +100,14 @@ def _size(model: bytes) -> int:
 
 
 def copy(origin: str | Path, folder: str | Path, fingerprint: str) -> None:
-    """Take the sub-words of a model folder, of a prepared corpus or of a tokenizer folder."""
-    place = Path(origin)
-    if (place / "tokenizer" / CONFIG).is_file():
-        place = place / "tokenizer"
-    values = _model_values(place) if _read(place) is None else token_config(place)
+    """Copy the sub-words of a model folder, a prepared corpus or a tokenizer folder."""
+    source = Path(origin)
+    if (source / "tokenizer" / CONFIG).is_file():
+        source = source / "tokenizer"
+    values = _model_values(source) if _read(source) is None else token_config(source)
     config = {name: getattr(values, name) for name in ("source_vocabulary", "target_vocabulary", "pad", "bos", "eos")}
-    files = {name: (place / name).read_bytes() for name in FILES if (place / name).is_file()}
-    Tokenizer.load(place, values)
-    _write(Path(folder), files, config, fingerprint)
+    Tokenizer.load(source, values)  # raises an error if the files do not fit the config
+    _write(Path(folder), files_of(source), config, fingerprint)
 
 
 def _model_values(folder: Path) -> TransformerConfig:
@@ -116,17 +123,17 @@ def _write(folder: Path, files: dict[str, bytes], config: dict[str, int], finger
         with replacing(folder / name) as path:
             path.write_bytes(data)
     values = {**config, "fingerprint": fingerprint, "digest": digest(files)}
-    with replacing(folder / CONFIG) as path:  # last: a folder without it is not complete
+    with replacing(folder / CONFIG) as path:  # written last: a folder without it is incomplete
         path.write_text(json.dumps(values, indent=2) + "\n", encoding="utf-8")
 
 
 def files_of(folder: str | Path) -> dict[str, bytes]:
-    """The files of a tokenizer folder that its meaning depends on."""
+    """Return the model files of a tokenizer folder, by name."""
     return {name: (Path(folder) / name).read_bytes() for name in FILES if (Path(folder) / name).is_file()}
 
 
 def digest(files: dict[str, bytes]) -> str:
-    """A digest of the sub-words."""
+    """Return a digest of the model files."""
     total = hashlib.blake2b(digest_size=16)
     for name in sorted(files):
         total.update(f"{name} {len(files[name])}\n".encode() + files[name])
@@ -134,7 +141,7 @@ def digest(files: dict[str, bytes]) -> str:
 
 
 def is_current(folder: str | Path, fingerprint: str) -> bool:
-    """Whether a folder holds, whole, the sub-words made from what `fingerprint` names."""
+    """Return whether a folder holds complete sub-words made from the input that `fingerprint` identifies."""
     values = _read(Path(folder))
     return values is not None and values["fingerprint"] == fingerprint and values["digest"] == digest(files_of(folder))
 
@@ -148,24 +155,97 @@ def _read(folder: Path) -> dict[str, Any] | None:
 
 
 def token_config(folder: str | Path) -> TransformerConfig:
-    """The vocabulary sizes and special ids of a tokenizer folder, as a model takes them."""
+    """Return the vocabulary sizes and special ids of a tokenizer folder, as a model config."""
     values = _read(Path(folder))
     if values is None:
-        raise DocgraphError("this is no tokenizer folder of a prepared corpus; run docgraph prepare", path=folder)
+        raise DocgraphError("this is not the tokenizer folder of a prepared corpus; run docgraph prepare", path=folder)
     numbers = {name: value for name, value in values.items() if name not in ("fingerprint", "digest")}
     return TransformerConfig(**numbers, share_embeddings="none")
 
 
 def load(folder: str | Path) -> Tokenizer:
-    """The tokenizer of a folder."""
+    """Load the tokenizer of a folder."""
     return Tokenizer.load(folder, token_config(folder))
 
 
 def unpack(files: Iterable[tuple[str, bytes]], config: TransformerConfig) -> Tokenizer:
-    """A tokenizer from the bytes of its files, on a machine that does not have the folder."""
+    """Load a tokenizer from the bytes of its files, on a machine that does not have the folder."""
     import tempfile
 
     with tempfile.TemporaryDirectory(prefix="docgraph-") as folder:
         for name, data in files:
             (Path(folder) / name).write_bytes(data)
         return Tokenizer.load(folder, config)
+
+
+@dataclass(frozen=True, eq=False)
+class EncodedSide:
+    """The P sub-words of the M sentences of one side of a document."""
+
+    ids: Ids
+    """[P], with the end-of-sentence of each sentence."""
+    lengths: IntArray
+    """[M]: the number of sub-words of each sentence."""
+    words: npt.NDArray[np.integer]
+    """[P]: the index, in its sentence, of the word that each sub-word belongs to; -1 for none."""
+
+
+@dataclass(frozen=True, eq=False)
+class EncodedDocument:
+    """A document as the store keeps it."""
+
+    id: str
+    path: str
+    lines: IntArray
+    """[M]"""
+    source: EncodedSide
+    target: EncodedSide
+    annotation: Annotation
+
+
+def encode(
+    document: ParallelDocument, annotation: Annotation, tokenizer: Tokenizer, tag: str | None = None
+) -> EncodedDocument:
+    """Encode both sides; source words are those of the annotation, target words are separated by spaces."""
+    source, source_words = encode_source(document.source, annotation, tokenizer.source, tag)
+    target, target_words = encode_target(document.target, tokenizer.target)
+    sides = _side(source, source_words), _side(target, target_words)
+    counts = np.diff(annotation.offsets)
+    for index in range(len(document)):
+        size = max(int(sides[0].lengths[index]), int(sides[1].lengths[index]), int(counts[index]))
+        if size > MAX_LENGTH:
+            message = f"a sentence of {size:,} sub-words; cut it, or lower 'max_characters' and use --skip-bad"
+            raise DocgraphError(message, path=document.path, line=document.lines[index])
+    return EncodedDocument(document.id, document.path, np.array(document.lines, np.int32), *sides, annotation)
+
+
+def encode_source(
+    texts: Sequence[str], annotation: Annotation, coder: SubwordCoder, tag: str | None = None
+) -> tuple[list[Ids], list[Ids]]:
+    """Return the sub-words of each sentence, and for each sub-word the index of its word in the sentence (or -1)."""
+    if not texts:
+        return [], []
+    encoded, spans = zip(*(coder.encode(text, tag) for text in texts), strict=True)
+    lengths = np.array([len(ids) for ids in encoded])
+    # All sentences are matched at once, as if they were the lines of one text.
+    ends = np.cumsum([len(text) + 1 for text in texts])
+    begins = np.concatenate([[0], ends[:-1]])
+    firsts, counts = annotation.offsets[:-1], np.diff(annotation.offsets)
+    owner = words_of_pieces(
+        np.concatenate(spans) + np.repeat(begins, lengths)[:, None],
+        annotation.starts + np.repeat(begins, counts),
+        annotation.ends + np.repeat(begins, counts),
+    )
+    owner = np.where(owner < 0, -1, owner - np.repeat(firsts, lengths))
+    return list(encoded), np.split(owner, np.cumsum(lengths)[:-1])
+
+
+def encode_target(texts: Sequence[str], coder: SubwordCoder) -> tuple[list[Ids], list[Ids]]:
+    """Return the same for translations, whose words are separated by spaces."""
+    encoded = coder.ids(texts)
+    return encoded, coder.words(encoded)
+
+
+def _side(ids: list[Ids], words: list[Ids]) -> EncodedSide:
+    lengths = np.array([len(sentence) for sentence in ids], dtype=np.int32)
+    return EncodedSide(np.concatenate(ids), lengths, np.concatenate(words))

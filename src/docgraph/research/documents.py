@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 
 from docgraph.annotation import Annotation
-from docgraph.corpus.encoding import encode_source, encode_target
 from docgraph.corpus.store import PreparedCorpus
+from docgraph.corpus.subwords import encode_source, encode_target
 from docgraph.graph import build_graph
 from docgraph.model.batch import DocumentExample, Ids
 from docgraph.model.config import ModelConfig

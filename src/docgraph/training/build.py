@@ -9,7 +9,7 @@ import torch
 
 from docgraph.corpus import subwords
 from docgraph.corpus.store import read_manifest
-from docgraph.corpus.target_context import Translations, file_of
+from docgraph.corpus.target_context import ContextTranslations, translations_path
 from docgraph.errors import DocgraphError
 from docgraph.model import checkpoint
 from docgraph.model.config import ModelConfig
@@ -54,14 +54,18 @@ def resolve_model_config(config: TrainingConfig) -> ModelConfig:
     return replace(config.model, transformer=transformer)
 
 
-def open_translations(config: TrainingConfig) -> tuple[Translations | None, Translations | None]:
+def open_translations(config: TrainingConfig) -> tuple[ContextTranslations | None, ContextTranslations | None]:
     """Returns the translations that serve as target context in training and in validation; None means references."""
     settings, split = config.translations, config.validation.split
     if settings.folder is None:
         return None, None
-    train = Translations(settings.folder, config.data, "train", settings.share, config.seed) if settings.share else None
-    has_dev = train is None or file_of(settings.folder, split).is_file()
-    return train, Translations(settings.folder, config.data, split) if has_dev else None
+    train = (
+        ContextTranslations(settings.folder, config.data, "train", settings.share, config.seed)
+        if settings.share
+        else None
+    )
+    has_dev = train is None or translations_path(settings.folder, split).is_file()
+    return train, ContextTranslations(settings.folder, config.data, split) if has_dev else None
 
 
 def build_model(config: TrainingConfig, model: ModelConfig) -> DocumentTransformer:

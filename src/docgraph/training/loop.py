@@ -18,8 +18,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from docgraph.corpus.batches import Batches
-from docgraph.corpus.loader import Builder, Loader, Step
+from docgraph.corpus.batches import BatchBuilder, BatchLoader, BatchSampler, Step
 from docgraph.corpus.store import PreparedCorpus
 from docgraph.errors import DocgraphError
 from docgraph.model import checkpoint
@@ -117,15 +116,15 @@ class Trainer:
         config, world, progress = self.config, self.world, self.progress
         train_context, dev_context = self.translations
         corpus = PreparedCorpus.open(config.data, "train", CORPUS_CACHE_BYTES)
-        batches = Batches(corpus, config.batches, config.seed)
-        builder = Builder(corpus, model_config, config.batches.unit, translations=train_context)
+        batches = BatchSampler(corpus, config.batches, config.seed)
+        builder = BatchBuilder(corpus, model_config, config.batches.unit, translations=train_context)
         self.captured: Captured | None = None
         if self.compiled and world.device.type == "cuda":
-            sample = (builder(pieces) for pieces in batches.sample(CAPACITY_SAMPLE))
+            sample = (builder(spans) for spans in batches.sample(CAPACITY_SAMPLE))
             room = capacity(batch for batch in sample if batch is not None)
             builder = replace(builder, room=room)
             self.captured = Captured(self._backward, room, self._zero_gradients, world.device)
-        loader = Loader(batches, builder, world.rank, world.size, config.workers, pin=world.device.type == "cuda")
+        loader = BatchLoader(batches, builder, world.rank, world.size, config.workers, pin=world.device.type == "cuda")
         self.steps = resources.enter_context(closing(loader.steps(progress.epoch, progress.batch)))
         self.drop_words = WordDropout(config.word_dropout, corpus.tokenizer, model_config.transformer, world.device)
         self.validator: Validator | None = None

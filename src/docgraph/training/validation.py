@@ -9,9 +9,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from docgraph.corpus.loader import Builder
+from docgraph.corpus.batches import BatchBuilder
 from docgraph.corpus.store import PreparedCorpus
-from docgraph.corpus.target_context import Translations
+from docgraph.corpus.target_context import ContextTranslations
 from docgraph.model.batch import DocumentBatch
 from docgraph.model.config import ModelConfig
 from docgraph.model.document_transformer import DocumentTransformer
@@ -38,11 +38,11 @@ class Validator:
         model: ModelConfig,
         tokens: int,
         world: World,
-        translations: Translations | None = None,
+        translations: ContextTranslations | None = None,
     ) -> None:
         """`tokens` is the batch size in target sub-words; with `translations`, the loss is also measured with them."""
         self.corpus, self.config, self.world, self.translations = corpus, config, world, translations
-        self.builder, self.has_context = Builder(corpus, model), context_needs(model).memories
+        self.builder, self.has_context = BatchBuilder(corpus, model), context_needs(model).memories
         counts = corpus.sizes.sentences[: config.documents].tolist()
         pairs = pair_with_donors(counts) if self.has_context else [((d, 0, n), None) for d, n in enumerate(counts) if n]
         groups = group_by_tokens(pairs, corpus.sizes.target_tokens.tolist(), tokens)
@@ -97,7 +97,7 @@ class Validator:
 
         tokenizer, count = self.corpus.tokenizer, len(self.corpus)
         mine = list(range(min(self.config.bleu_documents or count, count)))[self.world.rank :: self.world.size]
-        examples = [self.builder.stored(index) for index in mine]
+        examples = [self.builder.example(index) for index in mine]
         search = self.config.search
         decoded = decode_documents(model, tokenizer, examples, search, progress=lambda *_: check()) if examples else []
         texts = [[tokenizer.target.decode(best.tokens) for best, *_ in document.sentences] for document in decoded]

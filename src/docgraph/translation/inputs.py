@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from docgraph.annotation import Annotation
-from docgraph.corpus.encoding import encode_source, encode_target
+from docgraph.corpus.subwords import encode_source, encode_target
 from docgraph.graph import build_graph
 from docgraph.model.batch import DocumentExample
 from docgraph.model.tokenizer import Ids, Tokenizer

@@ -11,7 +11,7 @@ import torch
 
 from docgraph.corpus import subwords
 from docgraph.corpus.store import PreparedCorpus
-from docgraph.corpus.target_context import write
+from docgraph.corpus.target_context import write_translations
 from docgraph.errors import DocgraphError
 from docgraph.model import checkpoint
 from docgraph.model.device import find_device
@@ -49,7 +49,7 @@ def pretranslate(
     system = checkpoint.load(model, place)
     system = system.to(torch.bfloat16) if system.device.type == "cuda" else ready_for_cpu(system)
     parts = translated(system, corpus, search, tokens, progress)
-    return write(folder, corpus, parts, {"model": checkpoint.fingerprint(model), "search": asdict(search)})
+    return write_translations(folder, corpus, parts, {"model": checkpoint.fingerprint(model), "search": asdict(search)})
 
 
 def translated(

@@ -14,8 +14,7 @@ import pytest
 import torch
 from corpus_examples import stored_corpus
 
-from docgraph.corpus.batches import BatchConfig, Batches
-from docgraph.corpus.loader import Builder, Loader, Step
+from docgraph.corpus.batches import BatchBuilder, BatchConfig, BatchLoader, BatchSampler, Step
 from docgraph.corpus.store import PreparedCorpus
 from docgraph.model.batch import DocumentBatch
 from docgraph.model.config import ContextConfig, GraphConfig, ModelConfig, TransformerConfig
@@ -33,9 +32,9 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> PreparedCorpus:
     return stored_corpus(tmp_path_factory.mktemp("store"), lengths)
 
 
-def loader(corpus: PreparedCorpus, **changes: Any) -> Loader:
+def loader(corpus: PreparedCorpus, **changes: Any) -> BatchLoader:
     config = BatchConfig(tokens=100, window=60, unit=changes.pop("unit", "document"))
-    return Loader(Batches(corpus, config, 3), Builder(corpus, MODEL, config.unit), **changes)
+    return BatchLoader(BatchSampler(corpus, config, 3), BatchBuilder(corpus, MODEL, config.unit), **changes)
 
 
 def tensors(value: object) -> list[torch.Tensor]:
@@ -117,16 +116,16 @@ def test_a_process_without_a_sentence_gets_no_batch(tmp_path: Path) -> None:
 def test_graphs_are_built_for_those_who_read_them(
     corpus: PreparedCorpus, model: ModelConfig, unit: str, graphs: tuple[bool, bool]
 ) -> None:
-    build = Builder(corpus, model, unit)
+    build = BatchBuilder(corpus, model, unit)
     batch = build(np.array([[0, 0, 1], [1, 1, 2]]))
     assert batch is not None
     assert (batch.graph is not None, batch.target_graph is not None) == graphs
 
 
 def test_sentences_by_themselves_are_those_of_the_documents(corpus: PreparedCorpus) -> None:
-    pieces = np.array([[4, 1, 2], [0, 0, 1], [19, 1, 2]])
-    build = Builder(corpus, ModelConfig(TRANSFORMER), "sentence")
-    batch = build(pieces)
+    spans = np.array([[4, 1, 2], [0, 0, 1], [19, 1, 2]])
+    build = BatchBuilder(corpus, ModelConfig(TRANSFORMER), "sentence")
+    batch = build(spans)
     assert batch is not None
     assert batch.gold is not None
     expected = [corpus.sentences(d, "source")[0][m] for d, m in ((4, 1), (0, 0), (19, 1))]
@@ -134,7 +133,7 @@ def test_sentences_by_themselves_are_those_of_the_documents(corpus: PreparedCorp
     expected = [corpus.sentences(d, "target")[0][m] for d, m in ((4, 1), (0, 0), (19, 1))]
     assert batch.gold.tolist() == np.concatenate(expected).tolist()
     assert batch.num_documents == 3
-    again = pickle.loads(pickle.dumps(build))(pieces)
+    again = pickle.loads(pickle.dumps(build))(spans)
     assert torch.equal(again.gold, batch.gold)
 
 
