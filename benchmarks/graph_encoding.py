@@ -8,7 +8,7 @@ LayerNorm. Every measurement has a process of its own: times are CPU seconds, me
 when the graph and the weights had been made.
 
 glibc gives every block above 32 MB back to the kernel when it is freed, so that a long document pays for fresh pages at
-every operation. docgraph's commands tell it to keep its memory (docgraph.allocator), and so does every path here; what
+every operation. docgraph's commands tell it to keep its memory (docgraph.workers), and so does every path here; what
 the default makes of it is printed beside the bars.
 """
 
@@ -223,7 +223,7 @@ def cells(row: Measurement, ours: Measurement, words: int) -> list[str]:
 if __name__ == "__main__":
     if len(sys.argv) > 1:
         if sys.argv[3:] == ["keep"]:
-            from docgraph.allocator import keep_freed_memory
+            from docgraph.workers import keep_freed_memory
 
             keep_freed_memory()
         print(json.dumps(measure_here(sys.argv[1], int(sys.argv[2])).__dict__))

@@ -21,12 +21,12 @@ import numpy as np
 import torch
 from sentencepiece import SentencePieceProcessor, SentencePieceTrainer
 
-from docgraph.allocator import keep_freed_memory
 from docgraph.model.config import ContextConfig, ModelConfig, TransformerConfig
 from docgraph.model.document_transformer import DocumentTransformer
 from docgraph.model.tokenizer import SubwordCoder, Tokenizer
 from docgraph.translation.hypotheses import SearchConfig
 from docgraph.translation.translator import Translator
+from docgraph.workers import keep_freed_memory
 
 SYLLABLES = ("ba", "co", "di", "fe", "gu", "la", "mi", "no", "pe", "ru", "sa", "ti")
 

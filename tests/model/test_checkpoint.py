@@ -18,8 +18,9 @@ from safetensors.torch import load_file, save_file
 
 from docgraph.errors import DocgraphError
 from docgraph.model import checkpoint
-from docgraph.model.checkpoint import load, load_base, save, tokenizer_files
+from docgraph.model.checkpoint import load, load_base, save
 from docgraph.model.document_transformer import DocumentTransformer
+from docgraph.model.model_folder import ModelFolder
 
 from .examples import batch_of, documents, small_config, small_model
 
@@ -68,7 +69,7 @@ def test_the_folder_says_what_it_is(saved: Path) -> None:
     assert settings["precision"] == "float32"
     assert sorted(settings["files"]) == ["joint.spm", WEIGHTS]
     assert sorted(path.name for path in saved.iterdir()) == [CONFIG, "joint.spm", WEIGHTS]
-    assert [path.read_bytes() for path in tokenizer_files(saved)] == [b"pieces"]
+    assert [path.read_bytes() for path in ModelFolder(saved).tokenizer_files()] == [b"pieces"]
 
 
 @pytest.mark.parametrize("norm", ["post", "pre"])
@@ -82,8 +83,8 @@ def test_learned_positions_and_separate_tables_come_back(norm: str, tmp_path: Pa
 
 def test_languages_are_kept_where_they_are_known(original: DocumentTransformer, saved: Path, tmp_path: Path) -> None:
     save(original, tmp_path / "model", languages=("en", "ru"))
-    assert checkpoint.read_languages(tmp_path / "model") == ("en", "ru")
-    assert checkpoint.read_languages(saved) is None
+    assert ModelFolder(tmp_path / "model").languages == ("en", "ru")
+    assert ModelFolder(saved).languages is None
 
 
 def test_half_precision_halves_the_file_and_loads_as_single(original: DocumentTransformer, tmp_path: Path) -> None:
@@ -150,7 +151,7 @@ def test_a_failed_save_leaves_the_old_model(
     def fail(path: Path) -> None:
         raise OSError("disk full")
 
-    monkeypatch.setattr(checkpoint, "_checksum", fail)
+    monkeypatch.setattr(checkpoint, "file_checksum", fail)
     with pytest.raises(OSError, match="disk full"):
         save(small_model(small_config(context=False)), folder)
     monkeypatch.undo()
@@ -176,7 +177,9 @@ def test_a_save_that_fails_at_the_last_rename_puts_the_old_model_back(
 
 def test_a_save_killed_between_its_renames_is_explained(folder: Path) -> None:
     folder.rename(folder.with_name(".model.previous"))
-    with pytest.raises(DocgraphError, match=r"no such model folder; rename .*\.model\.previous to it"):
+    with pytest.raises(
+        DocgraphError, match=r"no such model folder; rename .*\.model\.previous, the last complete model, to it"
+    ):
         load(folder)
 
 
@@ -269,7 +272,7 @@ def test_damage_is_told_in_one_sentence(folder: Path, kind: str) -> None:
 def test_a_damaged_tokenizer_is_told(folder: Path) -> None:
     (folder / "joint.spm").write_bytes(b"peaces")
     with pytest.raises(DocgraphError, match=r"joint.spm: the file is damaged"):
-        tokenizer_files(folder)
+        ModelFolder(folder).tokenizer_files()
 
 
 @settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -18,10 +18,11 @@ from torch import Tensor
 
 from docgraph.errors import DocgraphError
 from docgraph.model.batch import DocumentExample, collate
-from docgraph.model.checkpoint import load, read_languages, tokenizer_files
+from docgraph.model.checkpoint import load
 from docgraph.model.document_transformer import DocumentTransformer
 from docgraph.model.marian import import_marian
 from docgraph.model.memory import Memories
+from docgraph.model.model_folder import ModelFolder
 from docgraph.model.tokenizer import Tokenizer
 
 from .subword_examples import marian_files
@@ -226,7 +227,7 @@ def test_the_name_of_an_opus_model_says_its_languages(
 ) -> None:
     place = shutil.copytree(small.folder, tmp_path / name)
     import_marian(str(place), tmp_path / "ours")
-    assert read_languages(tmp_path / "ours") == pair
+    assert ModelFolder(tmp_path / "ours").languages == pair
 
 
 @pytest.mark.parametrize(("target", "pair"), [("fr", ("en", "fr")), ("roa", None)])
@@ -236,7 +237,7 @@ def test_the_tokenizer_says_the_languages_where_the_name_does_not(
     place = shutil.copytree(small.folder, tmp_path / "mine")
     (place / "tokenizer_config.json").write_text(f'{{"source_lang": "en", "target_lang": "{target}"}}')
     import_marian(str(place), tmp_path / "ours")
-    assert read_languages(tmp_path / "ours") == pair
+    assert ModelFolder(tmp_path / "ours").languages == pair
 
 
 def test_half_precision_import_is_close(small: Checkpoint, tmp_path: Path) -> None:
@@ -263,7 +264,7 @@ def test_pickled_weights_give_the_same_model(small: Checkpoint, broken: Path, tm
 
 def test_the_tokenizer_travels_along(small: Checkpoint, tmp_path: Path) -> None:
     model = import_marian(str(small.folder), tmp_path / "ours")
-    names = {path.name for path in tokenizer_files(tmp_path / "ours")}
+    names = {path.name for path in ModelFolder(tmp_path / "ours").tokenizer_files()}
     assert names == {"source.spm", "target.spm", "vocab.json"}
     theirs = transformers.MarianTokenizer.from_pretrained(small.folder)
     ours = Tokenizer.load(tmp_path / "ours", model.config.transformer)

@@ -123,20 +123,20 @@ def test_a_model_folder_has_its_config(tmp_path: Path) -> None:
     ("text", "message"),
     [
         ("transformer: {", r"config.yaml:2: this is not valid YAML"),
-        ("- 1", r"config.yaml: a config is a mapping"),
-        ("", r"config.yaml: a config is a mapping"),
+        ("- 1", r"config.yaml: a config must be a mapping"),
+        ("", r"config.yaml: a config must be a mapping"),
         (
             "transformer: {dimensions: 8}",
             r"config.yaml: unknown field 'transformer.dimensions'; did you mean 'dimension'",
         ),
         ("3: 4", r"config.yaml: unknown field '3'"),
         ("transformer: {heads: 7}", r"512 is not a multiple of 7 heads"),
-        ("transformer: {encoder_layers: 0}", r"'encoder_layers' is 0; it must be at least 1"),
-        ("transformer: {dropout: 1.5}", r"'dropout' is 1.5"),
-        ("transformer: {eos: 40000}", r"'eos' is 40000, outside the vocabulary"),
+        ("transformer: {encoder_layers: 0}", r"'transformer.encoder_layers' is 0; it must be at least 1"),
+        ("transformer: {dropout: 1.5}", r"'transformer.dropout' is 1.5; it must be at least 0 and below 1"),
+        ("transformer: {eos: 40000}", r"'transformer': 'eos' is 40000; it must be below the vocabulary size"),
         ("context: {heads: 7}", r"512 is not a multiple of 7 context heads"),
         ("context: {graph: {relations: 5}}", r"'context.graph.relations' is 5; it must be a list of names"),
-        ("context: {graph: {layers: -1}}", r"'layers' is -1"),
+        ("context: {graph: {layers: -1}}", r"'context.graph.layers' is -1; it must be at least 1"),
     ],
 )
 def test_a_bad_config_is_told_in_one_sentence(tmp_path: Path, text: str, message: str) -> None:

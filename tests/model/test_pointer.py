@@ -17,16 +17,15 @@ from torch import Tensor, nn
 
 from docgraph.errors import DocgraphError
 from docgraph.graph.selection import select
-from docgraph.model import loss as loss_module
+from docgraph.model import output
 from docgraph.model.batch import DocumentBatch, DocumentExample
 from docgraph.model.checkpoint import load, save
 from docgraph.model.config import LinkedConfig
 from docgraph.model.document_transformer import DocumentTransformer
-from docgraph.model.loss import linear_cross_entropy
 from docgraph.model.memory import Memories
+from docgraph.model.output import MAX_SHARE, CopyDistribution, DecoderOutput, linear_cross_entropy
 from docgraph.model.padding import capacity, fill_up
 from docgraph.model.quantize import ready_for_cpu
-from docgraph.model.recall import MOST, Decoded, Recalled
 from docgraph.model.systems.pointer import LOOK_UP, NEAR, SLOPE, Pointer
 from docgraph.model.tokenizer import SPACE
 from docgraph.training.validation import mean_gates
@@ -67,42 +66,42 @@ def pointer_of(model: DocumentTransformer) -> Pointer:
     return pointer
 
 
-def decoded(model: DocumentTransformer, batch: DocumentBatch) -> tuple[Decoded, Recalled]:
+def decoded(model: DocumentTransformer, batch: DocumentBatch) -> tuple[DecoderOutput, CopyDistribution]:
     found = model.states(batch, model.memories(batch))
-    assert found.recalled is not None
-    return found, found.recalled
+    assert found.copies is not None
+    return found, found.copies
 
 
 def mixture(model: DocumentTransformer, batch: DocumentBatch) -> Tensor:
     """[N, V]: the probabilities, written out."""
-    found, recalled = decoded(model, batch)
-    base = model.embeddings.logits(found.hidden).softmax(-1) * (1 - recalled.weights.sum(1, keepdim=True))
-    for row, column in np.ndindex(*recalled.tokens.shape):
-        base[row, recalled.tokens[row, column]] += recalled.weights[row, column]
+    found, copies = decoded(model, batch)
+    base = model.embeddings.logits(found.hidden).softmax(-1) * (1 - copies.weights.sum(1, keepdim=True))
+    for row, column in np.ndindex(*copies.tokens.shape):
+        base[row, copies.tokens[row, column]] += copies.weights[row, column]
     return base
 
 
 def test_by_hand() -> None:
-    recalled = Recalled(torch.tensor([[2, 0, 2], [1, 1, 0]]), torch.tensor([[0.1, 0.3, 0.2], [0.0, 0.0, 0.0]]))
+    copies = CopyDistribution(torch.tensor([[2, 0, 2], [1, 1, 0]]), torch.tensor([[0.1, 0.3, 0.2], [0.0, 0.0, 0.0]]))
     logits = torch.tensor([[0.5, 0.25, 0.25], [0.2, 0.2, 0.6]]).log() + 7.0
     expected = torch.tensor([[0.4 * 0.5 + 0.3, 0.4 * 0.25, 0.4 * 0.25 + 0.3], [0.2, 0.2, 0.6]])
-    torch.testing.assert_close(recalled.mixed(logits.log_softmax(-1)).exp(), expected)
-    assert torch.equal(recalled.mixed(logits.log_softmax(-1))[1], logits.log_softmax(-1)[1])
+    torch.testing.assert_close(copies.mix_(logits.log_softmax(-1)).exp(), expected)
+    assert torch.equal(copies.mix_(logits.log_softmax(-1))[1], logits.log_softmax(-1)[1])
     gold = torch.tensor([2, 2])
     own = logits.log_softmax(-1).gather(1, gold[:, None])[:, 0]
-    torch.testing.assert_close(recalled.log_probabilities(own, gold), expected[:, 2].log())
-    assert recalled.log_probabilities(own, gold)[1] == own[1]
+    torch.testing.assert_close(copies.log_probability_of(gold, own), expected[:, 2].log())
+    assert copies.log_probability_of(gold, own)[1] == own[1]
 
 
 def test_a_certain_pointer_leaves_the_softmax_something() -> None:
-    recalled = Recalled(torch.tensor([[1]]), torch.tensor([[1.0]]))
-    assert recalled.share == MOST
-    assert recalled.mixed(torch.zeros(1, 3).log_softmax(-1)).isfinite().all()
+    copies = CopyDistribution(torch.tensor([[1]]), torch.tensor([[1.0]]))
+    assert copies.share == MAX_SHARE
+    assert copies.mix_(torch.zeros(1, 3).log_softmax(-1)).isfinite().all()
 
 
 def test_it_starts_as_a_look_up_by_cosines() -> None:
     model, batch = small_model(model_of("target").config), batch_of(DOCUMENTS)
-    _, recalled = decoded(model, batch)
+    _, copies = decoded(model, batch)
     assert batch.target is not None
     assert batch.gold is not None
     assert batch.linked is not None
@@ -114,10 +113,10 @@ def test_it_starts_as_a_look_up_by_cosines() -> None:
         for row in range(bounds[sentence], bounds[sentence + 1]):
             cosines = states[slots] @ states[row]
             weights = (LOOK_UP * cosines).softmax(0) * (SLOPE * (cosines.amax() - NEAR)).sigmoid() if slots else cosines
-            seen = recalled.weights[row] > 0
+            seen = copies.weights[row] > 0
             proposed = inner[slots]
-            torch.testing.assert_close(recalled.weights[row, seen], weights[proposed])
-            assert recalled.tokens[row, seen].tolist() == batch.gold[slots][proposed].tolist()
+            torch.testing.assert_close(copies.weights[row, seen], weights[proposed])
+            assert copies.tokens[row, seen].tolist() == batch.gold[slots][proposed].tolist()
 
 
 @pytest.mark.parametrize("sides", ["target", "both"])
@@ -151,7 +150,7 @@ def test_the_loss_smooths_the_softmax_in_the_mixture() -> None:
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])
 def test_gradients_of_the_chunked_loss(smoothing: float, monkeypatch: pytest.MonkeyPatch) -> None:
     torch.manual_seed(0)
-    monkeypatch.setattr(loss_module, "CHUNK_ELEMENTS", 4 * 7)
+    monkeypatch.setattr(output, "CHUNK_ELEMENTS", 4 * 7)
     hidden, weight, bias = (
         torch.randn(*size, dtype=torch.float64, requires_grad=True) for size in [(9, 5), (7, 5), (7,)]
     )
@@ -159,7 +158,7 @@ def test_gradients_of_the_chunked_loss(smoothing: float, monkeypatch: pytest.Mon
     shares = torch.rand(2, 9, dtype=torch.float64) * torch.tensor([[0.8], [0.3]])
     shares[:, 1], shares[1, 2] = 0.0, 0.0
     inputs = [hidden, weight, bias, shares.requires_grad_()]
-    found = linear_cross_entropy(hidden, weight, bias, gold, smoothing, 0, mixture=shares)[0]
+    found = linear_cross_entropy(hidden, weight, bias, gold, smoothing, 0, copies=shares)[0]
     base = nn.functional.linear(hidden, weight, bias).log_softmax(-1)
     likely = ((1 - shares[0]) * base.gather(1, gold[:, None])[:, 0].exp() + shares[1]).log()
     expected = -((1 - smoothing) * likely + smoothing * base.mean(-1))[gold != 0].sum()
@@ -360,7 +359,7 @@ def test_how_a_sentence_ends_is_never_recalled() -> None:
     last = 7
     assert all(last not in ids for ids in document.target)
     target = [np.concatenate([ids[:-1], [last], ids[-1:]]) for ids in document.target]
-    _, recalled = decoded(model_of(), batch_of([replace(document, target=target, target_words=())]))
-    assert recalled.weights.any()
+    _, copies = decoded(model_of(), batch_of([replace(document, target=target, target_words=())]))
+    assert copies.weights.any()
     for token in (last, EOS):
-        assert not recalled.of(torch.full((len(recalled.tokens),), token)).any()
+        assert not copies.probability_of(torch.full((len(copies.tokens),), token)).any()

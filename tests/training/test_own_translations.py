@@ -19,6 +19,7 @@ from docgraph.corpus.store import PreparedCorpus
 from docgraph.corpus.target_context import ContextTranslations, translations_path, write_translations
 from docgraph.errors import DocgraphError
 from docgraph.model import checkpoint
+from docgraph.model.model_folder import ModelFolder
 from docgraph.training.build import open_translations
 from docgraph.training.config import TrainingConfig
 from docgraph.training.loop import Trainer, train
@@ -114,7 +115,7 @@ def test_a_store_is_translated_greedily_by_a_base(store: Path, base: Path, tmp_p
         PreparedCorpus.open(store, "dev").example(2).source
     )
     said = json.loads(found_metadata(tmp_path)[b"docgraph.made"])
-    assert said["model"] == checkpoint.fingerprint(base / "best")
+    assert said["model"] == ModelFolder(base / "best").fingerprint
     assert said["search"]["beams"] == 1
 
 

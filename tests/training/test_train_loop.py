@@ -17,6 +17,7 @@ from docgraph.errors import DocgraphError
 from docgraph.model import checkpoint
 from docgraph.model.batch import DocumentBatch
 from docgraph.model.document_transformer import DocumentTransformer
+from docgraph.model.model_folder import ModelFolder
 from docgraph.model.tokenizer import Tokenizer
 from docgraph.training.checkpoints import Progress, average_checkpoints, load_state, pack_state
 from docgraph.training.config import TrainingConfig
@@ -199,4 +200,4 @@ def test_a_run_goes_on_with_more_steps_and_with_nothing_else_changed(config: Con
 
 def test_checkpoints_know_their_languages(config: Config, tmp_path: Path) -> None:
     train(config(steps=2), tmp_path / "run")
-    assert checkpoint.read_languages(tmp_path / "run" / "best") == ("en", "fr")
+    assert ModelFolder(tmp_path / "run" / "best").languages == ("en", "fr")

@@ -17,7 +17,7 @@ from docgraph.model.batch import DocumentBatch, DocumentExample
 from docgraph.model.config import LinkedConfig, TransformerConfig
 from docgraph.model.document_transformer import DocumentTransformer
 from docgraph.model.memory import Memories, Memory
-from docgraph.model.recall import Decoded
+from docgraph.model.output import DecoderOutput
 from docgraph.model.systems import context_class
 from docgraph.model.tokenizer import SPACE
 from docgraph.translation import document_decoding as decoding
@@ -150,11 +150,11 @@ class Chain:
         wanted = torch.where(time == 0, before.clamp(max=VOCABULARY - 2) + 1, EOS)
         return torch.nn.functional.one_hot(wanted, VOCABULARY).float() * 20
 
-    def decode(self, batch: DocumentBatch, encoded: Tensor, memories: Memories) -> Decoded:
+    def decode(self, batch: DocumentBatch, encoded: Tensor, memories: Memories) -> DecoderOutput:
         packing = batch.target.sentences
-        return Decoded(self.says(packing.sequence_of, packing.positions, memories))
+        return DecoderOutput(self.says(packing.sequence_of, packing.positions, memories))
 
-    def log_probabilities(self, decoded: Decoded, out: Tensor | None = None) -> Tensor:
+    def log_probabilities(self, decoded: DecoderOutput, out: Tensor | None = None) -> Tensor:
         return decoded.hidden.log_softmax(-1)
 
     def start(self, batch: Any, encoded: Any, memories: Any, beams: int, room: int, sentences: Tensor, _: Any) -> Any:
@@ -164,10 +164,10 @@ class Chain:
         state.select = lambda keep: setattr(state, "sentences", state.sentences[keep])
         return state
 
-    def extend(self, tokens: Tensor, state: Any) -> Decoded:
+    def extend(self, tokens: Tensor, state: Any) -> DecoderOutput:
         rows = state.sentences.repeat_interleave(state.beams)
         state.time += 1
-        return Decoded(self.says(rows, torch.full_like(rows, state.time - 1), state.memories))
+        return DecoderOutput(self.says(rows, torch.full_like(rows, state.time - 1), state.memories))
 
 
 @pytest.mark.parametrize("beams", [1, 4])

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from docgraph.model.model_folder import EMBEDDED, embedded_models, find_model
 from docgraph.translation.hypotheses import SearchConfig
-from docgraph.translation.models import EMBEDDED, embedded_models, find_model
 from docgraph.translation.translator import Translator
 
 SENTENCES = [

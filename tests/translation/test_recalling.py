@@ -22,6 +22,7 @@ from docgraph.model import checkpoint
 from docgraph.model.batch import collate
 from docgraph.model.config import LinkedConfig
 from docgraph.model.memory import Memories
+from docgraph.model.model_folder import ModelFolder
 from docgraph.model.recalling import add_recall
 from docgraph.model.systems import context_needs, pointer, prepare
 from docgraph.model.systems.pointer import Pointer
@@ -71,7 +72,7 @@ def test_the_folder_is_the_model_and_a_memory(base: Path, recalling: Path) -> No
     state = ours.state_dict()
     assert all(torch.equal(state[name], tensor) for name, tensor in theirs.state_dict().items())
     assert replace(ours.config, context=None) == theirs.config
-    assert checkpoint.read_languages(recalling) == ("en", "fr")
+    assert ModelFolder(recalling).languages == ("en", "fr")
     for name in ("joint.spm", "README.md"):
         assert (recalling / name).read_bytes() == (base / name).read_bytes()
     assert ours.integration is not None
@@ -83,7 +84,7 @@ def test_the_same_model_makes_the_same_folder(base: Path, recalling: Path, tmp_p
     drawn = torch.get_rng_state()
     add_recall(base, tmp_path / "again", RECALL)
     assert torch.equal(torch.get_rng_state(), drawn)
-    assert checkpoint.fingerprint(tmp_path / "again") == checkpoint.fingerprint(recalling)
+    assert ModelFolder(tmp_path / "again").fingerprint == ModelFolder(recalling).fingerprint
 
 
 @pytest.mark.parametrize("search", [GREEDY, BEAM], ids=["greedy", "beam"])
@@ -227,12 +228,12 @@ def test_only_the_mixture_changes(recalling: Path) -> None:
     with torch.inference_mode():
         alone, found = model.states(batch, Memories()), model.states(batch, model.memories(batch))
         assert torch.equal(found.hidden, alone.hidden)
-        assert alone.recalled is None
-        assert found.recalled is not None
-        seen = set(found.recalled.tokens[found.recalled.weights > 0].tolist())
+        assert alone.copies is None
+        assert found.copies is not None
+        seen = set(found.copies.tokens[found.copies.weights > 0].tolist())
         assert seen <= {int(token) for m in (0, 2) for token in target[m]}
-        softmax, share = model.scores(alone).softmax(-1), found.recalled.share[:, None]
-        slots = torch.zeros_like(softmax).scatter_add(1, found.recalled.tokens, found.recalled.weights)
+        softmax, share = model.scores(alone).softmax(-1), found.copies.share[:, None]
+        slots = torch.zeros_like(softmax).scatter_add(1, found.copies.tokens, found.copies.weights)
         torch.testing.assert_close(model.scores(found).softmax(-1), (1 - share) * softmax + slots)
         assert share.amax() > 0.5
         changed = replace(example, target=[*target[:1], target[2], *target[2:]])
@@ -247,7 +248,7 @@ def test_only_the_mixture_changes(recalling: Path) -> None:
 
 def test_what_is_read(base: Path, recalling: Path, tmp_path: Path) -> None:
     add_recall(base, tmp_path / "both", LinkedConfig(own_weight=0.5))
-    configs = [checkpoint.read_config(folder) for folder in (base, recalling, tmp_path / "both")]
+    configs = [ModelFolder(folder).config for folder in (base, recalling, tmp_path / "both")]
     assert [context_needs(config).reads_translations for config in configs] == [False, True, True]
     assert [context_needs(config).reads_own_translations for config in configs] == [False, False, True]
 
@@ -267,11 +268,11 @@ def test_the_precision_on_disk_is_that_of_the_model_or_another(base: Path, tmp_p
 
     low = tmp_path / "low"
     model = checkpoint.load(base)
-    checkpoint.save(model, low, checkpoint.tokenizer_files(base), precision, ("en", "fr"))  # type: ignore[arg-type]
+    checkpoint.save(model, low, ModelFolder(base).tokenizer_files(), precision, ("en", "fr"))  # type: ignore[arg-type]
     add_recall(low, tmp_path / "a", RECALL)
     add_recall(base, tmp_path / "b", RECALL, precision)  # type: ignore[arg-type]
     for folder in (tmp_path / "a", tmp_path / "b"):
-        assert checkpoint.read_precision(folder) == precision
+        assert ModelFolder(folder).precision == precision
         state = checkpoint.load(folder).state_dict()
         for name, tensor in checkpoint.load(low).state_dict().items():
             torch.testing.assert_close(state[name], tensor, rtol=0, atol=1e-6)
@@ -294,10 +295,10 @@ def test_from_a_marian_model_to_a_translation_with_known_ones(tmp_path: Path, mo
     marian_checkpoint(tmp_path / "opus-mt-fi-fr")
     run("import", "marian", tmp_path / "opus-mt-fi-fr", tmp_path / "base")
     assert "give them with translate --known" in run("recall", tmp_path / "base", tmp_path / "model", "--sentences", 3)
-    config = checkpoint.read_config(tmp_path / "model")
+    config = ModelFolder(tmp_path / "model").config
     assert config.context is not None
     assert config.context.linked == LinkedConfig(sentences=3, own_weight=0.0)
-    assert checkpoint.read_languages(tmp_path / "model") == ("fi", "fr"), "no parser of it is here: words are linked"
+    assert ModelFolder(tmp_path / "model").languages == ("fi", "fr"), "no parser of it is here: words are linked"
     (tmp_path / "in.txt").write_text("\n".join(SENTENCES) + "\n")
     (tmp_path / "known.txt").write_text("".join(f"{text or ''}\n" for text in KNOWN))
     options = ["--beam", 1, "--device", "cpu", "--tag", ">>fra<<", "--format", "lines"]

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from docgraph.document import Document
 from docgraph.errors import DocgraphError
 from docgraph.formats import read, render, write
+from docgraph.model import model_folder as model_folders
 from docgraph.model.checkpoint import save
-from docgraph.translation import models
+from docgraph.model.model_folder import find_model
 from docgraph.translation.hypotheses import Hypothesis, SearchConfig
-from docgraph.translation.models import find_model
 from docgraph.translation.rules import segmentation as segments
 from docgraph.translation.rules.segmentation import cut, is_translatable, sentences
 from docgraph.translation.translator import Found, Translator
@@ -200,7 +200,7 @@ def test_a_run_folder_means_its_best_model(folder: Path, tmp_path: Path) -> None
 
 
 def test_embedded_models_go_by_name(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(models, "EMBEDDED", tmp_path)
+    monkeypatch.setattr(model_folders, "EMBEDDED", tmp_path)
     with pytest.raises(DocgraphError, match="no model ships with this version yet; train one"):
         find_model()
     (tmp_path / "en-fr").symlink_to(folder)
@@ -208,7 +208,7 @@ def test_embedded_models_go_by_name(folder: Path, tmp_path: Path, monkeypatch: p
     with pytest.raises(DocgraphError, match="fr-en: there is no such model folder, and the models that ship are en-fr"):
         find_model("fr-en")
     (tmp_path / "en-de").symlink_to(folder)
-    with pytest.raises(DocgraphError, match="choose among en-de, en-fr"):
+    with pytest.raises(DocgraphError, match="choose one of en-de, en-fr"):
         find_model()
 
 

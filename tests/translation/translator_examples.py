@@ -7,7 +7,8 @@ from typing import Any
 
 import torch
 
-from docgraph.model.checkpoint import Precision, save
+from docgraph.model.checkpoint import save
+from docgraph.model.model_folder import Precision
 from model.examples import sites, small_config, small_model
 from model.subword_examples import joint_files
 

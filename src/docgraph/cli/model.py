@@ -37,8 +37,8 @@ def model(
 
     docgraph model en-fr --json
     """
+    from docgraph.model.model_folder import find_model
     from docgraph.research.parameter_report import read_model_config, report
-    from docgraph.translation.models import find_model
 
     counts = report(read_model_config(source if source.is_file() else find_model(source)))
     if json:
@@ -117,17 +117,16 @@ def recall(
 
     docgraph translate talk.txt -o talk.fr.txt --known corrected.txt --model models/recall-en-fr
     """
-    from docgraph.model.checkpoint import read_languages
     from docgraph.model.config import LinkedConfig
+    from docgraph.model.model_folder import ModelFolder, find_model
     from docgraph.model.recalling import add_recall
-    from docgraph.translation.models import find_model
 
     linked = LinkedConfig(sentences=sentences, own_weight=own_weight)
     add_recall(find_model(model), folder, linked, precision)
     typer.echo(
         f"{folder}: reads known translations of up to {sentences} linked sentences; pass them with translate --known"
     )
-    if read_languages(folder) is None:
+    if ModelFolder(folder).languages is None:
         typer.echo(f"{folder}: its languages are unknown; translate with --annotator, such as words:fr", err=True)
 
 

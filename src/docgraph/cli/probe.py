@@ -82,10 +82,10 @@ def probe(
     elif scores is not None:
         _print([_judge_file(found[0], scores, maximise)], output)
     elif model is not None:
-        from docgraph.allocator import keep_freed_memory
         from docgraph.evaluation.probe import Prober
         from docgraph.evaluation.suites.scoring import ProbeOptions
-        from docgraph.translation.models import find_model
+        from docgraph.model.model_folder import find_model
+        from docgraph.workers import keep_freed_memory
 
         keep_freed_memory()
         options = ProbeOptions(context, max_context, normalise, precision)

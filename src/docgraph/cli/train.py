@@ -43,9 +43,9 @@ def train(
 
     torchrun --nproc-per-node 4 -m docgraph train configs/train/base.yaml
     """
-    from docgraph.allocator import keep_freed_memory
     from docgraph.config import read_config
     from docgraph.training.config import TrainingConfig
+    from docgraph.workers import keep_freed_memory
 
     keep_freed_memory()
     settings = read_config(TrainingConfig, config, overrides or [])

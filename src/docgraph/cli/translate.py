@@ -132,18 +132,17 @@ def translate(
 
     echo "She saw the door. It was open." | docgraph translate --explain page.html
     """
-    from docgraph.allocator import keep_freed_memory
-    from docgraph.translation.models import find_model
+    from docgraph.model.model_folder import ModelFolder, find_model
+    from docgraph.workers import keep_freed_memory
 
     keep_freed_memory()
     # Threads that wait for work sleep: spinning, they take turns with those of other programs, several times slower.
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")
-    folder = find_model(model)
+    folder = ModelFolder(find_model(model))
     if explain is not None and (len(files or []) > 1 or any(path.is_dir() for path in files or [])):
         raise DocgraphError("a page is for one file; give one with --explain")
     form: Form = "jsonl" if jsonl else "table" if scores or n_best > 1 else "document"
     with _no_collection():
-        from docgraph.model.checkpoint import fingerprint
         from docgraph.translation.files import BulkOptions, find_jobs, translate_files
         from docgraph.translation.hypotheses import SearchConfig
         from docgraph.translation.translator import Translator
@@ -158,7 +157,7 @@ def translate(
             translator.memory = TranslationMemory.read(memory, translator.languages)
     search = SearchConfig(beams=max(beam, n_best), length_penalty=length_penalty, n_best=n_best, passes=passes)
     made_with = {
-        "the model": fingerprint(folder),
+        "the model": folder.fingerprint,
         "the memory": "" if translator.memory is None else translator.memory.digest,
         "the annotator": str(annotator),
         "the tag": str(tag),
@@ -237,11 +236,11 @@ def pretranslate(
 
     docgraph pretranslate prepared/europarl_en-fr --model runs/base -o prepared/europarl_en-fr_own
     """
-    from docgraph.allocator import keep_freed_memory
     from docgraph.corpus.store import PreparedCorpus
+    from docgraph.model.model_folder import find_model
     from docgraph.translation import pretranslation
     from docgraph.translation.hypotheses import SearchConfig
-    from docgraph.translation.models import find_model
+    from docgraph.workers import keep_freed_memory
 
     keep_freed_memory()
     folder = find_model(model)

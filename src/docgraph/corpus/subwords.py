@@ -111,9 +111,9 @@ def copy(origin: str | Path, folder: str | Path, fingerprint: str) -> None:
 
 
 def _model_values(folder: Path) -> TransformerConfig:
-    from docgraph.model.checkpoint import read_config
+    from docgraph.model.model_folder import ModelFolder
 
-    return read_config(folder).transformer
+    return ModelFolder(folder).config.transformer
 
 
 def _write(folder: Path, files: dict[str, bytes], config: dict[str, int], fingerprint: str) -> None:

@@ -20,6 +20,7 @@ from docgraph.evaluation.suites.scoring import ProbeOptions, Progress, Scores, s
 from docgraph.files import replacing
 from docgraph.model import checkpoint
 from docgraph.model.document_transformer import DocumentTransformer
+from docgraph.model.model_folder import ModelFolder
 from docgraph.model.systems import context_needs
 from docgraph.model.tokenizer import Tokenizer
 from docgraph.translation.scoring import TOKENS
@@ -39,10 +40,10 @@ class Prober:
         annotator: str | None = None,
         cache: str | Path | None = None,
     ) -> None:
-        self.folder, self.device, self.annotator = Path(folder), device, annotator
+        self.folder, self.device, self.annotator = ModelFolder(folder), device, annotator
         self.cache = Path(cache or default_cache_folder())
         self._pipelines: dict[str, Pipeline] = {}
-        self.config = checkpoint.read_config(folder)
+        self.config = self.folder.config
         self.options = options.for_model(self.config)
 
     @cached_property
@@ -50,7 +51,7 @@ class Prober:
         model = checkpoint.load(self.folder, self.device)
         if self.options.precision == "bf16":
             model = model.to(torch.bfloat16)
-        return model, Tokenizer.load(self.folder, model.config.transformer)
+        return model, Tokenizer.load(self.folder.path, model.config.transformer)
 
     def __call__(
         self, suite: Suite, *, jobs: int = 1, tokens: int = TOKENS, progress: Progress = lambda stage, done, total: None
@@ -80,7 +81,7 @@ class Prober:
         options, pipeline = self.options, self._pipeline(suite)
         return signature(
             suite,
-            model=f"{checkpoint.system_name(self.config)}.{checkpoint.fingerprint(self.folder)[:8]}",
+            model=f"{checkpoint.system_name(self.config)}.{self.folder.fingerprint[:8]}",
             context=options.context + ("" if options.max_context is None else str(options.max_context)),
             score="mean" if options.normalise else "sum",
             precision=options.precision,
@@ -88,13 +89,13 @@ class Prober:
         )
 
     def _check_languages(self, suite: Suite) -> None:
-        ours = checkpoint.read_languages(self.folder)
+        ours = self.folder.languages
         if ours is None or suite.languages is None:
             return
         if [code[:2].lower() for code in ours] != [code[:2].lower() for code in suite.languages]:
             pairs = f"{'-'.join(ours)} and the suite '{suite.name}' is {'-'.join(suite.languages)}"
             message = f"this model translates {pairs}"
-            raise DocgraphError(f"{message}; choose a model of that pair", path=self.folder)
+            raise DocgraphError(f"{message}; choose a model of that pair", path=self.folder.path)
 
     def _pipeline(self, suite: Suite) -> Pipeline | None:
         """What annotates the sources of a suite, where the model reads a graph."""
@@ -111,7 +112,7 @@ class Prober:
     def _key(self, suite: Suite) -> str:
         pipeline = self._pipeline(suite)
         version = None if pipeline is None else pipeline.version
-        parts = [checkpoint.fingerprint(self.folder), suite.digest, asdict(self.options), version, __version__]
+        parts = [self.folder.fingerprint, suite.digest, asdict(self.options), version, __version__]
         return hashlib.blake2b(json.dumps([*parts, self.device]).encode(), digest_size=16).hexdigest()
 
 

@@ -11,10 +11,9 @@ from docgraph.model.batch import DocumentBatch
 from docgraph.model.config import FreezePolicy, ModelConfig
 from docgraph.model.integration import Integration, Recorder, SiteReader
 from docgraph.model.kv_cache import DecoderCache
-from docgraph.model.loss import Terms, chunk_terms, linear_cross_entropy
 from docgraph.model.memory import Memories, Memory, Queries
+from docgraph.model.output import ChunkLoss, DecoderOutput, chunk_loss, linear_cross_entropy
 from docgraph.model.packing import Packing
-from docgraph.model.recall import Decoded
 from docgraph.model.systems import ContextEncoder, context_class
 from docgraph.model.transformer import (
     Decoder,
@@ -55,10 +54,10 @@ class DecodingState:
         return Queries.of_beams(self.sentences, self.beams, self.document_of, self.num_documents)
 
 
-def _recalling(hidden: Tensor, reader: Reader) -> Decoded:
+def _recalling(hidden: Tensor, reader: Reader) -> DecoderOutput:
     """Decoder states, and what is recalled in them."""
     recall = reader("output", 0)
-    return Decoded(hidden) if recall is None else Decoded(hidden, recall(hidden))
+    return DecoderOutput(hidden) if recall is None else DecoderOutput(hidden, recall(hidden))
 
 
 class DocumentTransformer(nn.Module):
@@ -72,7 +71,7 @@ class DocumentTransformer(nn.Module):
         self.decoder = Decoder(config.transformer)
         self.context: ContextEncoder = context_class(config)(config)
         self.integration: Integration | None = None
-        self.loss_terms = chunk_terms
+        self.chunk_loss = chunk_loss
         if config.context is not None:
             kinds = self.context.site, self.context.target_site
             self.integration = Integration(config, *kinds, self.context.output(config.transformer))
@@ -102,42 +101,44 @@ class DocumentTransformer(nn.Module):
         x, first = self.context.begin(batch, self)
         return self.encoder(x, batch.source.sentences, reader, first)
 
-    def decode(self, batch: DocumentBatch, encoded: Tensor, memories: Memories) -> Decoded:
+    def decode(self, batch: DocumentBatch, encoded: Tensor, memories: Memories) -> DecoderOutput:
         """What follows each token of the reference (teacher forcing), [Nt]."""
         side = batch.target
         assert side is not None, "the batch has no target side"
         reader = self.decoder_reader(side.queries, memories)
         return self.decode_with(side.tokens, encoded, side.sentences, batch.source.sentences, reader)
 
-    def decode_with(self, tokens: Tensor, encoded: Tensor, target: Packing, source: Packing, reader: Reader) -> Decoded:
+    def decode_with(
+        self, tokens: Tensor, encoded: Tensor, target: Packing, source: Packing, reader: Reader
+    ) -> DecoderOutput:
         """What follows each of N tokens, with what a reader gives at each place; encoded [Ns, d]."""
         embedded = self.embeddings(tokens, target.positions, "target")
         return _recalling(self.decoder(embedded, encoded, target, source, reader), reader)
 
-    def states(self, batch: DocumentBatch, memories: Memories) -> Decoded:
+    def states(self, batch: DocumentBatch, memories: Memories) -> DecoderOutput:
         """What follows each token of the reference, [Nt]: the part of a training step that is compiled whole."""
         return self.decode(batch, self.encode(batch, memories), memories)
 
     def loss(
-        self, decoded: Decoded, gold: Tensor, smoothing: float = 0.0, terms: Terms = chunk_terms
+        self, decoded: DecoderOutput, gold: Tensor, smoothing: float = 0.0, chunk_loss: ChunkLoss = chunk_loss
     ) -> tuple[Tensor, Tensor]:
         """Summed label-smoothed loss and summed negative log-likelihood of gold [N]."""
         output, pad = (self.embeddings.output_weight, self.embeddings.output_bias), self.config.transformer.pad
-        return linear_cross_entropy(decoded.hidden, *output, gold, smoothing, pad, terms, decoded.mixture(gold))
+        return linear_cross_entropy(decoded.hidden, *output, gold, smoothing, pad, chunk_loss, decoded.copy_terms(gold))
 
-    def scores(self, decoded: Decoded) -> Tensor:
+    def scores(self, decoded: DecoderOutput) -> Tensor:
         """[N, V]: their softmax are the probabilities."""
-        return self.embeddings.logits(decoded.hidden) if decoded.recalled is None else self.log_probabilities(decoded)
+        return self.embeddings.logits(decoded.hidden) if decoded.copies is None else self.log_probabilities(decoded)
 
-    def log_probabilities(self, decoded: Decoded, out: Tensor | None = None) -> Tensor:
+    def log_probabilities(self, decoded: DecoderOutput, out: Tensor | None = None) -> Tensor:
         """[N, V] in fp32, in a tensor given or a new one."""
         found = torch.log_softmax(self.embeddings.logits(decoded.hidden).float(), -1, out=out)
-        return found if decoded.recalled is None else decoded.recalled.mixed(found)
+        return found if decoded.copies is None else decoded.copies.mix_(found)
 
     def forward(self, batch: DocumentBatch, smoothing: float = 0.0) -> tuple[Tensor, Tensor]:
         """Summed label-smoothed loss and summed negative log-likelihood of the reference."""
         assert batch.gold is not None
-        return self.loss(self.states(batch, self.memories(batch)), batch.gold, smoothing, self.loss_terms)
+        return self.loss(self.states(batch, self.memories(batch)), batch.gold, smoothing, self.chunk_loss)
 
     def logits(self, batch: DocumentBatch) -> Tensor:
         """Scores of every next token of the reference, [Nt, V]: for tests and small batches."""
@@ -187,7 +188,7 @@ class DocumentTransformer(nn.Module):
         """The scores of what follows each row's newest token [R] -> [R, V]."""
         return self.scores(self.extend(tokens, state))
 
-    def extend(self, tokens: Tensor, state: DecodingState) -> Decoded:
+    def extend(self, tokens: Tensor, state: DecodingState) -> DecoderOutput:
         """What follows each row's newest token [R]."""
         embedded = self.embeddings(tokens, state.cache.positions(tokens), "target")
         return _recalling(self.decoder.step(embedded, state.cache, state.reader), state.reader)
@@ -215,7 +216,7 @@ class DocumentTransformer(nn.Module):
         """Compile, in place, what a training step spends its time on: for batches of any sizes, or of one."""
         torch._dynamo.config.recompile_limit = 64
         self.states = torch.compile(self.states, dynamic=dynamic)  # type: ignore[method-assign]
-        self.loss_terms = torch.compile(chunk_terms, dynamic=dynamic)
+        self.chunk_loss = torch.compile(chunk_loss, dynamic=dynamic)
         self.context.compile_parts(dynamic)
 
     def added_parameters(self) -> int:

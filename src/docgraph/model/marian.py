@@ -18,9 +18,10 @@ from safetensors.torch import load_file
 from torch import Tensor
 
 from docgraph.errors import DocgraphError
-from docgraph.model.checkpoint import Precision, blank, check_tensors, save
+from docgraph.model.checkpoint import blank, check_tensors, save
 from docgraph.model.config import ModelConfig, TransformerConfig
 from docgraph.model.document_transformer import DocumentTransformer
+from docgraph.model.model_folder import Precision
 from docgraph.model.tokenizer import Tokenizer
 from docgraph.model.transformer import sinusoids
 

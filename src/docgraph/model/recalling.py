@@ -11,16 +11,18 @@ from docgraph.errors import DocgraphError
 from docgraph.model import checkpoint
 from docgraph.model.config import ContextConfig, LinkedConfig
 from docgraph.model.document_transformer import DocumentTransformer
+from docgraph.model.model_folder import ModelFolder, Precision
 
 CARD = "README.md"
 SEED = 1
 
 
 def add_recall(
-    folder: str | Path, out: str | Path, linked: LinkedConfig, precision: checkpoint.Precision | None = None
+    folder: str | Path, out: str | Path, linked: LinkedConfig, precision: Precision | None = None
 ) -> DocumentTransformer:
     """Write the model of a folder with such a memory to a new folder, in the precision it is stored in unless told."""
-    config, target = checkpoint.read_config(folder), Path(out)
+    source, target = ModelFolder(folder), Path(out)
+    config = source.config
     if config.context is not None or config.concatenation is not None:
         name = checkpoint.system_name(config)
         raise DocgraphError(f"this model ({name}) reads context already; name one without", path=folder)
@@ -30,14 +32,14 @@ def add_recall(
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(SEED)  # of weights that count only once it is trained on
         model = DocumentTransformer(replace(config, context=context))
-    checkpoint.load_base(model, folder)
+    checkpoint.load_base(model, source)
     card = Path(folder) / CARD
-    files = [file for file in checkpoint.tokenizer_files(folder) if file.name != CARD]
+    files = [file for file in source.tokenizer_files() if file.name != CARD]
     checkpoint.save(
         model,
         target,
         [*files, *([card] if card.is_file() else [])],
-        precision or checkpoint.read_precision(folder),
-        languages=checkpoint.read_languages(folder),
+        precision or source.precision,
+        languages=source.languages,
     )
     return model.eval()

@@ -2,7 +2,7 @@
 
 Everything runs on packed tokens [N, d]. The stacks ask a `Reader` what to apply at `pre` (on the embeddings), `hyb`
 (after the self-attention of every layer) and `post` (after the stack); Base passes `no_context`, which says nothing.
-Who turns the states of the decoder into probabilities asks for `output` (docgraph.model.recall).
+`output` gives the copies that a pointer mixes into the output distribution (docgraph.model.output).
 """
 
 from __future__ import annotations

@@ -35,8 +35,8 @@ from docgraph.model import checkpoint
 from docgraph.model.batch import DocumentExample, Ids, collate
 from docgraph.model.config import ModelConfig
 from docgraph.model.document_transformer import DocumentTransformer
-from docgraph.model.loss import CHUNK_ELEMENTS
 from docgraph.model.memory import Memories
+from docgraph.model.output import CHUNK_ELEMENTS
 from docgraph.research.analyses import ALL, Progress, Systems, difference_interval, pieces
 from docgraph.research.context_use import Layout, Masks, Shown, breakdowns, by_document
 from docgraph.research.documents import Documents, SourceDocument

@@ -17,10 +17,10 @@ from docgraph.evaluation.dataset import read_output
 from docgraph.model import checkpoint
 from docgraph.model.device import find_device
 from docgraph.model.document_transformer import DocumentTransformer
+from docgraph.model.model_folder import BEST, ModelFolder, find_model
 from docgraph.model.systems import context_needs
 from docgraph.model.tokenizer import Tokenizer
 from docgraph.research.documents import Documents
-from docgraph.translation.models import BEST, find_model
 
 
 def find_models(models: Sequence[str]) -> dict[str, Path]:
@@ -75,16 +75,16 @@ def text_documents(
     source: Path, reference: Path, folders: Mapping[str, Path], annotator: str | None, trees: bool, jobs: int
 ) -> Documents:
     """The documents of two files, annotated where a model reads graphs, or `trees` are asked for."""
-    folder = next(iter(folders.values()))
-    tokenizer = Tokenizer.load(folder, checkpoint.read_config(folder).transformer)
+    opened = [ModelFolder(folder) for folder in folders.values()]
+    first = opened[0]
+    tokenizer = Tokenizer.load(first.path, first.config.transformer)
     pairs = list(read(DataEntry(str(source), str(reference)), Problems()))
     annotations: list[Annotation | None] = [None] * len(pairs)
-    configs = [checkpoint.read_config(one) for one in folders.values()]
-    if trees or any(context_needs(config).relations is not None for config in configs):
-        languages = checkpoint.read_languages(folder)
+    if trees or any(context_needs(folder.config).relations is not None for folder in opened):
+        languages = first.languages
         if annotator is None and languages is None:
             raise DocgraphError(
-                "this model does not say its languages; name an annotator with --annotator", path=folder
+                "this model does not say its languages; name an annotator with --annotator", path=first.path
             )
         spec = annotator or (languages or ("",))[0]
         annotations = list(annotate_all([one.document for one in pairs], spec, jobs=jobs, cache=default_cache_folder()))

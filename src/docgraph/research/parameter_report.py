@@ -13,6 +13,7 @@ from torch import nn
 from docgraph.config import read_config
 from docgraph.model import checkpoint
 from docgraph.model.config import ContextConfig, GraphConfig, ModelConfig, TransformerConfig
+from docgraph.model.model_folder import ModelFolder
 
 IntegrationName = Literal["hyb", "post", "pre"]
 Sides = Literal["source", "target", "both"]
@@ -76,7 +77,7 @@ class Report:
 
 def read_model_config(path: str | Path) -> ModelConfig:
     """The config of a YAML file or of a model folder."""
-    return read_config(ModelConfig, path) if Path(path).is_file() else checkpoint.read_config(path)
+    return read_config(ModelConfig, path) if Path(path).is_file() else ModelFolder(path).config
 
 
 def report(config: ModelConfig) -> Report:

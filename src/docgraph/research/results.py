@@ -86,11 +86,12 @@ class ResultFolder:
         """Take from a run folder what tables need of it."""
         from docgraph.config import to_dict
         from docgraph.model import checkpoint
+        from docgraph.model.model_folder import ModelFolder
         from docgraph.training.metrics import read_metrics
         from docgraph.training.run_folder import METRICS as RUN_METRICS
         from docgraph.training.run_folder import SIGNATURE as RUN_SIGNATURE
 
-        model = checkpoint.blank(checkpoint.read_config(run / "best"), "meta")
+        model = checkpoint.blank(ModelFolder(run / "best").config, "meta")
         model.freeze(config.model.freeze if config.stage == "context" else "none")
         trained = [p for p in model.parameters() if p.requires_grad and config.steps]
         records = read_metrics(run / RUN_METRICS)

@@ -14,6 +14,7 @@ from docgraph.errors import DocgraphError
 from docgraph.model import checkpoint
 from docgraph.model.config import ModelConfig
 from docgraph.model.document_transformer import DocumentTransformer
+from docgraph.model.model_folder import ModelFolder
 from docgraph.model.tokenizer import FILES
 from docgraph.training.config import TrainingConfig
 
@@ -37,7 +38,7 @@ def resolve_model_config(config: TrainingConfig) -> ModelConfig:
     read_manifest(config.data)
     transformer, tokenizer = config.model.transformer, Path(config.data) / "tokenizer"
     if config.base is not None:
-        transformer = replace(checkpoint.read_config(config.base).transformer, dropout=transformer.dropout)
+        transformer = replace(ModelFolder(config.base).config.transformer, dropout=transformer.dropout)
         if subwords.digest(subwords.files_of(tokenizer)) != subwords.digest(subwords.files_of(config.base)):
             raise DocgraphError(
                 f"the store {config.data} has other sub-words; prepare one with 'subwords.folder: {config.base}'",

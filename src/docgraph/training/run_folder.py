@@ -31,7 +31,7 @@ from docgraph.corpus.store import read_manifest
 from docgraph.corpus.target_context import digest
 from docgraph.errors import DocgraphError
 from docgraph.files import replacing
-from docgraph.model import checkpoint
+from docgraph.model.model_folder import ModelFolder
 from docgraph.training.config import TrainingConfig
 
 CONFIG, SIGNATURE, METRICS, LOG, LOCK = "config.yaml", "signature.json", "metrics.jsonl", "train.log", ".lock"
@@ -155,7 +155,7 @@ def make_signature(config: TrainingConfig, device: str, processes: int) -> dict[
         "seed": config.seed,
         "config": hashlib.sha256(settings).hexdigest(),
         "data": read_manifest(config.data)["fingerprint"],
-        "base": None if config.base is None else checkpoint.fingerprint(config.base),
+        "base": None if config.base is None else ModelFolder(config.base).fingerprint,
         "translations": None if translations is None else digest(translations, ("train", config.validation.split)),
     }
 

@@ -16,6 +16,7 @@ from docgraph.errors import DocgraphError
 from docgraph.model import checkpoint
 from docgraph.model.device import find_device
 from docgraph.model.document_transformer import DocumentTransformer
+from docgraph.model.model_folder import ModelFolder
 from docgraph.model.quantize import ready_for_cpu
 from docgraph.model.systems import context_needs
 from docgraph.translation.document_decoding import decode_documents
@@ -45,11 +46,11 @@ def pretranslate(
         raise DocgraphError(
             f"has other sub-words than {corpus.folder}; take a model that was trained on this store", path=model
         )
-    place = find_device(device)
-    system = checkpoint.load(model, place)
+    place, source = find_device(device), ModelFolder(model)
+    system = checkpoint.load(source, place)
     system = system.to(torch.bfloat16) if system.device.type == "cuda" else ready_for_cpu(system)
     parts = translated(system, corpus, search, tokens, progress)
-    return write_translations(folder, corpus, parts, {"model": checkpoint.fingerprint(model), "search": asdict(search)})
+    return write_translations(folder, corpus, parts, {"model": source.fingerprint, "search": asdict(search)})
 
 
 def translated(

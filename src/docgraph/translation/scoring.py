@@ -19,10 +19,9 @@ from docgraph.model.batch import DocumentBatch, DocumentExample, Ids, collate
 from docgraph.model.config import ModelConfig
 from docgraph.model.device import to_device
 from docgraph.model.document_transformer import DocumentTransformer
-from docgraph.model.loss import CHUNK_ELEMENTS
 from docgraph.model.memory import Queries
+from docgraph.model.output import CHUNK_ELEMENTS, DecoderOutput
 from docgraph.model.packing import Blocks, Packing
-from docgraph.model.recall import Decoded
 from docgraph.model.systems import context_class, prepare
 
 TOKENS = 16_000
@@ -156,7 +155,7 @@ def _queries(batch: DocumentBatch, owner: Tensor, target: Packing) -> Queries:
     return Queries(sentence, Blocks(Packing.of(by_document)), Packing.of(by_sentence))
 
 
-def log_probabilities(decoded: Decoded, model: DocumentTransformer, gold: Tensor) -> Tensor:
+def log_probabilities(decoded: DecoderOutput, model: DocumentTransformer, gold: Tensor) -> Tensor:
     """Of gold [N] after N states, in fp32 whatever the model computes in: candidates differ in a word or two."""
     weight, bias = model.embeddings.output_weight.float(), model.embeddings.output_bias
     chunk = max(1, CHUNK_ELEMENTS // len(weight))
@@ -166,4 +165,4 @@ def log_probabilities(decoded: Decoded, model: DocumentTransformer, gold: Tensor
         logits = F.linear(rows, weight, None if bias is None else bias.float())
         found.append(logits.gather(1, labels[:, None])[:, 0] - logits.logsumexp(-1))
     base = torch.cat(found)
-    return base if decoded.recalled is None else decoded.recalled.log_probabilities(base, gold)
+    return base if decoded.copies is None else decoded.copies.log_probability_of(gold, base)

@@ -28,6 +28,7 @@ from docgraph.model import checkpoint
 from docgraph.model.batch import DocumentExample, Ids
 from docgraph.model.device import find_device
 from docgraph.model.document_transformer import DocumentTransformer
+from docgraph.model.model_folder import ModelFolder, find_model
 from docgraph.model.quantize import ready_for_cpu
 from docgraph.model.systems import context_needs
 from docgraph.model.tokenizer import UNKNOWN, Tokenizer
@@ -43,7 +44,6 @@ from docgraph.translation.document_decoding import (
 from docgraph.translation.explain import Reading, readings_of
 from docgraph.translation.hypotheses import Hypothesis, SearchConfig
 from docgraph.translation.inputs import example_from_text, with_memory
-from docgraph.translation.models import find_model
 from docgraph.translation.result import Candidate, SentenceTranslation, Translation
 from docgraph.translation.rules.segmentation import Segments, stretches
 from docgraph.translation.rules.wording import Wording
@@ -128,7 +128,7 @@ class Translator:
     @classmethod
     def load(
         cls,
-        name: str | Path | None = None,
+        name: str | Path | ModelFolder | None = None,
         device: str | None = None,
         precision: Precision | None = None,
         threads: int | None = None,
@@ -140,19 +140,18 @@ class Translator:
         By default it runs on a GPU where there is one, and computes in float32, or, on a CPU, in int8 where its weights
         are stored so. `threads` is for the whole process.
         """
-        folder = find_model(name)
+        folder = name if isinstance(name, ModelFolder) else ModelFolder(find_model(name))
         place = find_device(device)
         if threads is not None:
             torch.set_num_threads(threads)
         if precision is None:
-            stored = checkpoint.read_precision(folder)
-            precision = "int8" if stored == "int8" and place.type == "cpu" else "float32"
+            precision = "int8" if folder.precision == "int8" and place.type == "cpu" else "float32"
         if precision == "int8" and place.type != "cpu":
             raise DocgraphError(f"int8 is for the CPU, not for '{place}'; take bfloat16 or float32")
         model = checkpoint.load(folder, place)
         model = model.to(torch.bfloat16) if precision == "bfloat16" else ready_for_cpu(model, precision)
-        tokenizer = Tokenizer.load(folder, model.config.transformer)
-        return cls(model, tokenizer, checkpoint.read_languages(folder), annotator, tag)
+        tokenizer = Tokenizer.load(folder.path, model.config.transformer)
+        return cls(model, tokenizer, folder.languages, annotator, tag)
 
     @cached_property
     def pipeline(self) -> Pipeline | None:

@@ -8,16 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from docgraph.model.checkpoint import read_config
+from docgraph.model.model_folder import ModelFolder, find_model
 from docgraph.model.tokenizer import Tokenizer
-from docgraph.translation.models import find_model
 from docgraph.translation.rules.wording import Wording, in_capitals
 
 
 @cache
 def embedded() -> Tokenizer:
     folder = find_model("en-fr")
-    return Tokenizer.load(folder, read_config(folder).transformer)
+    return Tokenizer.load(folder, ModelFolder(folder).config.transformer)
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,7 @@
 
 As in linked words (docgraph.model.systems.linked), the target memory is the translations of earlier sentences that a
 sentence is linked with: the tokens y_s, and the states k_s in which Base chose them. It does not change the states of
-the decoder, as the cache of Tu et al. (2018) does, but proposes its tokens beside the softmax (docgraph.model.recall),
+the decoder, as the cache of Tu et al. (2018) does, but proposes its tokens beside the softmax (docgraph.model.output),
 as the copy mechanisms of Gu et al. (2016) and See et al. (2017) and the datastore of Khandelwal et al. (2021) do:
 
     a_s = softmax_s((W k + b) . k_s / sqrt(d))                              (Khandelwal et al., 2, the distance learnt)
@@ -28,7 +28,7 @@ from docgraph.model.batch import DocumentBatch, Side
 from docgraph.model.config import ModelConfig, TransformerConfig
 from docgraph.model.context_attention import ContextSite
 from docgraph.model.memory import Layout, SlotMemory
-from docgraph.model.recall import Recalled
+from docgraph.model.output import CopyDistribution
 from docgraph.model.systems import ContextNeeds, context_encoder
 from docgraph.model.systems.linked import CacheMemory, LinkedWords
 from docgraph.model.transformer import Base
@@ -79,7 +79,7 @@ class Pointer(ContextSite):
         keys = Keys(_scaled(memory.states), tokens, memory.trust)
         return keys if memory.packed else keys.in_slots(memory)
 
-    def forward(self, x: Tensor, projected: Keys, layout: Layout) -> Recalled:
+    def forward(self, x: Tensor, projected: Keys, layout: Layout) -> CopyDistribution:
         """What follows decoder states x [N, d], as far as the slots know."""
         attention, gate = self.attend(x, projected, layout)
         block = layout.rows.sequence_of
@@ -87,7 +87,7 @@ class Pointer(ContextSite):
         if projected.trust is not None:
             weights = weights * projected.trust[block]
         tokens = projected.tokens[block]
-        return Recalled(tokens, torch.where(layout.some & (tokens != self.eos), weights, 0.0))
+        return CopyDistribution(tokens, torch.where(layout.some & (tokens != self.eos), weights, 0.0))
 
     def attend(self, x: Tensor, keys: Keys, layout: Layout) -> tuple[Tensor, Tensor]:
         """a [N, M] and w [N, 1] in fp32; of rows that see nothing, anything."""

@@ -7,8 +7,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from docgraph.model import loss as loss_module
-from docgraph.model.loss import linear_cross_entropy
+from docgraph.model import output
+from docgraph.model.output import linear_cross_entropy
 
 TOKENS, DIMENSION, VOCABULARY, PAD = 23, 8, 11, 0
 
@@ -25,7 +25,7 @@ def example(dtype: torch.dtype = torch.float64, bias: bool = True) -> tuple[Tens
 @pytest.fixture(params=[1, 5, 100], ids=lambda rows: f"chunks of {rows}")
 def chunk(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
     """Rows of logits held at once: one, some with a remainder, all."""
-    monkeypatch.setattr(loss_module, "CHUNK_ELEMENTS", request.param * VOCABULARY)
+    monkeypatch.setattr(output, "CHUNK_ELEMENTS", request.param * VOCABULARY)
     return int(request.param)
 
 
@@ -45,7 +45,7 @@ def test_value_and_gradients_equal_cross_entropy(smoothing: float, bias: bool, c
 
 
 def test_gradcheck(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(loss_module, "CHUNK_ELEMENTS", 12 * VOCABULARY)
+    monkeypatch.setattr(output, "CHUNK_ELEMENTS", 12 * VOCABULARY)
     hidden, weight, bias, gold = example()
     assert torch.autograd.gradcheck(
         lambda *inputs: linear_cross_entropy(*inputs, gold, 0.1, PAD)[0], (hidden, weight, bias)

@@ -1,4 +1,4 @@
-"""The allocator is told to keep memory, where it can be told."""
+"""glibc keeps freed memory after `keep_freed_memory`."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import sys
 
 import pytest
 
-from docgraph import allocator
+from docgraph import workers
 
 PROBE = """
 import torch
 from pathlib import Path
-from docgraph.allocator import keep_freed_memory
+from docgraph.workers import keep_freed_memory
 {setup}
 torch.empty(300_000_000, dtype=torch.uint8).fill_(1)
 status = Path("/proc/self/status").read_text().splitlines()
@@ -33,5 +33,5 @@ def test_a_freed_block_stays_with_the_process() -> None:
 
 
 def test_another_c_library_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(allocator.ctypes, "CDLL", lambda name: object())
-    allocator.keep_freed_memory()
+    monkeypatch.setattr(workers.ctypes, "CDLL", lambda name: object())
+    workers.keep_freed_memory()
