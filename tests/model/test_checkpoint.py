@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
@@ -130,6 +131,16 @@ def test_a_model_folder_is_replaced(folder: Path) -> None:
     assert [path.name for path in folder.parent.iterdir()] == ["model"]
 
 
+def test_files_have_the_permissions_of_the_umask(original: DocumentTransformer, tmp_path: Path) -> None:
+    before = os.umask(0o027)
+    try:
+        save(original, tmp_path / "model")
+    finally:
+        os.umask(before)
+    assert {path.stat().st_mode & 0o777 for path in (tmp_path / "model").iterdir()} == {0o640}
+    assert (tmp_path / "model").stat().st_mode & 0o777 == 0o750
+
+
 @pytest.mark.parametrize("name", ["thesis.tex", CONFIG])
 def test_a_folder_of_other_things_is_left_alone(tmp_path: Path, original: DocumentTransformer, name: str) -> None:
     (tmp_path / name).write_text("{}")
@@ -177,9 +188,7 @@ def test_a_save_that_fails_at_the_last_rename_puts_the_old_model_back(
 
 def test_a_save_killed_between_its_renames_is_explained(folder: Path) -> None:
     folder.rename(folder.with_name(".model.previous"))
-    with pytest.raises(
-        DocgraphError, match=r"no such model folder; rename .*\.model\.previous, the last complete model, to it"
-    ):
+    with pytest.raises(DocgraphError, match=r"no such model folder; rename .*\.model\.previous, the last complete"):
         load(folder)
 
 

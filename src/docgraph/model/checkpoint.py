@@ -188,12 +188,13 @@ def _check_replaceable(target: Path) -> None:
 
 def _put_in_place(temporary: Path, target: Path) -> None:
     """Renames `temporary` to `target`; a model that is replaced is kept as `.NAME.previous` until then."""
-    for file in temporary.iterdir():
-        _sync(file)
-    _sync(temporary)
     mask = os.umask(0)
     os.umask(mask)
+    for file in temporary.iterdir():
+        file.chmod(0o666 & ~mask)  # safetensors writes files that only their owner can read
+        _sync(file)
     temporary.chmod(0o777 & ~mask)
+    _sync(temporary)
     previous = previous_folder(target)
     if target.exists():
         shutil.rmtree(previous, ignore_errors=True)
