@@ -3,7 +3,7 @@
     python scripts/train_coref.py --train en_ontogum-train.conllu.xz --dev en_ontogum-dev.conllu.xz \\
         --pipeline src/docgraph/data/en_docgraph --out src/docgraph/data/coref/en_ranker.safetensors
 
-The threshold is chosen on held-out documents of the training file; the development file is only reported on.
+The threshold is chosen on held-out documents of the training file. The development file is only used for the report.
 """
 
 from __future__ import annotations
@@ -17,35 +17,35 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from docgraph.annotate.coref import SieveCoreference, score
-from docgraph.annotate.coref.candidates import find_candidates
-from docgraph.annotate.coref.features import Columns, mention_features
-from docgraph.annotate.coref.gold import GoldDocument, read_gold
+from docgraph.annotate.coref import CorefAnnotator, scoring
 from docgraph.annotate.coref.mentions import find_mentions
-from docgraph.annotate.coref.pairs import Pairs
-from docgraph.annotate.coref.ranker import FloatArray, Ranker, best_pairs, features, save
-from docgraph.annotate.coref.tables import load_table
+from docgraph.annotate.coref.pairs import Pairs, find_candidates
+from docgraph.annotate.coref.ranker import Columns, FloatArray, Ranker, best_pairs, features, mention_features, save
+from docgraph.annotate.coref.scoring import GoldDocument, read_gold
+from docgraph.annotate.coref.word_lists import load_word_lists
 from docgraph.annotation import Annotation, Strings, int_array
 from docgraph.document import Document
 
 HELD_OUT = 6
-"""One document in so many chooses the threshold."""
+"""Every sixth training document is held out to choose the threshold."""
 THRESHOLDS = np.arange(-2.0, 0.51, 0.1)
 
 
 @dataclass(frozen=True)
 class Settings:
-    """How to boost."""
+    """Settings of gradient boosting."""
 
     sifting: int = 60
+    """Number of trees that score every pair."""
     rounds: int = 600
+    """Number of trees that score only the remaining pairs."""
     depth: int = 6
     rate: float = 0.1
     l2: float = 5.0
     columns: float = 0.5
-    """Share of the features a tree may ask."""
+    """Share of the features that a tree may use."""
     sample: int = 60000
-    """Pairs a tree is grown on: half of them those with the largest gradients, half drawn from the others
+    """Number of pairs to grow a tree on: half have the largest gradients, half are drawn from the others
     (gradient-based one-side sampling, Ke et al. 2017)."""
     bias: float = -4.0
     cut: float = -4.5
@@ -54,21 +54,22 @@ class Settings:
 
 @dataclass(frozen=True, eq=False)
 class Example:
-    """The pairs of one document, their features [F, P] and which of them corefer [P]."""
+    """The pairs of one document, their features [F, P] and labels [P] (True for coreferent pairs)."""
 
     gold: GoldDocument
     pairs: Pairs
     columns: Columns
     labels: npt.NDArray[np.bool_]
 
-    def links(self, scores: FloatArray, threshold: float) -> list[score.Link]:
+    def links(self, scores: FloatArray, threshold: float) -> list[scoring.Link]:
+        """Returns the links of the best pairs above a threshold."""
         chosen = best_pairs(self.pairs, scores, threshold)
         word, chosen = self.pairs.mentions.word, chosen[chosen >= 0]
         return list(zip(word[self.pairs.j[chosen]].tolist(), word[self.pairs.i[chosen]].tolist(), strict=True))
 
 
 def parse(documents: Sequence[GoldDocument], pipeline: str) -> list[GoldDocument]:
-    """The same documents with predicted lemmas, tags and trees on gold words and sentences."""
+    """Returns the documents with predicted lemmas, tags and trees on gold words and sentences."""
     from docgraph.annotate.spacy import SpacyAnnotator
 
     nlp = SpacyAnnotator.load(pipeline).nlp
@@ -101,39 +102,40 @@ def _parse(document: Document, annotation: Annotation, nlp) -> Annotation:  # ty
 
 
 def without_speakers(gold: GoldDocument) -> GoldDocument:
-    """The same document with nobody named as speaker, as most files are."""
+    """Returns the document without declared speakers, as in most files."""
     sentences = tuple(replace(sentence, speaker=None) for sentence in gold.document)
     return replace(gold, document=replace(gold.document, sentences=sentences))
 
 
 def examples(documents: Sequence[GoldDocument], language: str = "en") -> Iterator[Example]:
-    """The training pairs of each document."""
-    table = load_table(language)
+    """Yields the training pairs of each document."""
+    lists = load_word_lists(language)
     for gold in documents:
-        mentions = find_mentions(gold.document, gold.annotation, table)
+        mentions = find_mentions(gold.document, gold.annotation, lists)
         candidates = find_candidates(mentions)
         pairs = Pairs(mentions, candidates.anaphor, candidates.antecedent)
-        chain_of = score.index(gold.chains)
+        chain_of = scoring.chain_index(gold.chains)
         chain = np.array([chain_of.get(word, -1) for word in mentions.word.tolist()], dtype=np.int64)
         labels = (chain[pairs.i] == chain[pairs.j]) & (chain[pairs.i] >= 0)
-        yield Example(gold, pairs, features(pairs, mention_features(mentions, len(table.pronouns))), labels)
+        yield Example(gold, pairs, features(pairs, mention_features(mentions, len(lists.pronouns))), labels)
 
 
 def training_examples(gold: GoldDocument) -> list[Example]:
-    """A document, and once more without its speakers where it has any."""
-    spoken = any(sentence.speaker is not None for sentence in gold.document)
-    return list(examples([gold, without_speakers(gold)] if spoken else [gold]))
+    """Returns the pairs of a document, and, if it has speakers, also those without speakers."""
+    has_speakers = any(sentence.speaker is not None for sentence in gold.document)
+    return list(examples([gold, without_speakers(gold)] if has_speakers else [gold]))
 
 
 def fit(train: Sequence[Example], settings: Settings) -> Ranker:
-    """The trees that see every pair, then, on the pairs these leave hopeful, the others."""
+    """Trains the trees that score every pair, then the other trees on the pairs that reach the cut."""
     columns = np.concatenate([example.columns for example in train], axis=1)
     labels = np.concatenate([example.labels for example in train])
     scores = np.full(len(labels), settings.bias, dtype=np.float32)
     sifting = boost(columns, labels, scores, settings.sifting, settings)
-    hopeful = np.flatnonzero(scores >= settings.cut)
-    print(f"{len(hopeful)} hopeful pairs with {labels[hopeful].sum()} of {labels.sum()} coreferent ones", flush=True)
-    ranking = boost(columns[:, hopeful], labels[hopeful], scores[hopeful], settings.rounds, settings)
+    remaining = np.flatnonzero(scores >= settings.cut)
+    kept = f"{labels[remaining].sum()} of {labels.sum()} coreferent pairs"
+    print(f"{len(remaining)} pairs reach the cut, with {kept}", flush=True)
+    ranking = boost(columns[:, remaining], labels[remaining], scores[remaining], settings.rounds, settings)
     questions, leaves = (np.concatenate(parts) for parts in zip(sifting, ranking, strict=True))
     return Ranker(questions, leaves, settings.bias, 0.0, settings.sifting, settings.cut, len(columns), "")
 
@@ -141,34 +143,35 @@ def fit(train: Sequence[Example], settings: Settings) -> Ranker:
 def boost(
     columns: Columns, labels: npt.NDArray[np.bool_], scores: FloatArray, rounds: int, settings: Settings
 ) -> tuple[npt.NDArray[np.int16], FloatArray]:
-    """Questions [T, D] and leaves [T, 2^D] that lower the logistic loss, one oblivious tree a round (Newton steps).
+    """Minimises the logistic loss by one oblivious tree per round (Newton steps).
 
-    `scores` [P] are where to begin, and are raised in place; features are [F, P], labels [P].
+    Returns the questions [T, D] and leaves [T, 2^D]. `columns` are features [F, P], `labels` [P]; `scores` [P] are the
+    initial scores and are updated in place.
     """
     rng = np.random.default_rng(settings.seed)
-    wanted = labels.astype(np.float32)
+    targets = labels.astype(np.float32)
     questions = np.zeros((rounds, settings.depth), dtype=np.int16)
     leaves = np.zeros((rounds, 1 << settings.depth), dtype=np.float32)
     for tree in range(rounds):
         probability = 1 / (1 + np.exp(-scores))
-        gradient, hessian = probability - wanted, probability * (1 - probability)
+        gradient, hessian = probability - targets, probability * (1 - probability)
         rows, weights = _sample(np.abs(gradient), settings, rng)
-        asked = rng.choice(len(columns), int(len(columns) * settings.columns), replace=False)
+        usable = rng.choice(len(columns), int(len(columns) * settings.columns), replace=False)
         sums = np.stack([gradient[rows] * weights, hessian[rows] * weights])
-        questions[tree] = _grow(columns, rows, np.sort(asked), sums, settings)
+        questions[tree] = _grow(columns, rows, np.sort(usable), sums, settings)
         leaf = np.zeros(len(labels), dtype=np.uint8)
         for feature in questions[tree]:
             leaf = leaf << 1 | columns[feature]
         size = 1 << settings.depth
         steps = np.bincount(leaf, gradient, size) / (np.bincount(leaf, hessian, size) + settings.l2)
-        # Rounded as the file will hold them, so that what is trained is what is shipped.
+        # Rounded as in the file, so that later trees correct the rounding.
         leaves[tree] = (-settings.rate * steps).astype(np.float16)
         scores += leaves[tree].take(leaf)
     return questions, leaves
 
 
 def _sample(size: FloatArray, settings: Settings, rng: np.random.Generator) -> tuple[npt.NDArray[np.int64], FloatArray]:
-    """Rows to grow a tree on and their weights: all large gradients, some of the others, weighted up."""
+    """Returns rows to grow a tree on and their weights: all large gradients, and some of the others, weighted up."""
     top, rest = settings.sample // 2, settings.sample - settings.sample // 2
     if len(size) <= settings.sample:
         return np.arange(len(size)), np.ones(len(size), dtype=np.float32)
@@ -182,14 +185,14 @@ def _sample(size: FloatArray, settings: Settings, rng: np.random.Generator) -> t
 def _grow(
     columns: Columns,
     rows: npt.NDArray[np.int64],
-    asked: npt.NDArray[np.int64],
+    usable: npt.NDArray[np.int64],
     sums: FloatArray,
     settings: Settings,
 ) -> list[int]:
-    """The questions of one tree: level by level the feature with the largest gain over all leaves together."""
-    values = np.stack([columns[feature].take(rows) for feature in asked]).astype(np.float32)
+    """Returns the questions of one tree: at each level, the feature with the largest gain summed over all leaves."""
+    values = np.stack([columns[feature].take(rows) for feature in usable]).astype(np.float32)
     leaf = np.zeros(len(rows), dtype=np.int64)
-    found: list[int] = []
+    questions: list[int] = []
     for level in range(settings.depth):
         spread = np.zeros((2, 1 << level, len(rows)), dtype=np.float32)
         spread[:, leaf, np.arange(len(rows))] = sums
@@ -197,13 +200,13 @@ def _grow(
         no = spread.sum(axis=2, keepdims=True) - yes
         gain = (yes[0] ** 2 / (yes[1] + settings.l2) + no[0] ** 2 / (no[1] + settings.l2)).sum(axis=0)
         best = int(gain.argmax())
-        found.append(int(asked[best]))
+        questions.append(int(usable[best]))
         leaf = leaf << 1 | values[best].astype(np.int64)
-    return found
+    return questions
 
 
 def choose_threshold(ranker: Ranker, held_out: Sequence[Example]) -> Ranker:
-    """The ranker with the threshold that gives the best MUC F1 on held-out documents."""
+    """Returns the ranker with the threshold of the best MUC F1 on held-out documents."""
     scored = [(example, ranker.score(example.columns)) for example in held_out]
 
     def f1(threshold: float) -> float:
@@ -212,38 +215,43 @@ def choose_threshold(ranker: Ranker, held_out: Sequence[Example]) -> Ranker:
     return replace(ranker, threshold=float(max(THRESHOLDS, key=f1)))
 
 
-def report(predicted: Sequence[tuple[Example, list[score.Link]]]) -> dict[str, score.Counts]:
-    return score.total(
-        score.evaluate(example.gold.chains, links, example.gold.annotation.forms.to_list())
+def report(predicted: Sequence[tuple[Example, list[scoring.Link]]]) -> dict[str, scoring.Counts]:
+    """Returns the scores of predicted links, summed over documents."""
+    return scoring.total(
+        scoring.evaluate(example.gold.chains, links, example.gold.annotation.forms.to_list())
         for example, links in predicted
     )
 
 
-def show(title: str, scores: dict[str, score.Counts]) -> None:
+def show(title: str, scores: dict[str, scoring.Counts]) -> None:
+    """Prints one line of scores: F1 (precision/recall)."""
     cells = (f"{name} {100 * c.f1:.1f} ({100 * c.precision:.1f}/{100 * c.recall:.1f})" for name, c in scores.items())
     print(f"{title:28}", "  ".join(cells), flush=True)
 
 
-def evaluate(title: str, ranker: Ranker, found: Sequence[Example]) -> None:
-    show(title, report([(e, e.links(ranker.score(e.columns), ranker.threshold)) for e in found]))
+def evaluate(title: str, ranker: Ranker, documents: Sequence[Example]) -> None:
+    """Prints the scores of a ranker."""
+    show(title, report([(e, e.links(ranker.score(e.columns), ranker.threshold)) for e in documents]))
 
 
 def evaluate_sieves(title: str, documents: Sequence[GoldDocument]) -> None:
-    annotator = SieveCoreference("en", learned=False)
+    """Prints the scores of the sieves alone."""
+    annotator = CorefAnnotator("en", use_ranker=False)
     scores = []
     for gold in documents:
         links = annotator(gold.document, gold.annotation).coreference
         assert links is not None
         pairs = [(int(a), int(b)) for a, b in links]
-        scores.append(score.evaluate(gold.chains, pairs, gold.annotation.forms.to_list()))
-    show(title, score.total(scores))
+        scores.append(scoring.evaluate(gold.chains, pairs, gold.annotation.forms.to_list()))
+    show(title, scoring.total(scores))
 
 
 def main() -> None:
+    """Trains, reports and saves the ranker."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--train", type=Path, required=True, help="CoNLL-U with Entity= chains, may end in .xz")
+    parser.add_argument("--train", type=Path, required=True, help="CoNLL-U file with Entity= chains, plain or .xz")
     parser.add_argument("--dev", type=Path, required=True)
-    parser.add_argument("--pipeline", required=True, help="spaCy pipeline that parses both files")
+    parser.add_argument("--pipeline", required=True, help="spaCy pipeline to parse both files with")
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--rounds", type=int, default=Settings.rounds)
     parser.add_argument("--seed", type=int, default=0)

@@ -1,4 +1,4 @@
-"""glibc keeps freed memory after `keep_freed_memory`."""
+"""glibc keeps freed memory; other C libraries are left alone."""
 
 from __future__ import annotations
 
@@ -22,9 +22,24 @@ print(next(line for line in status if line.startswith("VmRSS")).split()[1])
 
 
 def megabytes_after_freeing(setup: str) -> float:
-    """Resident memory of a process that has made and freed a tensor of 300 MB."""
+    """Returns the resident memory of a process that has allocated and freed a tensor of 300 MB."""
     done = subprocess.run([sys.executable, "-c", PROBE.format(setup=setup)], capture_output=True, text=True, check=True)
     return int(done.stdout) / 1e3
+
+
+class FakeLibrary:
+    """A C library that records the calls of its functions and has only those named."""
+
+    def __init__(self, *functions: str) -> None:
+        self.functions = functions
+        self.lookups: list[str] = []
+        self.calls: list[tuple[str, int, int]] = []
+
+    def __getattr__(self, name: str) -> object:
+        self.lookups.append(name)
+        if name not in self.functions:
+            raise AttributeError(f"undefined symbol: {name}")
+        return lambda parameter, value: self.calls.append((name, parameter, value))
 
 
 @pytest.mark.skipif(not hasattr(ctypes.CDLL(None), "gnu_get_libc_version"), reason="the C library is not glibc")
@@ -32,6 +47,33 @@ def test_a_freed_block_stays_with_the_process() -> None:
     assert megabytes_after_freeing("keep_freed_memory()") > megabytes_after_freeing("") + 200
 
 
-def test_another_c_library_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(workers.ctypes, "CDLL", lambda name: object())
+def test_glibc_is_told_to_keep_freed_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    library = FakeLibrary("mallopt")
+    monkeypatch.setattr(workers.ctypes, "CDLL", lambda name: library)
     workers.keep_freed_memory()
+    assert library.calls == [("mallopt", -3, 2**31 - 1), ("mallopt", -1, -1)]
+
+
+def test_another_c_library_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A library without mallopt: no function of it is called, under whatever name."""
+    library = FakeLibrary("malloc_trim", "free")
+    monkeypatch.setattr(workers.ctypes, "CDLL", lambda name: library)
+    workers.keep_freed_memory()
+    assert library.lookups == ["mallopt"]
+    assert library.calls == []
+
+
+@pytest.mark.parametrize("error", [OSError, TypeError])
+def test_a_system_without_a_global_library_is_left_alone(
+    monkeypatch: pytest.MonkeyPatch, error: type[Exception]
+) -> None:
+    """`CDLL(None)` raises TypeError on Windows and OSError if the library cannot be opened."""
+    opened: list[object] = []
+
+    def fails(name: object) -> object:
+        opened.append(name)
+        raise error("no library")
+
+    monkeypatch.setattr(workers.ctypes, "CDLL", fails)
+    workers.keep_freed_memory()
+    assert opened == [None]

@@ -153,21 +153,24 @@ def from_spans(spans: Sequence[Sequence[tuple[int, int]]], document: Document) -
 
 
 def chains(annotation: Annotation) -> list[list[int]]:
-    """Returns the coreference chains: head words connected by links. Longest chain first; ties in document order."""
+    """Returns the coreference chains of an annotation, each a list of head words. See `link_chains`."""
     links = annotation.coreference
-    if links is None or not len(links):
-        return []
+    return [] if links is None else link_chains(links.tolist())
+
+
+def link_chains(links: Iterable[Sequence[int]]) -> list[list[int]]:
+    """Returns the words connected by links, in order. Longest chain first; ties in document order."""
     parent: dict[int, int] = {}
 
-    def find(node: int) -> int:
-        while parent.setdefault(node, node) != node:
-            parent[node] = parent[parent[node]]
-            node = parent[node]
-        return node
+    def root(word: int) -> int:
+        while parent.setdefault(word, word) != word:
+            parent[word] = parent[parent[word]]
+            word = parent[word]
+        return word
 
-    for antecedent, mention in links.tolist():
-        parent[find(mention)] = find(antecedent)
+    for antecedent, mention in links:
+        parent[root(mention)] = root(antecedent)
     groups: dict[int, list[int]] = {}
-    for node in sorted(parent):
-        groups.setdefault(find(node), []).append(node)
+    for word in sorted(parent):
+        groups.setdefault(root(word), []).append(word)
     return sorted(groups.values(), key=lambda group: (-len(group), group[0]))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from docgraph.annotate.builder import document_from_lines
-from docgraph.annotate.coref import SieveCoreference
+from docgraph.annotate.coref import CorefAnnotator
 from docgraph.annotation import Annotation, Strings, int_array
 from docgraph.document import Document
 
@@ -47,10 +47,10 @@ def parsed(*sentences: str, speakers: Sequence[str | None] | None = None) -> Par
     return document, annotation
 
 
-def links(example: Parsed, language: str = "en", *, learned: bool = False) -> list[tuple[str, str]]:
+def links(example: Parsed, language: str = "en", *, use_ranker: bool = False) -> list[tuple[str, str]]:
     """(antecedent, mention) as `form:index`, in the order of the mentions."""
     document, annotation = example
-    found = SieveCoreference(language, learned=learned)(document, annotation)
+    found = CorefAnnotator(language, use_ranker=use_ranker)(document, annotation)
     found.check(document)
     assert found.coreference is not None
     forms = annotation.forms.to_list()

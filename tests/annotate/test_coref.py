@@ -9,15 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from conftest import SHARED, needs_data
-from docgraph.annotate.coref import SieveCoreference, ranker
-from docgraph.annotate.coref.candidates import EVENTS, FAR, WINDOW, find_candidates
-from docgraph.annotate.coref.features import mention_features
-from docgraph.annotate.coref.gold import read_gold
+from docgraph.annotate.coref import CorefAnnotator, ranker
 from docgraph.annotate.coref.mentions import find_mentions
-from docgraph.annotate.coref.pairs import Pairs
-from docgraph.annotate.coref.score import evaluate, total
-from docgraph.annotate.coref.tables import languages, load_table
+from docgraph.annotate.coref.pairs import EVENTS, FAR, WINDOW, Pairs, find_candidates
+from docgraph.annotate.coref.scoring import evaluate, read_gold, total
 from docgraph.annotate.coref.trees import Trees
+from docgraph.annotate.coref.word_lists import languages, load_word_lists
 from docgraph.annotate.registry import create
 from docgraph.errors import DocgraphError
 
@@ -210,10 +207,10 @@ def test_other_languages_resolve_an_example(language: str) -> None:
 
 def test_tables_ship_for_five_languages_and_others_are_refused() -> None:
     assert languages() == ["de", "en", "fr", "ru", "zh"]
-    assert load_table("zh-Hans") is load_table("zh-Hans")
-    assert {pronoun.person for pronoun in load_table("ru").pronouns} == {1, 2, 3}
-    with pytest.raises(DocgraphError, match="no coreference table for the language 'sw'"):
-        load_table("sw")
+    assert load_word_lists("zh-Hans") is load_word_lists("zh-Hans")
+    assert {pronoun.person for pronoun in load_word_lists("ru").pronouns} == {1, 2, 3}
+    with pytest.raises(DocgraphError, match="no coreference word lists for language 'sw'"):
+        load_word_lists("sw")
 
 
 def test_the_registry_creates_it_and_a_parser_is_asked_for() -> None:
@@ -246,11 +243,11 @@ def test_the_ranker_survives_a_round_trip_and_skips_hopeless_pairs() -> None:
 
 def test_a_ranker_for_other_features_is_refused() -> None:
     document, annotation = parsed("Mary/PROPN/2/nsubj saw/VERB/0/root her/PRON/2/obj")
-    mentions = find_mentions(document, annotation, load_table("en"))
+    mentions = find_mentions(document, annotation, load_word_lists("en"))
     candidates = find_candidates(mentions)
     model = ranker.Ranker(np.zeros((1, 1), np.int16), np.zeros((1, 2), np.float32), 0.0, 0.0, 1, 0.0, 5, "")
     pairs = Pairs(mentions, candidates.anaphor, candidates.antecedent)
-    columns = mention_features(mentions, len(load_table("en").pronouns))
+    columns = ranker.mention_features(mentions, len(load_word_lists("en").pronouns))
     with pytest.raises(DocgraphError, match="train it again"):
         model.choose(pairs, columns)
 
@@ -296,9 +293,9 @@ def documents(draw: st.DrawFn) -> Parsed:
 
 @settings(max_examples=60, deadline=None)
 @given(documents(), st.sampled_from(["en", "fr", "de", "ru", "zh"]), st.booleans())
-def test_links_go_forward_one_a_mention_and_always_the_same(example: Parsed, language: str, learned: bool) -> None:
+def test_links_go_forward_one_a_mention_and_always_the_same(example: Parsed, language: str, use_ranker: bool) -> None:
     document, annotation = example
-    annotator = SieveCoreference(language, learned=learned)
+    annotator = CorefAnnotator(language, use_ranker=use_ranker)
     found = annotator(document, annotation).coreference
     assert found is not None
     assert found.dtype == np.int32
@@ -324,7 +321,7 @@ def test_spans_are_what_climbing_the_tree_word_by_word_gives(example: Parsed) ->
 def test_candidates_are_few_and_earlier_however_long_the_document() -> None:
     sentence = "Mary/PROPN/2/nsubj saw/VERB/0/root the/DET/4/det car/NOUN/2/obj and/CCONJ/6/cc she/PRON/2/conj"
     document, annotation = parsed(*[sentence] * 400)
-    candidates = find_candidates(find_mentions(document, annotation, load_table("en")))
+    candidates = find_candidates(find_mentions(document, annotation, load_word_lists("en")))
     assert candidates.antecedent.shape == (1200, WINDOW + FAR + EVENTS)
     valid = candidates.antecedent >= 0
     assert (candidates.antecedent < candidates.anaphor[:, None])[valid].all()
@@ -336,7 +333,7 @@ def test_candidates_are_few_and_earlier_however_long_the_document() -> None:
 @needs_data
 def test_the_level_on_ontogum_dev_with_gold_trees() -> None:
     """One point below what was measured (docs/coreference.md); predicted trees are the training script's report."""
-    annotator = SieveCoreference("en")
+    annotator = CorefAnnotator("en")
     scores = []
     for gold in read_gold(SHARED / "ud" / "en_ontogum-dev.conllu.xz"):
         found = annotator(gold.document, gold.annotation).coreference

@@ -25,7 +25,7 @@ BUILT_IN = {
         "jieba": "rule_based:JiebaAnnotator",
         "words": "rule_based:WordAnnotator",
         "simplemma": "rule_based:SimplemmaAnnotator",
-        "coref": "coref:SieveCoreference",
+        "coref": "coref:CorefAnnotator",
         "fastcoref": "external_coref:FastcorefAnnotator",
         "coreferee": "external_coref:CorefereeAnnotator",
         "conllu": "conllu_annotator:ConlluAnnotator",
@@ -81,7 +81,7 @@ def default_pipeline(language: str, spec: str) -> Pipeline:
     installed = installed_spacy_pipeline(language)
     if installed is None:
         return _pipeline_without_parser(language, spec)
-    from docgraph.annotate.coref.tables import languages
+    from docgraph.annotate.coref.word_lists import languages
 
     parser = create(f"spacy:{installed}")
     if "heads" in parser.assigns and language in languages():

@@ -1,4 +1,4 @@
-"""Coreference for any language with a parse and a table of pronouns: sieves, and for English a learned ranker."""
+"""Embedded coreference: rule-based sieves for any language with word lists, and a learned ranker for English."""
 
 from __future__ import annotations
 
@@ -11,34 +11,32 @@ import numpy as np
 import numpy.typing as npt
 
 from docgraph.annotate.coref import ranker, sieves
-from docgraph.annotate.coref.candidates import find_candidates
-from docgraph.annotate.coref.features import mention_features
 from docgraph.annotate.coref.mentions import Mentions, find_mentions
-from docgraph.annotate.coref.pairs import Pairs
-from docgraph.annotate.coref.tables import FOLDER, load_table
+from docgraph.annotate.coref.pairs import Pairs, find_candidates
+from docgraph.annotate.coref.word_lists import FOLDER, load_word_lists
 from docgraph.annotation import Annotation, IntArray, Layer
 from docgraph.document import Document
 from docgraph.errors import DocgraphError
 
 REVISION = "1"
-"""Raised when the code changes what it finds."""
-CHUNK = 1024
-"""How many mentions are compared with their candidates at a time."""
+"""Part of the version; raise it when a change of the code changes the links."""
+CHUNK_MENTIONS = 1024
+"""Number of mentions whose candidates are compared at once."""
 
 
-class SieveCoreference:
-    """Links every mention to an antecedent or to none: `coref:en`."""
+class CorefAnnotator:
+    """Links each mention to an antecedent or to none: `coref:LANGUAGE`."""
 
     requires: frozenset[Layer] = frozenset({"words", "tags", "heads"})
     assigns: frozenset[Layer] = frozenset({"coreference"})
 
-    def __init__(self, language: str, *, learned: bool = True) -> None:
-        """`learned` False leaves the choice to the sieves even where there is a ranker."""
-        self._table = load_table(language)
-        self._ranker = ranker.load(self._table.language) if learned else None
-        self.name = f"coref:{self._table.language}"
-        table = (FOLDER / f"{self._table.language}.toml").read_bytes()
-        digest = hashlib.blake2b(table, digest_size=8).hexdigest()
+    def __init__(self, language: str, *, use_ranker: bool = True) -> None:
+        """With `use_ranker` False, the sieves decide even if the language has a ranker."""
+        self._lists = load_word_lists(language)
+        code = self._lists.language
+        self._ranker = ranker.load(code) if use_ranker else None
+        self.name = f"coref:{code}"
+        digest = hashlib.blake2b((FOLDER / f"{code}.toml").read_bytes(), digest_size=8).hexdigest()
         self.version = " ".join([REVISION, digest, self._ranker.digest if self._ranker else "sieves"])
 
     def __call__(self, document: Document, annotation: Annotation | None) -> Annotation:
@@ -47,13 +45,13 @@ class SieveCoreference:
         return replace(annotation, coreference=self._links(document, annotation))
 
     def _links(self, document: Document, annotation: Annotation) -> IntArray:
-        """[C, 2]: (antecedent, mention), by mention."""
-        mentions = find_mentions(document, annotation, self._table)
+        """Returns [C, 2]: (antecedent, mention), in the order of the mentions."""
+        mentions = find_mentions(document, annotation, self._lists)
         candidates = find_candidates(mentions)
         choose = self._chooser(mentions)
         links = [np.zeros((0, 2), dtype=np.int32)]
-        for start in range(0, len(candidates.anaphor), CHUNK):
-            rows = slice(start, start + CHUNK)
+        for start in range(0, len(candidates.anaphor), CHUNK_MENTIONS):
+            rows = slice(start, start + CHUNK_MENTIONS)
             pairs = Pairs(mentions, candidates.anaphor[rows], candidates.antecedent[rows])
             chosen = choose(pairs)
             chosen = chosen[chosen >= 0]
@@ -61,7 +59,8 @@ class SieveCoreference:
         return np.concatenate(links)
 
     def _chooser(self, mentions: Mentions) -> Callable[[Pairs], npt.NDArray[np.int64]]:
-        """What picks the pair that links each mention."""
+        """Returns the function that chooses the pair that links each mention."""
         if self._ranker is None:
             return sieves.choose
-        return partial(self._ranker.choose, mention_columns=mention_features(mentions, len(self._table.pronouns)))
+        columns = ranker.mention_features(mentions, len(self._lists.pronouns))
+        return partial(self._ranker.choose, mention_columns=columns)

@@ -1,22 +1,33 @@
-"""Agreement: person, number, gender and animacy of mentions, from the tables and the tagger's features."""
+"""Agreement: person, number, gender and animacy of mentions, from the word lists and the tagger's features."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from docgraph.annotate.coref.kinds import MentionKind, PronounKind
-from docgraph.annotate.coref.lexicon import GROUP, PERSON, Lexicon
-from docgraph.annotate.coref.phrases import Phrases
-from docgraph.annotate.coref.tables import ANIMACY, ANY_ANIMACY, ANY_GENDER, ANY_NUMBER, GENDER, Pronoun, Table
 from docgraph.annotate.coref.trees import Trees
+from docgraph.annotate.coref.word_lists import (
+    ANIMACY,
+    ANY_ANIMACY,
+    ANY_GENDER,
+    ANY_NUMBER,
+    GENDER,
+    GROUP,
+    PERSON,
+    MentionKind,
+    Pronoun,
+    PronounKind,
+    WordAttributes,
+    WordLists,
+)
 from docgraph.annotation import BoolArray, IntArray
 
 
 @dataclass(frozen=True, eq=False)
 class Agreement:
-    """Columns [N]; number, gender and animacy are the masks of `tables`, sort the bits of `lexicon`."""
+    """Columns [N]. Number, gender, animacy and sort are the bit masks of `word_lists`."""
 
     pronoun_kind: IntArray
     person: IntArray
@@ -30,51 +41,55 @@ def find_agreement(
     word: IntArray,
     kind: IntArray,
     pronoun: IntArray,
-    phrases: Phrases,
+    phrase_words: Sequence[Sequence[int]],
     trees: Trees,
-    lexicon: Lexicon,
-    keys: IntArray,
-    table: Table,
+    attributes: WordAttributes,
+    form_ids: IntArray,
+    lists: WordLists,
 ) -> Agreement:
-    """The features of the mentions headed by `word` [N]; `keys` [W] number the words by their lower-cased form."""
+    """Returns the agreement features of N mentions.
+
+    `word`, `kind`, `pronoun` [N] and `phrase_words` describe the mentions; `form_ids` [W] are ids of the lower-cased
+    forms.
+    """
     is_name = kind == MentionKind.NAME
-    name_sort, name_gender = _names(word, is_name, phrases, lexicon, keys)
-    sort = lexicon.sort[word].astype(np.int32)
+    name_sort, name_gender = _name_attributes(word, is_name, phrase_words, attributes, form_ids)
+    sort = attributes.sort[word].astype(np.int32)
     sort = np.where(is_name, name_sort | (sort & ~PERSON), sort)
-    animacy = _animacy(kind, sort, lexicon.feats_animacy[word].astype(np.int32), "person" in table.nouns)
-    lexical = np.where(is_name, name_gender, lexicon.noun_gender[word])
-    found = Agreement(
+    animacy = _animacy(kind, sort, attributes.feats_animacy[word].astype(np.int32), "person" in lists.nouns)
+    lexical_gender = np.where(is_name, name_gender, attributes.noun_gender[word])
+    agreement = Agreement(
         pronoun_kind=np.zeros(len(word), dtype=np.int32),
         person=np.full(len(word), 3, dtype=np.int32),
-        number=_number(word, sort, trees, lexicon),
-        gender=_gender(lexicon.feats_gender[word].astype(np.int32), lexical, animacy),
+        number=_number(word, sort, trees, attributes),
+        gender=_gender(attributes.feats_gender[word].astype(np.int32), lexical_gender, animacy),
         animacy=animacy,
         sort=sort,
     )
     for row in np.flatnonzero(kind == MentionKind.PRONOUN).tolist():
-        _set_pronoun(found, row, table.pronouns[pronoun[row] - 1], int(word[row]), lexicon)
-    return found
+        _set_pronoun(agreement, row, lists.pronouns[pronoun[row] - 1], int(word[row]), attributes)
+    return agreement
 
 
-def _set_pronoun(found: Agreement, row: int, entry: Pronoun, word: int, lexicon: Lexicon) -> None:
-    """What the table says of a pronoun, narrowed by the tagger where the table leaves it open."""
-    number, gender = entry.number, entry.gender
-    if entry.kind != PronounKind.POSSESSIVE:  # there the tagger means what is possessed
-        number = number & int(lexicon.feats_number[word]) or number
-        gender = gender & int(lexicon.feats_gender[word]) or gender
-    found.pronoun_kind[row], found.person[row], found.sort[row] = entry.kind, entry.person, 0
-    found.number[row], found.gender[row], found.animacy[row] = number, gender, entry.animacy
+def _set_pronoun(agreement: Agreement, row: int, pronoun: Pronoun, word: int, attributes: WordAttributes) -> None:
+    """Sets the features of a pronoun from the word lists; the tagger narrows those that the lists leave open."""
+    number, gender = pronoun.number, pronoun.gender
+    if pronoun.kind != PronounKind.POSSESSIVE:  # the tagger's features of a possessive are those of the possessed
+        number = number & int(attributes.feats_number[word]) or number
+        gender = gender & int(attributes.feats_gender[word]) or gender
+    agreement.pronoun_kind[row], agreement.person[row], agreement.sort[row] = pronoun.kind, pronoun.person, 0
+    agreement.number[row], agreement.gender[row], agreement.animacy[row] = number, gender, pronoun.animacy
 
 
-def _number(word: IntArray, sort: IntArray, trees: Trees, lexicon: Lexicon) -> IntArray:
-    """[N]: groups and coordinations can be one or several."""
-    number = lexicon.feats_number[word].astype(np.int32)
+def _number(word: IntArray, sort: IntArray, trees: Trees, attributes: WordAttributes) -> IntArray:
+    """Returns [N]: the tagger's number; groups and coordinations may be singular or plural."""
+    number = attributes.feats_number[word].astype(np.int32)
     coordinated = trees.with_child(trees.has_relation({"conj"}))[word]
     return np.where((number == 0) | coordinated | (sort & GROUP > 0), ANY_NUMBER, number).astype(np.int32)
 
 
 def _gender(grammatical: IntArray, lexical: IntArray, animacy: IntArray) -> IntArray:
-    """[N]: the grammar's where it has one, else what the lists know, else what animacy leaves."""
+    """Returns [N]: the grammatical gender, else that of the word lists, else what animacy allows."""
     gender = np.where(grammatical > 0, grammatical, lexical).astype(np.int32)
     gender[(gender == 0) & (animacy == ANIMACY["a"])] = GENDER["m"] | GENDER["f"]
     gender[(gender == 0) & (animacy == ANIMACY["i"])] = GENDER["n"]
@@ -82,10 +97,10 @@ def _gender(grammatical: IntArray, lexical: IntArray, animacy: IntArray) -> IntA
     return gender
 
 
-def _animacy(kind: IntArray, sort: IntArray, feats: IntArray, closed: bool) -> IntArray:
-    """[N]: persons are animate, groups either, other nouns things where the language has a list of persons."""
+def _animacy(kind: IntArray, sort: IntArray, feats: IntArray, has_person_list: bool) -> IntArray:
+    """Returns [N]: persons are animate, groups either. With a list of persons, all other nouns are inanimate."""
     animacy = np.full(len(kind), ANY_ANIMACY, dtype=np.int32)
-    if closed:
+    if has_person_list:
         animacy[(kind == MentionKind.NOUN) & (sort & (PERSON | GROUP) == 0)] = ANIMACY["i"]
     animacy[(sort & ~(PERSON | GROUP) != 0) & (sort & GROUP == 0)] = ANIMACY["i"]
     animacy[sort & PERSON != 0] = ANIMACY["a"]
@@ -94,26 +109,30 @@ def _animacy(kind: IntArray, sort: IntArray, feats: IntArray, closed: bool) -> I
     return animacy
 
 
-def _names(
-    word: IntArray, is_name: BoolArray, phrases: Phrases, lexicon: Lexicon, keys: IntArray
+def _name_attributes(
+    word: IntArray,
+    is_name: BoolArray,
+    phrase_words: Sequence[Sequence[int]],
+    attributes: WordAttributes,
+    form_ids: IntArray,
 ) -> tuple[IntArray, IntArray]:
-    """[N], [N]: sort and gender of names; a bare "Bos" has those of "Nick Bos" where no other Bos differs."""
+    """Returns [N], [N]: sort and gender of names. A bare "Bos" has those of an unambiguous "Nick Bos"."""
     sorts, genders = np.zeros(len(word), dtype=np.int32), np.zeros(len(word), dtype=np.int32)
-    known: dict[int, int] = {}
+    gender_of_form: dict[int, int] = {}
     rows = np.flatnonzero(is_name).tolist()
     for row in rows:
-        inside = list(phrases.words[row])
-        if lexicon.organisation[inside].any():
+        words = list(phrase_words[row])
+        if attributes.organisation[words].any():
             sorts[row] = GROUP
             continue
-        gender = int(np.bitwise_or.reduce(lexicon.title_gender[inside] | lexicon.noun_gender[inside]))
-        gender = gender or int(np.bitwise_or.reduce(lexicon.name_gender[inside]))
-        if gender or (lexicon.title[inside] | lexicon.sort[inside] & PERSON).any():
+        gender = int(np.bitwise_or.reduce(attributes.title_gender[words] | attributes.noun_gender[words]))
+        gender = gender or int(np.bitwise_or.reduce(attributes.name_gender[words]))
+        if gender or (attributes.title[words] | attributes.sort[words] & PERSON).any():
             sorts[row], genders[row] = PERSON, gender
-            for part in inside:
-                known[int(keys[part])] = known.get(int(keys[part]), 0) | gender
+            for form in form_ids[words].tolist():
+                gender_of_form[form] = gender_of_form.get(form, 0) | gender
     for row in rows:
-        part = int(keys[word[row]])
-        if genders[row] == 0 and sorts[row] != GROUP and part in known:
-            sorts[row], genders[row] = PERSON, known[part]
+        form = int(form_ids[word[row]])
+        if genders[row] == 0 and sorts[row] != GROUP and form in gender_of_form:
+            sorts[row], genders[row] = PERSON, gender_of_form[form]
     return sorts, genders

@@ -1,4 +1,4 @@
-"""Who speaks where: quotations and their speakers, and the speakers that the document itself names."""
+"""Speakers: quotations with the words that name their speakers, and the speakers that the document declares."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from docgraph.annotate.coref.tables import Table
 from docgraph.annotate.coref.trees import SUBJECTS, Trees, mark
+from docgraph.annotate.coref.word_lists import WordLists
 from docgraph.annotation import Annotation, IntArray
 from docgraph.document import Document
 
@@ -18,25 +18,25 @@ CLOSING = frozenset({"”", "»", "''", "」", "』"})
 EITHER = frozenset({'"', "“", "”"})
 MARKS = OPENING | CLOSING | EITHER
 MAX_SENTENCES = 12
-"""A quotation that stays open longer is taken for a stray mark."""
+"""An opening mark that is not closed within this many sentences is ignored."""
 
 
 @dataclass(frozen=True, eq=False)
 class Quotes:
-    """Which quotation each word stands in, and the word that names its speaker; both [W], -1 for none."""
+    """The quotation that contains each word, and the word that names its speaker; both [W], -1 for none."""
 
     quote: IntArray
     quoted_by: IntArray
 
 
-def find_quotes(annotation: Annotation, trees: Trees, table: Table) -> Quotes:
-    """Pair the quotation marks and look for a verb of speech beside each quotation."""
+def find_quotes(annotation: Annotation, trees: Trees, lists: WordLists) -> Quotes:
+    """Pairs quotation marks; the speaker is the subject of the nearest verb of speech."""
     quote = np.full(annotation.num_words, -1, dtype=np.int32)
     quoted_by = quote.copy()
-    says = mark(annotation.lemmas or annotation.forms, lambda lemma: lemma in table.speech_verbs)
+    is_speech = mark(annotation.lemmas or annotation.forms, lambda lemma: lemma in lists.speech_verbs)
     subject = trees.child(trees.has_relation(SUBJECTS))
-    verbs = np.flatnonzero(says & (subject >= 0)).tolist()
-    for index, (start, end) in enumerate(_pairs(annotation)):
+    verbs = np.flatnonzero(is_speech & (subject >= 0)).tolist()
+    for index, (start, end) in enumerate(_mark_pairs(annotation)):
         quote[start + 1 : end] = index
         verb = _nearest_verb(verbs, start, end, annotation)
         if verb >= 0:
@@ -44,24 +44,24 @@ def find_quotes(annotation: Annotation, trees: Trees, table: Table) -> Quotes:
     return Quotes(quote, quoted_by)
 
 
-def _pairs(annotation: Annotation) -> list[tuple[int, int]]:
-    """(opening mark, closing mark) of each quotation, as word indices."""
+def _mark_pairs(annotation: Annotation) -> list[tuple[int, int]]:
+    """Returns the word indices of (opening mark, closing mark) of each quotation."""
     sentence_of = annotation.sentence_of
-    opened, found = -1, []
+    opened, pairs = -1, []
     for word in np.flatnonzero(mark(annotation.forms, MARKS.__contains__)).tolist():
         form = annotation.forms[word]
         if opened >= 0 and sentence_of[word] - sentence_of[opened] > MAX_SENTENCES:
             opened = -1
         if opened >= 0 and (form in CLOSING or form in EITHER):
-            found.append((opened, word))
+            pairs.append((opened, word))
             opened = -1
         elif form not in CLOSING:
             opened = word
-    return found
+    return pairs
 
 
 def _nearest_verb(verbs: list[int], start: int, end: int, annotation: Annotation) -> int:
-    """The verb of speech nearest to the quotation, outside it but in a sentence it touches; -1 for none."""
+    """Returns the verb of speech nearest to a quotation, outside it but in its first or last sentence; -1 for none."""
     first = int(annotation.offsets[annotation.sentence_of[start]])
     last = int(annotation.offsets[annotation.sentence_of[end] + 1])
     before, after = bisect_left(verbs, start) - 1, bisect_left(verbs, end)
@@ -75,15 +75,18 @@ def _nearest_verb(verbs: list[int], start: int, end: int, annotation: Annotation
 
 @dataclass(frozen=True, eq=False)
 class Speakers:
-    """Who says each sentence and to whom ([M], -1 for nobody), and the parts of each speaker's name."""
+    """The speakers that the document declares."""
 
     speaker: IntArray
+    """[M]: who says each sentence, or -1."""
     addressee: IntArray
+    """[M]: to whom it is said, or -1."""
     by_name_part: dict[str, int]
+    """Lower-cased part of a name -> speaker, or -1 if several speakers share it."""
 
 
 def find_speakers(document: Document) -> Speakers:
-    """Number the speakers; the addressee is whoever spoke last, or, at the start, whoever speaks next."""
+    """Numbers the speakers. The addressee is the previous other speaker, or the next one if there is none before."""
     index: dict[str, int] = {}
     ids = [-1 if s.speaker is None else index.setdefault(s.speaker, len(index)) for s in document]
     addressee = [-1] * len(ids)

@@ -1,4 +1,4 @@
-"""Dependency trees as arrays: spans, clauses and what hangs on a word, for all W words at once."""
+"""Dependency trees as arrays: subtree spans, clauses and children of all W words at once."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from docgraph.annotate.coref.tables import Table
+from docgraph.annotate.coref.word_lists import WordLists
 from docgraph.annotation import Annotation, BoolArray, IntArray, Strings
 
 CLAUSAL = frozenset({"root", "ccomp", "advcl", "acl", "csubj", "parataxis", "xcomp"})
@@ -18,34 +18,35 @@ SUBJECTS = frozenset({"nsubj", "csubj"})
 
 
 def mark(column: Strings, test: Callable[[str], bool]) -> BoolArray:
-    """[W]: where the entries of a column pass a test; each distinct string is tested once."""
+    """Returns [W]: which entries of a column pass a test. Each distinct string is tested once."""
     flags = np.fromiter((test(text) for text in column.table), dtype=np.bool_, count=len(column.table))
     return flags[column.ids] if len(flags) else np.zeros(len(column), dtype=np.bool_)
 
 
-def base(relation: str) -> str:
-    """`nsubj` for `nsubj:pass`; spaCy writes `ROOT`."""
+def base_relation(relation: str) -> str:
+    """Returns the relation without its subtype: `nsubj` for `nsubj:pass`, `root` for spaCy's `ROOT`."""
     return relation.split(":", 1)[0].lower()
 
 
-def attach_titles(annotation: Annotation, table: Table) -> Annotation:
-    """The same trees with "Professor" under "Eastman" wherever a parser put the title of a name above it.
+def attach_titles(annotation: Annotation, lists: WordLists) -> Annotation:
+    """Makes a title before a name a dependent of the name if the parser attached them the other way round.
 
-    Treebanks differ in this, and parsers trained on several of them waver; the head word of a name must not.
+    Treebanks differ in this, so parsers trained on several of them are inconsistent. The head word of a name must be
+    the same everywhere: "Eastman" in both "Eastman" and "Professor Eastman".
     """
-    if not table.attach_titles or annotation.heads is None or annotation.deprels is None or annotation.num_words < 2:
+    if not lists.attach_titles or annotation.heads is None or annotation.deprels is None or annotation.num_words < 2:
         return annotation
-    titles = frozenset(title for words in table.titles.values() for title in words)
+    titles = frozenset(title for words in lists.titles.values() for title in words)
     heads, words = annotation.heads, np.arange(annotation.num_words, dtype=np.int32)
-    title = mark(annotation.forms, lambda form: form.lower() in titles)
-    below = mark(annotation.deprels, lambda relation: base(relation) == "flat")
-    names = words[1:][below[1:] & (heads[1:] == words[:-1]) & title[:-1]]
+    is_title = mark(annotation.forms, lambda form: form.lower() in titles)
+    is_flat = mark(annotation.deprels, lambda relation: base_relation(relation) == "flat")
+    names = words[1:][is_flat[1:] & (heads[1:] == words[:-1]) & is_title[:-1]]
     names = names[mark(annotation.forms, lambda form: form[:1].isupper())[names]]
     if not len(names):
         return annotation
-    moved = words.copy()
-    moved[names - 1] = names
-    new_heads = moved[heads]
+    replacement = words.copy()
+    replacement[names - 1] = names
+    new_heads = replacement[heads]
     new_heads[names] = np.where(heads[names - 1] == names - 1, names, heads[names - 1])
     new_heads[names - 1] = names
     relations = annotation.deprels.to_list()
@@ -55,7 +56,7 @@ def attach_titles(annotation: Annotation, table: Table) -> Annotation:
 
 
 class Trees:
-    """The dependency trees of a document; every array is over its W words."""
+    """The dependency trees of a document. Every array is over its W words."""
 
     def __init__(self, annotation: Annotation) -> None:
         assert annotation.heads is not None
@@ -68,39 +69,39 @@ class Trees:
         self.is_root: BoolArray = self.heads == self.words
 
     def has_relation(self, names: Iterable[str]) -> BoolArray:
-        """[W]: words whose relation to their head, subtype aside, is one of these."""
+        """Returns [W]: words with one of these relations to their head; subtypes are ignored."""
         wanted = frozenset(names)
-        return mark(self.deprels, lambda relation: base(relation) in wanted)
+        return mark(self.deprels, lambda relation: base_relation(relation) in wanted)
 
     def has_pos(self, *names: str) -> BoolArray:
-        """[W]: words of these parts of speech."""
+        """Returns [W]: words with one of these parts of speech."""
         return mark(self.upos, lambda pos: pos in names)
 
     def with_child(self, children: BoolArray) -> BoolArray:
-        """[W]: words that have one of the marked words as a child."""
-        found = np.zeros(self.count, dtype=np.bool_)
-        found[self.heads[children & ~self.is_root]] = True
-        return found
+        """Returns [W]: words that have one of the marked words as a child."""
+        parents = np.zeros(self.count, dtype=np.bool_)
+        parents[self.heads[children & ~self.is_root]] = True
+        return parents
 
     def child(self, children: BoolArray) -> IntArray:
-        """[W]: the last marked child of each word, -1 where there is none."""
-        found = np.full(self.count, -1, dtype=np.int32)
-        chosen = self.words[children & ~self.is_root]
-        found[self.heads[chosen]] = chosen
-        return found
+        """Returns [W]: the last marked child of each word, or -1."""
+        last_child = np.full(self.count, -1, dtype=np.int32)
+        marked = self.words[children & ~self.is_root]
+        last_child[self.heads[marked]] = marked
+        return last_child
 
     @cached_property
     def levels(self) -> list[IntArray]:
-        """The words by their distance from the root, the farthest first."""
-        depth, above = (~self.is_root).astype(np.int64), self.heads
+        """The words grouped by their distance from the root, farthest first."""
+        depth, ancestor = (~self.is_root).astype(np.int64), self.heads
         for _ in range(self.count.bit_length()):
-            depth, above = depth + depth[above], above[above]
+            depth, ancestor = depth + depth[ancestor], ancestor[ancestor]
         order = np.argsort(-depth, kind="stable").astype(np.int32)
         return np.split(order, np.flatnonzero(np.diff(depth[order])) + 1)
 
     @cached_property
     def spans(self) -> tuple[IntArray, IntArray]:
-        """[W], [W]: first and last word of the subtree under each word."""
+        """[W], [W]: first and last word of the subtree of each word."""
         left, right = self.words.copy(), self.words.copy()
         for level in self.levels:
             np.minimum.at(left, self.heads[level], left[level])
@@ -109,10 +110,12 @@ class Trees:
 
     @cached_property
     def cores(self) -> tuple[IntArray, IntArray]:
-        """[W], [W]: first and last word of the noun phrase's core: the word, its modifiers before, its name parts."""
+        """[W], [W]: first and last word of the core of a noun phrase: head, premodifiers and parts of a name."""
         left, right = self.spans
         core_left, core_right = self.words.copy(), self.words.copy()
-        before = mark(self.deprels, lambda relation: relation in PREMODIFIERS or base(relation) in PREMODIFIERS)
+        before = mark(
+            self.deprels, lambda relation: relation in PREMODIFIERS or base_relation(relation) in PREMODIFIERS
+        )
         before &= self.words < self.heads
         np.minimum.at(core_left, self.heads[before], left[before])
         after = self.has_relation(POSTMODIFIERS) & (self.words > self.heads)
@@ -121,7 +124,7 @@ class Trees:
 
     @cached_property
     def clauses(self) -> IntArray:
-        """[W]: the word that heads the clause each word stands in."""
+        """[W]: the head word of the clause of each word."""
         subject = self.has_relation(SUBJECTS)
         predicate = self.has_pos("VERB", "AUX") | self.with_child(subject)
         top = self.is_root | self.has_relation(CLAUSAL) | (self.has_relation({"conj"}) & predicate)

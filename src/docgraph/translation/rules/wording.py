@@ -146,9 +146,9 @@ def in_capitals(text: str) -> bool:
 
 @cache
 def _given_names() -> Collection[str]:
-    from docgraph.annotate.coref.tables import load_table
+    from docgraph.annotate.coref.word_lists import load_word_lists
 
-    names = load_table("en").names
+    names = load_word_lists("en").names
     return names["masculine"] | names["feminine"]
 
 
