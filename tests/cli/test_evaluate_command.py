@@ -41,7 +41,7 @@ def test_text_has_a_row_a_system_and_a_signature_a_column(folder: Path) -> None:
     assert "TER ↓" in output
     assert "100.00" in rows[1]
     assert "4 sentences in 2 documents" in output
-    assert "against base: * p < 0.05, ** p < 0.01 (paired bootstrap)" in output
+    assert "against base: * p < 0.05, ** p < 0.01 (paired bootstrap, p-values as defined by sacreBLEU)" in output
     signature = "|bs:50|seed:7|over:sentences|unit:sentence|documents:2|docgraph:"
     assert sum(signature in line for line in output.splitlines()) == 2
 
@@ -65,6 +65,7 @@ def test_json_is_whole_and_unrounded(folder: Path) -> None:
     assert found["my_best", "BLEU"]["value"] == pytest.approx(100)
     assert found["my_best", "BLEU"]["p_value"] is None
     assert 0 < found["base", "BLEU"]["p_value"] <= 1
+    assert found["base", "BLEU"]["p_value_two_sided"] is None  # randomisation is two-sided already
     assert "|ar:10000|seed:12345|over:documents|" in found["base", "d-BLEU"]["signature"]
     assert found["my_best", "LTCR"]["value"] == found["reference", "LTCR"]["value"]
     assert ("reference", "APT") not in found
@@ -99,14 +100,14 @@ def test_plots_are_written_beside_their_data(folder: Path) -> None:
     [
         (("short.fr",), "short.fr: has 2 lines and ref.fr has 5 (4 sentences)"),
         (("gone.fr",), "gone.fr: no such file"),
-        (("base.fr", "--metrics", "blue"), "there is no metric 'blue'; choose among bleu, d-bleu, chrf, ter, comet"),
-        (("base.fr", "--by", "size"), "there is no breakdown 'size'; choose among length, distance"),
-        (("base.fr", "--baseline", "x"), "the baseline 'x' is none of the systems; choose among base"),
+        (("base.fr", "--metrics", "blue"), "there is no metric 'blue'; choose from bleu, d-bleu, chrf, ter, comet"),
+        (("base.fr", "--by", "size"), "there is no breakdown 'size'; choose from length, distance"),
+        (("base.fr", "--baseline", "x"), "the baseline 'x' is not one of the systems; choose from base"),
         (("a=base.fr", "a=my_best.fr"), "my_best.fr: the name 'a' is taken; name this system by NAME=FILE"),
         (("reference=base.fr",), "the name 'reference' is taken; name this system by NAME=FILE"),
-        (("base.fr", "--consistency"), "name it with --source"),
+        (("base.fr", "--consistency"), "need the source text; pass --source"),
         (("base.fr", "--pronouns", "-s", "src.en", "--langs", "en-de"), "no pronoun table for en-de"),
-        (("base.fr", "--by", "length", "--plot", "x.gif"), "x.gif: a picture is one of .png, .svg, .pdf"),
+        (("base.fr", "--by", "length", "--plot", "x.gif"), "x.gif: a plot is written as .png, .svg, .pdf"),
     ],
     ids=["counts", "file", "metric", "by", "baseline", "twice", "reserved", "source", "pronouns", "picture"],
 )

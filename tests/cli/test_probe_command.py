@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from docgraph.cli import app, main
-from docgraph.evaluation.suites import Contrast, Suite, jsonl, read_suite
+from docgraph.evaluation.suites import Contrast, Suite, read_suite, write_suite
 from docgraph.model.checkpoint import save
 from model.examples import small_config, small_model
 from model.subword_examples import joint_files
@@ -27,7 +27,7 @@ SUITE = Suite(
 
 @pytest.fixture
 def suite(tmp_path: Path) -> Path:
-    jsonl.write(SUITE, tmp_path / "pronouns.jsonl")
+    write_suite(SUITE, tmp_path / "pronouns.jsonl")
     return tmp_path / "pronouns.jsonl"
 
 
@@ -53,7 +53,7 @@ def test_a_model_is_probed_and_its_scores_are_what_scripts_read(suite: Path, mod
     assert "2 candidates scored" in output
     assert "/s" in output
     assert "suite:pronouns." in output
-    assert "the scores were on disk" in run(*arguments)
+    assert "the scores were cached" in run(*arguments)
     lines = [float(line) for line in (tmp_path / "scores").read_text().splitlines()]
     assert len(lines) == 4
     assert min(lines) > 0
@@ -88,8 +88,8 @@ def test_a_suite_is_exported(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("SUITE",), "give a model to probe with --model, or scores with --scores"),
-        (("SUITE", "SUITE", "--scores", "scores"), "one file is for one suite, and 2 are named"),
+        (("SUITE",), "pass one of --model (probe a model), --scores (count scores)"),
+        (("SUITE", "SUITE", "--scores", "scores"), "one file holds one suite, and 2 are given"),
         (("broken.jsonl", "--model", "MODEL"), "broken.jsonl:2: this record is broken: 'candidates' is missing"),
         (("SUITE", "--scores", "scores"), "scores: there are 3 scores, and 'pronouns' has 4 candidates"),
         (("russian.jsonl", "--model", "MODEL"), "this model translates en-fr and the suite 'pronouns' is en-ru"),

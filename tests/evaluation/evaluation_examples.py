@@ -11,7 +11,7 @@ from conftest import SHARED
 from docgraph.corpus.readers.problems import Problems
 from docgraph.corpus.readers.text_files import read_lines
 from docgraph.evaluation.alignment import Words
-from docgraph.evaluation.dataset import EvaluationSet
+from docgraph.evaluation.evaluation_set import EvaluationSet
 
 EUROPARL = SHARED / "corpora" / "europarl_en-fr"
 

@@ -11,9 +11,9 @@ import pytest
 from evaluation_examples import make_set
 
 from docgraph.errors import DocgraphError
-from docgraph.evaluation.comet_ import measure_comet
+from docgraph.evaluation.metrics import measure_comet
 from docgraph.evaluation.report import Request, evaluate
-from docgraph.evaluation.significance import Significance, scores
+from docgraph.evaluation.significance import Significance, score_systems
 
 PLAIN = make_set(["ein Haus", "ein Hund"], [1, 1], a=["ein Haus", "Hund"], b=["Haus", "ein Hund"])
 DATA = type(PLAIN)(PLAIN.reference, PLAIN.systems, PLAIN.documents, ["a house", "a dog"])
@@ -37,13 +37,13 @@ def stand_in(monkeypatch: pytest.MonkeyPatch, present: bool) -> None:
     monkeypatch.setitem(sys.modules, "comet", package)  # type: ignore[arg-type]
     version = importlib.metadata.version
     monkeypatch.setattr(
-        "docgraph.evaluation.comet_.version", lambda name: "2.2.6" if name == "unbabel-comet" else version(name)
+        "docgraph.evaluation.metrics.version", lambda name: "2.2.6" if name == "unbabel-comet" else version(name)
     )
 
 
 def test_scores_are_means_of_segments_with_significance(monkeypatch: pytest.MonkeyPatch) -> None:
     stand_in(monkeypatch, present=True)
-    first, second = scores(measure_comet(DATA), DATA, Significance("a", samples=50))
+    first, second = score_systems(measure_comet(DATA), DATA, Significance("a", samples=50))
     assert (first.value, second.value) == (75, 75)
     assert second.p_value is not None
     assert first.signature.startswith("model:wmt22-comet-da|scale:100|version:2.2.6|bs:50|")
@@ -52,9 +52,9 @@ def test_scores_are_means_of_segments_with_significance(monkeypatch: pytest.Monk
 @pytest.mark.parametrize(
     ("data", "missing", "message"),
     [
-        (PLAIN, "source", "COMET was left out: it reads the source"),
-        (DATA, "package", "COMET was left out: it is not installed; pip install unbabel-comet"),
-        (DATA, "model", "COMET was left out: its model Unbabel/wmt22-comet-da is not on this machine"),
+        (PLAIN, "source", "COMET was skipped: it needs the source text"),
+        (DATA, "package", "COMET was skipped: it is not installed; run pip install unbabel-comet"),
+        (DATA, "model", "COMET was skipped: its model Unbabel/wmt22-comet-da is not on this machine"),
     ],
     ids=["source", "package", "model"],
 )
@@ -67,5 +67,5 @@ def test_what_is_missing_is_told_and_the_rest_is_scored(
     report = evaluate(data, Request(metrics=("chrf", "comet")))
     assert [score.metric for score in report.scores] == ["chrF2", "chrF2"]
     assert report.notes[0].startswith(message)
-    with pytest.raises(DocgraphError, match="COMET was left out"):
+    with pytest.raises(DocgraphError, match="COMET was skipped"):
         evaluate(data, Request(metrics=("comet",)))

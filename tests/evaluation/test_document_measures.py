@@ -14,15 +14,19 @@ from docgraph.annotate.registry import load_pipeline
 from docgraph.annotation import from_spans, int_array
 from docgraph.document import Document
 from docgraph.errors import DocgraphError
-from docgraph.evaluation.aligner import Posteriors
-from docgraph.evaluation.alignment import Languages, Words, align, word_finder
-from docgraph.evaluation.breakdown import bucket_of, ranges
-from docgraph.evaluation.buckets import by_distance, by_length, linked_distances
-from docgraph.evaluation.consistency import LABELS, count_pairs
-from docgraph.evaluation.document_measures import REFERENCE, DocumentMeasures
+from docgraph.evaluation.alignment import BitextAnnotator, Posteriors, Words, align, word_annotator
+from docgraph.evaluation.buckets import bucket_of, by_distance, by_length, linked_distances, range_labels
+from docgraph.evaluation.document_measures import (
+    CASES,
+    DISTANCE_LABELS,
+    REFERENCE,
+    DocumentMeasures,
+    classify_pronouns,
+    count_consistent_pairs,
+    pronoun_table,
+)
 from docgraph.evaluation.metrics import measure
 from docgraph.evaluation.plots import check_plot_path, write_plot
-from docgraph.evaluation.pronouns import CASES, classify, pronoun_table
 
 
 def links(*pairs: tuple[int, int], agreement: float = 0.9) -> Posteriors:
@@ -33,23 +37,24 @@ def links(*pairs: tuple[int, int], agreement: float = 0.9) -> Posteriors:
 def test_pairs_of_occurrences_are_counted_by_document_and_distance() -> None:
     source = make_words([["Bank bank", "river", "bank"], ["bank bank"]])
     target = make_words([["Banque banque", "fleuve", "rive"], ["rive banque"]])
-    counts = count_pairs(source, target, links(*((n, n) for n in range(6))), source.content)
-    assert counts.shape == (2, len(LABELS), 2)
-    assert counts[0, LABELS.index("0")].tolist() == [1, 1]
-    assert counts[0, LABELS.index("2–5")].tolist() == [0, 2]
-    assert counts[1, LABELS.index("0")].tolist() == [0, 1]
+    counts = count_consistent_pairs(source, target, links(*((n, n) for n in range(6))), source.content)
+    assert counts.shape == (2, len(DISTANCE_LABELS), 2)
+    assert counts[0, DISTANCE_LABELS.index("0")].tolist() == [1, 1]
+    assert counts[0, DISTANCE_LABELS.index("2–5")].tolist() == [0, 2]
+    assert counts[1, DISTANCE_LABELS.index("0")].tolist() == [0, 1]
     assert counts.sum(axis=(0, 1)).tolist() == [1, 4]
 
 
 def test_words_that_are_not_aligned_or_not_asked_for_do_not_count() -> None:
     source = make_words([["bank bank bank"]])
     target = make_words([["banque banque rive"]])
-    sure = count_pairs(source, target, links((0, 0), (1, 1)), source.content)
+    sure = count_consistent_pairs(source, target, links((0, 0), (1, 1)), source.content)
     assert sure.sum(axis=(0, 1)).tolist() == [1, 1]
-    unsure = count_pairs(source, target, links((0, 0), (1, 1), (2, 2), agreement=0.05), source.content)
+    unsure = count_consistent_pairs(source, target, links((0, 0), (1, 1), (2, 2), agreement=0.05), source.content)
     assert unsure.sum() == 0
     asked = np.array([True, False, True])
-    assert count_pairs(source, target, links((0, 0), (1, 1), (2, 2)), asked).sum(axis=(0, 1)).tolist() == [0, 1]
+    counts = count_consistent_pairs(source, target, links((0, 0), (1, 1), (2, 2)), asked)
+    assert counts.sum(axis=(0, 1)).tolist() == [0, 1]
 
 
 SOURCE = "It It It It It It it bank"
@@ -60,7 +65,7 @@ def test_the_six_cases_of_pronouns() -> None:
     output = make_words([["Il c’ elle maison il maison il banque"]])
     reference = make_words([["il ça il il maison maison il banque"]])
     same = links(*((n, n) for n in range(8)))
-    cases = classify(pronoun_table("en-fr"), source, (output, same), (reference, same))
+    cases = classify_pronouns(pronoun_table("en-fr"), source, (output, same), (reference, same))
     assert cases.cases.tolist() == [0, 1, 2, 3, 4, 5]
     assert [CASES[case] for case in cases.cases] == list(CASES)
     counts = cases.statistics(1, 6)
@@ -74,15 +79,15 @@ def test_il_is_as_good_as_ce_for_an_expletive_alone() -> None:
     expletive = Words(plain.forms, plain.keys, None, ["expl"], plain.content, plain.offsets, plain.documents)
     sides = (make_words([["il"]]), links((0, 0))), (make_words([["ce"]]), links((0, 0)))
     table = pronoun_table("en-fr")
-    assert classify(table, plain, *sides).cases.tolist() == [2]
-    assert classify(table, expletive, *sides).cases.tolist() == [1]
+    assert classify_pronouns(table, plain, *sides).cases.tolist() == [2]
+    assert classify_pronouns(table, expletive, *sides).cases.tolist() == [1]
 
 
 def test_every_form_of_the_pronoun_table_is_its_own_once() -> None:
     table = pronoun_table("en-fr")
     pronouns = set(table.target.values())
     assert all(first in pronouns and second in pronouns for first, second in table.equivalent)
-    with pytest.raises(DocgraphError, match="no pronoun table for en-xx; the pairs that have one are: en-fr"):
+    with pytest.raises(DocgraphError, match="no pronoun table for en-xx; choose from en-fr"):
         pronoun_table("en-xx")
 
 
@@ -94,10 +99,10 @@ UNSTEADY = [text.replace("banque", "rive") if n % 8 == 2 else text for n, text i
 def test_an_unsteady_system_is_less_consistent_and_the_reference_is_a_perfect_system() -> None:
     data = make_set(FRENCH, [12, 12], steady=FRENCH, unsteady=UNSTEADY)
     data = type(data)(data.reference, data.systems, data.documents, ENGLISH)
-    measures = DocumentMeasures(data, Languages("words:en", "fr"), "en-fr")
+    measures = DocumentMeasures(data, BitextAnnotator("words:en", "fr"), "en-fr")
     for system in (*data.systems, REFERENCE):
         measures.add(system, [])
-    values = {ratio.label: ratio.measured().values for ratio in measures.ratios(consistency=True)}
+    values = {ratio.label: ratio.measurement().values for ratio in measures.ratios(consistency=True)}
     assert list(values) == ["LTCR", "APT", "APT strict"]  # no parts of speech, so no names
     assert values["LTCR"]["unsteady"] < values["LTCR"]["steady"] == values["LTCR"][REFERENCE] == 100
     assert values["APT"]["steady"] == 100
@@ -118,9 +123,9 @@ def test_a_system_is_aligned_alike_whoever_else_is_evaluated_and_with_empty_line
 
 
 def test_word_finders() -> None:
-    assert word_finder("fr") == "words:fr+simplemma:fr"
-    assert word_finder("zh") == "jieba"
-    assert word_finder("qu") == "words:qu"
+    assert word_annotator("fr") == "words:fr+simplemma:fr"
+    assert word_annotator("zh") == "jieba"
+    assert word_annotator("qu") == "words:qu"
 
 
 def test_distances_to_the_nearest_linked_sentence() -> None:
@@ -164,10 +169,10 @@ def test_buckets_hold_all_sentences_and_each_its_own_bleu(tmp_path: Path) -> Non
     assert rows[0] == ["system", distance.axis, "BLEU", "from", "to", "sentences"]
     assert rows[2] == ["one", "2", "", "", "", "0"]
     assert write_plot(part, tmp_path / "plot.png")[0].read_bytes().startswith(b"\x89PNG")
-    with pytest.raises(DocgraphError, match="a picture is one of"):
+    with pytest.raises(DocgraphError, match="a plot is written as"):
         check_plot_path(tmp_path / "plot.gif")
 
 
 def test_ranges_and_buckets() -> None:
-    assert ranges((0, 1, 5)) == ["0", "1", "2–5", ">5"]
+    assert range_labels((0, 1, 5)) == ["0", "1", "2–5", ">5"]
     assert bucket_of(np.array([0, 1, 2, 5, 6]), (0, 1, 5)).tolist() == [0, 1, 2, 2, 3]

@@ -21,9 +21,9 @@ from sacrebleu.significance import PairedTest
 from conftest import needs_data
 from docgraph.errors import DocgraphError
 from docgraph.evaluation import significance as tests
-from docgraph.evaluation.dataset import EvaluationSet
+from docgraph.evaluation.evaluation_set import EvaluationSet
 from docgraph.evaluation.metrics import METRICS, Options, bleu_scores, chrf_scores, measure, ratio_scores
-from docgraph.evaluation.significance import Significance, Test, scores
+from docgraph.evaluation.significance import Significance, Test, score_systems
 
 COUNT = st.integers(0, 30)
 
@@ -93,7 +93,7 @@ def test_scores_are_those_of_sacrebleus_command(
     one = make_set(real.reference, [len(real.reference)], s0=real.systems["s0"])
     theirs = sacrebleu(tmp_path, one, "-m", "bleu", "chrf", "ter", "-w", "12", *flags)
     for name, answer in zip(("bleu", "chrf", "ter"), theirs, strict=True):
-        (ours,) = scores(measure(name, one, Options(lowercase)), one)
+        (ours,) = score_systems(measure(name, one, Options(lowercase)), one)
         assert (ours.metric, round(ours.value, 12)) == (answer["name"], answer["score"])
         assert ours.signature.startswith(answer["signature"] + "|unit:sentence|documents:1|docgraph:")
 
@@ -115,7 +115,7 @@ def test_p_values_are_those_of_sacrebleus_command(
 ) -> None:
     monkeypatch.setenv("SACREBLEU_SEED", "99")
     theirs = sacrebleu(tmp_path, real, f"--paired-{flag}", f"--paired-{flag}-n", "300")
-    ours = scores(measure("bleu", real), real, Significance("s0", test, "sentence", 300, 99))
+    ours = score_systems(measure("bleu", real), real, Significance("s0", test, "sentence", 300, 99))
     assert [score.p_value for score in ours] == [row["BLEU"]["p_value"] for row in theirs]
     assert ours[0].p_value is None
     assert f"|{flag}:300|seed:99|over:sentences|" in ours[0].signature
@@ -145,7 +145,7 @@ def test_p_values_of_all_metrics_and_units_are_sacrebleus(
             systems = list(real.systems.items())
         _, answers = PairedTest(systems, {name: metric}, None, flag, n_samples=250)()
         theirs = next(column for key, column in answers.items() if key != "System")
-        ours = scores(measure(name, real), real, Significance("s0", test, unit, 250))
+        ours = score_systems(measure(name, real), real, Significance("s0", test, unit, 250))
         assert [score.p_value for score in ours] == [result.p_value for result in theirs]
         assert [score.value for score in ours] == [result.score for result in theirs]
 
@@ -166,30 +166,49 @@ def test_equal_systems_and_unequal_ones() -> None:
     worse = [text.replace("sat on", "slept at") for text in reference]
     data = make_set(reference, [20, 20], good=reference, same=list(reference), bad=worse)
     for test in ("bootstrap", "randomisation"):
-        good, same, bad = scores(measure("bleu", data), data, Significance("good", test, "sentence", 200))
+        good, same, bad = score_systems(measure("bleu", data), data, Significance("good", test, "sentence", 200))
         assert (good.value, same.value) == (pytest.approx(100), pytest.approx(100))
         # As in sacreBLEU, no difference at all is not attributed to chance.
         assert same.p_value == bad.p_value == pytest.approx(1 / 201)
+        two_sided = (None, 1.0, pytest.approx(2 / 201)) if test == "bootstrap" else (None, None, None)
+        assert (good.p_value_two_sided, same.p_value_two_sided, bad.p_value_two_sided) == two_sided
+
+
+def test_the_two_sided_p_value_is_the_plain_one() -> None:
+    """Against a bootstrap that draws and scores one resample after another."""
+    reference = [f"the cat number {number} sat on the mat today" for number in range(30)]
+    outputs = {name: spoil(reference, rate, seed) for seed, (name, rate) in enumerate({"a": 0.2, "b": 0.22}.items())}
+    data = make_set(reference, [15, 15], **outputs)
+    measurement = measure("chrf", data)
+    _, score = score_systems(measurement, data, Significance("a", samples=100))
+    generator = np.random.default_rng(12345)
+    differences = []
+    for drawn in generator.choice(30, size=(100, 30), replace=True):
+        first, second = (chrf_scores(measurement.statistics[name][drawn].sum(axis=0)) for name in ("a", "b"))
+        differences.append(float(second - first))
+    lower, higher = (sum(sign * difference >= 0 for difference in differences) for sign in (-1, 1))
+    assert score.p_value_two_sided == pytest.approx(min(1.0, 2 * (min(lower, higher) + 1) / 101))
+    assert score.p_value_two_sided < 1.0
 
 
 def test_of_one_document_nothing_is_said_of_chance() -> None:
     reference = [f"This is line {n} of the only document." for n in range(6)]
     data = make_set(reference, [6], a=reference, b=spoil(reference, 0.6, 1))
     for name in ("bleu", "d-bleu"):
-        found = scores(measure(name, data), data, Significance("a", unit="document"))
+        found = score_systems(measure(name, data), data, Significance("a", unit="document"))
         assert [score.p_value for score in found] == [None, None]
 
 
 def test_every_metric_is_signed_with_its_unit() -> None:
     data = make_set(["One sentence here.", "And one more."], [1, 1], s=["One sentence.", "And more."])
-    units = {name: scores(measure(name, data), data)[0].signature for name in METRICS}
+    units = {name: score_systems(measure(name, data), data)[0].signature for name in METRICS}
     assert "|unit:document|documents:2|" in units["d-bleu"]
     assert all("|unit:sentence|documents:2|docgraph:" in units[name] for name in ("bleu", "chrf", "ter"))
 
 
 def test_unknown_names() -> None:
     data = make_set(["a"], [1], s=["a"])
-    with pytest.raises(DocgraphError, match="no metric 'blue'; choose among bleu"):
+    with pytest.raises(DocgraphError, match="no metric 'blue'; choose from bleu"):
         measure("blue", data)
-    with pytest.raises(DocgraphError, match="no tokenizer 'x'; choose among"):
+    with pytest.raises(DocgraphError, match="no tokenizer 'x'; choose from"):
         measure("bleu", data, Options(tokenize="x"))

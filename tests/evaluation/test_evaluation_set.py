@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from docgraph.errors import DocgraphError
-from docgraph.evaluation.dataset import read_set
+from docgraph.evaluation.evaluation_set import read_evaluation_set
 
 PARTED = "a\nb\n\nc\n"
 
@@ -23,7 +23,7 @@ def test_documents_come_from_the_reference_and_an_empty_translation_is_one(tmp_p
         tmp_path, ref=PARTED, parted="A\n\n\nC\n", flat="A\nB\nC\n", longer="A\nB\n\nC\n\n\n", last="A\nB\n\n\n"
     )
     reference = files.pop("ref")
-    data = read_set(files, reference)
+    data = read_evaluation_set(files, reference)
     assert data.documents.tolist() == [0, 2, 3]
     assert data.systems == {
         "parted": ["A", "", "C"],
@@ -36,7 +36,7 @@ def test_documents_come_from_the_reference_and_an_empty_translation_is_one(tmp_p
 
 def test_the_source_gives_the_documents_where_the_reference_has_none(tmp_path: Path) -> None:
     files = write(tmp_path, ref="a\nb\nc\n", source=PARTED, one="A\nB\n\nC\n", two="A\nB\nC\n")
-    data = read_set({"one": files["one"], "two": files["two"]}, files["ref"], files["source"])
+    data = read_evaluation_set({"one": files["one"], "two": files["two"]}, files["ref"], files["source"])
     assert data.documents.tolist() == [0, 2, 3]
     assert data.source == ["a", "b", "c"]
     assert data.systems["one"] == data.systems["two"] == ["A", "B", "C"]
@@ -44,7 +44,7 @@ def test_the_source_gives_the_documents_where_the_reference_has_none(tmp_path: P
 
 def test_a_line_blank_in_the_reference_alone_is_a_sentence(tmp_path: Path) -> None:
     files = write(tmp_path, ref="a\n\n\nc\n", source=PARTED)
-    data = read_set({}, files["ref"], files["source"])
+    data = read_evaluation_set({}, files["ref"], files["source"])
     assert data.reference == ["a", "", "c"]
 
 
@@ -59,14 +59,14 @@ def test_a_line_blank_in_the_reference_alone_is_a_sentence(tmp_path: Path) -> No
 def test_files_out_of_step_are_told_by_name_and_count(tmp_path: Path, system: str, message: str) -> None:
     files = write(tmp_path, ref=PARTED, sys=system)
     with pytest.raises(DocgraphError) as caught:
-        read_set({"sys": files["sys"]}, files["ref"])
+        read_evaluation_set({"sys": files["sys"]}, files["ref"])
     assert message.format(ref=files["ref"]) in str(caught.value)
 
 
 def test_text_that_is_no_text(tmp_path: Path) -> None:
     (tmp_path / "ref").write_bytes(b"a\n\xff\n")
     with pytest.raises(DocgraphError, match="ref:2: this line is not UTF-8"):
-        read_set({}, tmp_path / "ref")
+        read_evaluation_set({}, tmp_path / "ref")
     (tmp_path / "ref").write_text("\n\n")
     with pytest.raises(DocgraphError, match="holds no sentence"):
-        read_set({}, tmp_path / "ref")
+        read_evaluation_set({}, tmp_path / "ref")

@@ -14,7 +14,7 @@ import pytest
 from conftest import SHARED, needs_data
 from docgraph.errors import DocgraphError
 from docgraph.evaluation.suites import Contrast, Suite, read_suite
-from docgraph.evaluation.suites.accuracy import judge, read_scores, write_scores
+from docgraph.evaluation.suites.accuracy import compute_accuracies, read_scores, write_scores
 
 SUITES = SHARED / "suites"
 PAIR = ("a", "b")
@@ -23,21 +23,21 @@ PAIR = ("a", "b")
 def test_ties_are_wrong_or_the_first_wins() -> None:
     contrasts = (Contrast("S", PAIR), Contrast("S", PAIR, correct=1), Contrast("S", ("a", "b", "c"), correct=1))
     scores = [1.0, 1.0, 1.0, 1.0, 2.0, 1.0, 1.0]
-    assert judge(Suite("s", contrasts), scores).overall.right == 0
-    assert judge(Suite("s", contrasts, ties="first"), scores).overall.right == 2
+    assert compute_accuracies(Suite("s", contrasts), scores).overall.right == 0
+    assert compute_accuracies(Suite("s", contrasts, ties="first"), scores).overall.right == 2
 
 
 def test_lower_is_better_unless_told_otherwise() -> None:
     suite = Suite("s", (Contrast("S", PAIR), Contrast("S", PAIR), Contrast("S", PAIR, correct=1)))
     scores = [1.0, 2.0, 2.0, 1.0, 4.0, 3.0]
-    assert judge(suite, scores).overall.right == 2
-    assert judge(suite, scores, maximise=True).overall.right == 1
-    assert judge(suite, [-score for score in scores], maximise=True).overall.right == 2
+    assert compute_accuracies(suite, scores).overall.right == 2
+    assert compute_accuracies(suite, scores, maximise=True).overall.right == 1
+    assert compute_accuracies(suite, [-score for score in scores], maximise=True).overall.right == 2
 
 
 def test_classes_distances_and_blocks() -> None:
     contrasts = [Contrast("S", PAIR, distance=d, block=str(d > 2), labels={"kind": "x"}) for d in (0, 10, 4, 2, -1)]
-    found = judge(Suite("s", tuple(contrasts), far=3), [0, 1, 0, 1, 1, 0, 0, 1, 0, 1])
+    found = compute_accuracies(Suite("s", tuple(contrasts), far=3), [0, 1, 0, 1, 1, 0, 0, 1, 0, 1])
     assert {value: (count.right, count.total) for value, count in found.by["distance"].items()} == {
         "-1": (1, 1),
         "0": (1, 1),
@@ -60,9 +60,9 @@ def test_scores_there_and_back(tmp_path: Path) -> None:
     ("text", "message"),
     [
         ("1\n2\n", "there are 2 scores, and 's' has 3 candidates"),
-        ("1\ntwo\n3\n", "scores:2: 'two' is no number"),
-        ("1\n\n3\n", "scores:2: '' is no number"),
-        ("1\n2\nnan\n", "scores:3: a score that is not a number"),
+        ("1\ntwo\n3\n", "scores:2: 'two' is not a number"),
+        ("1\n\n3\n", "scores:2: '' is not a number"),
+        ("1\n2\nnan\n", "scores:3: a score is nan"),
     ],
 )
 def test_bad_scores_are_one_sentence(tmp_path: Path, text: str, message: str) -> None:
@@ -98,7 +98,7 @@ def test_voita_sets_have_the_published_counts_and_are_counted_as_published(
         best = min(range(len(group)), key=group.__getitem__)
         right += best == item["true_ind"]
         by_distance[str(item["ctx_dist"])].append(best == item["true_ind"])
-    found = judge(suite, losses)
+    found = compute_accuracies(suite, losses)
     assert found.overall.right == right
     ours = {value: (count.right, count.total) for value, count in found.by.get("distance", {}).items()}
     theirs = {value: (sum(hits), len(hits)) for value, hits in by_distance.items()}
@@ -110,7 +110,7 @@ def test_voita_sets_have_the_published_counts_and_are_counted_as_published(
 def test_bawden_sets_have_the_published_counts(name: str, blocks: int) -> None:
     suite = read_suite(SUITES / "bawden" / f"{name}.json")
     assert len(suite.contrasts) == 200
-    found = judge(suite, [0.0, 1.0] * 200)
+    found = compute_accuracies(suite, [0.0, 1.0] * 200)
     assert found.blocks is not None
     assert (found.blocks.right, found.blocks.total) == (blocks, blocks)
     if name == "anaphora":
@@ -142,12 +142,12 @@ def blind(suite: Suite, seed: int) -> list[float]:
 @pytest.mark.parametrize("seed", range(20))
 def test_a_blind_scorer_gets_half_of_the_discourse_sets(seed: int) -> None:
     suite = read_suite(SUITES / "bawden" / "lexical-choice.json")
-    assert judge(suite, blind(suite, seed)).overall.accuracy == 50.0
+    assert compute_accuracies(suite, blind(suite, seed)).overall.accuracy == 50.0
     whole = read_suite(SUITES / "bawden" / "anaphora.json")
     # Of the four pairs of block 17, one is worded differently: there a blind scorer may get one more, or one less.
     suite = Suite("anaphora", tuple(contrast for contrast in whole.contrasts if contrast.block != "17"))
-    assert judge(suite, blind(suite, seed)).overall.accuracy == 50.0
-    assert abs(judge(whole, blind(whole, seed)).overall.accuracy - 50.0) <= 0.5
+    assert compute_accuracies(suite, blind(suite, seed)).overall.accuracy == 50.0
+    assert abs(compute_accuracies(whole, blind(whole, seed)).overall.accuracy - 50.0) <= 0.5
 
 
 @needs_data
@@ -158,7 +158,7 @@ def test_a_scorer_that_always_takes_one_gender_gets_half_of_the_anaphora_set(gen
     for contrast in suite.contrasts:
         right = contrast.labels["pronoun"].startswith(gender)
         scores += [0.0, 1.0] if right else [1.0, 0.0]
-    assert judge(suite, scores).overall.accuracy == 50.0
+    assert compute_accuracies(suite, scores).overall.accuracy == 50.0
 
 
 @needs_data

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from docgraph.errors import DocgraphError
-from docgraph.evaluation.suites import Contrast, Suite, jsonl, read_suite
-from docgraph.evaluation.suites.voita import detokenise
+from docgraph.evaluation.suites import Contrast, Suite, read_suite, write_suite
+from docgraph.evaluation.suites.readers import detokenise
 
 VOITA = {
     "src": "Is it old ? _eos Don 't know . _eos It 's Fran . _eos She is .",
@@ -130,7 +130,7 @@ def test_the_large_french_set_from_its_texts(tmp_path: Path) -> None:
     assert [c.target_context for c in suite.contrasts] == [("trg1",), ("trg2", "trg3")]
     assert [c.labels["pronoun"] for c in suite.contrasts] == ["it:elle", "they:ils"]
     french_texts(tmp_path, "S2\n")
-    with pytest.raises(DocgraphError, match="1 source and 1 target lines are no contexts of 4"):
+    with pytest.raises(DocgraphError, match="1 source and 1 target lines are not contexts of 4"):
         read_suite(tmp_path)
 
 
@@ -155,7 +155,7 @@ def test_our_own_format_there_and_back(tmp_path: Path) -> None:
         Contrast("only what is needed", ("a", "b")),
     )
     for suite in (Suite("names", contrasts, ("en", "zh"), "first", 3, "detokenised"), Suite("plain", contrasts)):
-        jsonl.write(suite, tmp_path / "suite.jsonl")
+        write_suite(suite, tmp_path / "suite.jsonl")
         assert read_suite(tmp_path / "suite.jsonl") == suite
         (tmp_path / "suite.jsonl.gz").write_bytes(gzip.compress((tmp_path / "suite.jsonl").read_bytes()))
         assert read_suite(tmp_path / "suite.jsonl.gz").digest == suite.digest
@@ -177,17 +177,17 @@ GOOD = '{"suite": "s"}\n{"source": "S", "candidates": ["a", "b"]}\n'
         ("[1]", "it is not an object"),
         ('{"source": "S"}', "'candidates' is missing or not a list"),
         ('{"source": "S", "candidates": ["a", 1]}', "'candidates' is not a list of strings"),
-        ('{"source": "S", "candidates": ["a"]}', "a contrast needs two candidates or more"),
+        ('{"source": "S", "candidates": ["a"]}', "a contrast needs at least two candidates"),
         (
             '{"source": "S", "candidates": ["a", "b"], "correct": 2}',
-            "the right candidate is number 2 of 2",
+            "'correct' is 2; it must index one of 2 candidates",
         ),
         ('{"source": "S", "candidates": ["a", "b"], "correct": true}', "'correct' is missing or not a whole number"),
         (
             '{"source": "S", "candidates": ["a", "b"], "distanse": 2}',
             "'distanse' (did you mean 'distance'?)",
         ),
-        ('{"source": "S", "candidates": ["a", "b"], "labels": {"x": 1}}', "'labels' are strings"),
+        ('{"source": "S", "candidates": ["a", "b"], "labels": {"x": 1}}', "'labels' must be strings"),
         (
             '{"source": "S", "candidates": ["a", "b"], "source_context": ["x"], "target_context": ["u", "v"]}',
             "the context has 1 source and 2 target sentences",
@@ -211,8 +211,12 @@ def test_a_broken_record_is_told_with_its_line(tmp_path: Path, line: str, messag
         ("anaphora.json", {"1": ANAPHORA, "2": {**ANAPHORA, "trg": [{}]}}, "block 2 is broken: 'type' is missing"),
         ("anaphora.json", {"one": ANAPHORA}, "the numbering of blocks is broken"),
         ("contrapro.json", [{**CONTRAPRO, "errors": [{}]}], "record 1 is broken: 'contrastive' is missing"),
-        ("contrapro.json", [{**CONTRAPRO, "errors": []}], "record 1 is broken: a contrast needs two candidates"),
-        ("other.json", [1, 2], "this is no suite that docgraph can read"),
+        (
+            "contrapro.json",
+            [{**CONTRAPRO, "errors": []}],
+            "record 1 is broken: a contrast needs at least two",
+        ),
+        ("other.json", [1, 2], "the format of this suite is unknown"),
         ("other.json", {}, "there is no contrast in this suite"),
     ],
 )
@@ -226,7 +230,7 @@ def test_files_that_are_no_json(tmp_path: Path) -> None:
     with pytest.raises(DocgraphError, match=r"cut\.json:2: this is not valid JSON"):
         read_suite(tmp_path / "cut.json")
     (tmp_path / "cut.json.gz").write_bytes(gzip.compress(b"[1, 2, 3]" * 9)[:-9])
-    with pytest.raises(DocgraphError, match="cut short"):
+    with pytest.raises(DocgraphError, match="truncated"):
         read_suite(tmp_path / "cut.json.gz")
     with pytest.raises(DocgraphError, match=r"no 'current\.src'"):
         read_suite(tmp_path)

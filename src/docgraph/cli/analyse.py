@@ -11,8 +11,8 @@ import typer
 from docgraph.errors import DocgraphError
 
 if TYPE_CHECKING:
-    from docgraph.evaluation.breakdown import Breakdown
-    from docgraph.evaluation.table import Grid
+    from docgraph.evaluation.buckets import Breakdown
+    from docgraph.evaluation.report import Grid
     from docgraph.research.analyses import Systems
     from docgraph.research.documents import Documents
 
@@ -184,7 +184,7 @@ def _run(
 
 
 def _print(tables: Sequence[tuple[Breakdown, ...]], output: AnalysisFormat) -> None:
-    from docgraph.evaluation.table import breakdown_grid, title
+    from docgraph.evaluation.report import breakdown_grid
 
     if output == "json":
         found = [part.to_json() for table in tables for part in table]
@@ -193,7 +193,7 @@ def _print(tables: Sequence[tuple[Breakdown, ...]], output: AnalysisFormat) -> N
     for number, parts in enumerate(tables):
         typer.echo("\n" if number else "", nl=False)
         grid = [[cell.replace("\n", " ") for cell in row] for row in breakdown_grid(*parts)]
-        _print_grid(grid, output, title(parts[0]), parts[-1].signature)
+        _print_grid(grid, output, parts[0].title, parts[-1].signature)
 
 
 def _print_mechanism(runs: list[str], output: AnalysisFormat) -> None:
@@ -213,7 +213,7 @@ def _echo_json(values: object) -> None:
 
 
 def _print_grid(grid: Grid, output: AnalysisFormat, heading: str | None = None, signature: str | None = None) -> None:
-    from docgraph.evaluation.table import markdown_table, text_table
+    from docgraph.evaluation.report import markdown_table, text_table
 
     if output == "markdown":
         typer.echo("\n".join([*markdown_table(grid), *([f"\n- `{signature}`"] if signature else [])]))

@@ -1,4 +1,4 @@
-"""docgraph evaluate: scores of systems with their signatures and significance, and measures of whole documents."""
+"""docgraph evaluate: scores of systems with signatures and significance, and measures of whole documents."""
 
 from __future__ import annotations
 
@@ -21,56 +21,68 @@ Format = Literal["text", "json", "markdown", "latex"]
 
 def evaluate(
     systems: Annotated[
-        list[str], typer.Argument(metavar="SYSTEM...", help="Outputs: FILE, or NAME=FILE.", show_default=False)
+        list[str],
+        typer.Argument(metavar="SYSTEM...", help="Translations to score: FILE or NAME=FILE.", show_default=False),
     ],
     reference: Annotated[
         Path,
-        typer.Option("-r", "--reference", help="The reference translation; gives the documents.", show_default=False),
+        typer.Option(
+            "-r", "--reference", help="Reference translation; sets the document boundaries.", show_default=False
+        ),
     ],
-    source: Annotated[Path | None, typer.Option("-s", "--source", help="The source text.")] = None,
-    metrics: Annotated[str, typer.Option(help="bleu, d-bleu, chrf, ter, comet; with commas.")] = "bleu,d-bleu,chrf,ter",
+    source: Annotated[Path | None, typer.Option("-s", "--source", help="Source text.")] = None,
+    metrics: Annotated[
+        str, typer.Option(help="Comma-separated metrics: bleu, d-bleu, chrf, ter, comet.")
+    ] = "bleu,d-bleu,chrf,ter",
     lowercase: Annotated[
         bool | None,
-        typer.Option(
-            "--lowercase/--cased", help="For all metrics; by default as sacreBLEU (TER lower-cased, others not)."
-        ),
+        typer.Option("--lowercase/--cased", help="Case of all metrics (default: TER lower-cased, others cased)."),
     ] = None,
-    tokenize: Annotated[str | None, typer.Option(help="BLEU's tokenizer (13a, zh, char, ...); 13a otherwise.")] = None,
+    tokenize: Annotated[
+        str | None, typer.Option(help="sacreBLEU tokenizer for BLEU, such as zh or char (default: 13a).")
+    ] = None,
     baseline: Annotated[
-        str | None, typer.Option(help="The system others are compared with; the first otherwise.")
+        str | None, typer.Option(help="System that the others are compared with (default: the first).")
     ] = None,
     test: Annotated[
-        Literal["bootstrap", "randomisation"], typer.Option(help="Test of significance against the baseline.")
+        Literal["bootstrap", "randomisation"],
+        typer.Option(help="Paired significance test; p-values are defined as in sacreBLEU."),
     ] = "bootstrap",
     unit: Annotated[Literal["sentence", "document"], typer.Option(help="What the test resamples.")] = "sentence",
     samples: Annotated[
-        int | None, typer.Option(min=1, help="Resamples; 1,000 (bootstrap) or 10,000 (randomisation) otherwise.")
+        int | None, typer.Option(min=1, help="Resamples (default: 1,000 for bootstrap, 10,000 for randomisation).")
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Of the test; sacreBLEU's by default.")] = 12345,
+    seed: Annotated[int, typer.Option(min=0, help="Random seed of the test; the default is sacreBLEU's.")] = 12345,
     consistency: Annotated[
-        bool, typer.Option("--consistency", help="Whether repeated words keep their translation (LTCR).")
+        bool, typer.Option("--consistency", help="Measure the consistency of repeated words (LTCR); needs --source.")
     ] = False,
-    pronouns: Annotated[bool, typer.Option("--pronouns", help="Accuracy of pronoun translation (APT).")] = False,
+    pronouns: Annotated[
+        bool, typer.Option("--pronouns", help="Measure the accuracy of pronouns (APT); needs --source.")
+    ] = False,
     by: Annotated[
-        str | None, typer.Option(help="BLEU by document length, by distance to the linked context: length,distance.")
+        str | None,
+        typer.Option(help="Break BLEU down by document length, distance of linked context, or both: length,distance."),
     ] = None,
     plot: Annotated[
-        Path | None, typer.Option(help="Draw each breakdown: STEM-NAME.png (or .svg, .pdf), data beside it.")
+        Path | None, typer.Option(help="Plot each breakdown as STEM-NAME.png (or .svg, .pdf), with JSON and CSV data.")
     ] = None,
-    languages: Annotated[str, typer.Option("--langs", help="Source and target language, with a hyphen.")] = "en-fr",
+    languages: Annotated[str, typer.Option("--langs", help="Source and target language.")] = "en-fr",
     annotator: Annotated[
-        str | None, typer.Option(help="Annotator of the source by spec, such as conllu:parsed.conllu.")
+        str | None,
+        typer.Option(help="Annotator spec of the source, such as conllu:parsed.conllu (default: by language)."),
     ] = None,
     align_corpus: Annotated[
-        tuple[Path, Path] | None, typer.Option(metavar="SRC TGT", help="More sentence pairs for the word aligner.")
+        tuple[Path, Path] | None,
+        typer.Option(metavar="SRC TGT", help="Parallel files to train the word aligner on, besides the test set."),
     ] = None,
     comet_model: Annotated[str | None, typer.Option(help="Name of a cached COMET model, or a checkpoint file.")] = None,
-    jobs: Annotated[int | None, typer.Option(min=1, help="Processes that annotate; all cores otherwise.")] = None,
-    format: Annotated[Format, typer.Option(help="How to print.")] = "text",
+    jobs: Annotated[int | None, typer.Option(min=1, help="Processes that annotate (default: all cores).")] = None,
+    format: Annotated[Format, typer.Option(help="Output format.")] = "text",
 ) -> None:
-    """Score translations: one sentence a line, blank lines between documents.
+    """Score translations against a reference.
 
-    Several systems make one table, with marks where they differ significantly from the baseline.
+    Files have one sentence per line and blank lines between documents. Several systems make one table, with marks for
+    significant differences from the baseline.
 
     [bold]Examples[/bold]
 
@@ -81,10 +93,9 @@ def evaluate(
     docgraph evaluate out/hyb.fr -r test.fr -s test.en --by length,distance --plot hyb.png
     """
     from docgraph.annotate.runner import default_cache_folder
-    from docgraph.evaluation.alignment import Languages
-    from docgraph.evaluation.comet_ import MODEL
-    from docgraph.evaluation.dataset import read_set
-    from docgraph.evaluation.metrics import METRICS, Options
+    from docgraph.evaluation.alignment import BitextAnnotator
+    from docgraph.evaluation.evaluation_set import read_evaluation_set
+    from docgraph.evaluation.metrics import COMET_MODEL, METRICS, Options
     from docgraph.evaluation.plots import check_plot_path, write_plot
     from docgraph.evaluation.report import By, Request
     from docgraph.evaluation.report import evaluate as run
@@ -92,33 +103,35 @@ def evaluate(
 
     if plot is not None:
         check_plot_path(plot)
-    files = _named(systems)
-    data = read_set(files, reference, source)
-    origin, _, target = languages.partition("-")
-    tools = Languages(annotator or origin, target, default_cache_folder(), jobs or available_cores())
-    compared = _significance(list(files), baseline, test, unit, samples, seed)
-    with _status() as say:
+    files = _system_files(systems)
+    data = read_evaluation_set(files, reference, source)
+    source_language, _, target_language = languages.partition("-")
+    bitext = BitextAnnotator(
+        annotator or source_language, target_language, default_cache_folder(), jobs or available_cores()
+    )
+    significance = _significance(list(files), baseline, test, unit, samples, seed)
+    with _status() as show_stage:
         request = Request(
-            metrics=tuple(_choices(metrics, "metric", (*METRICS, "comet"))),
+            metrics=tuple(_split_choices(metrics, "metric", (*METRICS, "comet"))),
             options=Options(lowercase, tokenize),
-            comet_model=comet_model or MODEL,
-            significance=compared,
-            by=tuple(_choices(by or "", "breakdown", get_args(By))),
+            comet_model=comet_model or COMET_MODEL,
+            significance=significance,
+            by=tuple(_split_choices(by or "", "breakdown", get_args(By))),
             consistency=consistency,
             pronouns=languages if pronouns else None,
-            languages=tools,
-            align_corpus=tools.read_pairs(*align_corpus) if align_corpus is not None else [],
+            annotator=bitext,
+            align_corpus=bitext.read_pairs(*align_corpus) if align_corpus is not None else [],
         )
-        report = run(data, request, say)
+        report = run(data, request, show_stage)
     _print(report, format)
     if plot is not None:
         for part in report.breakdowns:
             typer.echo(f"wrote {', '.join(map(str, write_plot(part, plot)))}", err=True)
 
 
-def _named(systems: list[str]) -> dict[str, Path]:
-    """Name -> file, from NAME=FILE, or FILE alone: then its stem, or its whole path where several have that stem."""
-    named: dict[str, Path] = {}
+def _system_files(systems: list[str]) -> dict[str, Path]:
+    """Name -> file. A FILE without a name is named by its stem, or by its path if stems are not unique."""
+    files: dict[str, Path] = {}
     stems = [Path(system).stem for system in systems]
     for system in systems:
         name, equals, path = system.partition("=")
@@ -127,36 +140,36 @@ def _named(systems: list[str]) -> dict[str, Path]:
         else:
             file = Path(system)
             label = file.stem if stems.count(file.stem) == 1 else system
-        if label in named or label == "reference":
+        if label in files or label == "reference":
             raise DocgraphError(f"the name '{label}' is taken; name this system by NAME=FILE", path=file)
-        named[label] = file
-    return named
+        files[label] = file
+    return files
 
 
-def _choices(text: str, kind: str, known: Sequence[str]) -> list[Any]:
-    """Names with commas, each one of the known."""
+def _split_choices(text: str, kind: str, known: Sequence[str]) -> list[Any]:
+    """The comma-separated names in `text`, each of which must be known."""
     names = [name.strip() for name in text.split(",") if name.strip()]
     for name in names:
         if name not in known:
-            raise DocgraphError(f"there is no {kind} '{name}'; choose among {', '.join(known)}")
+            raise DocgraphError(f"there is no {kind} '{name}'; choose from {', '.join(known)}")
     return names
 
 
 def _significance(
     systems: list[str], baseline: str | None, test: Test, unit: Unit, samples: int | None, seed: int
 ) -> Significance | None:
-    """The test asked for; none for a single system."""
+    """The significance test; None for a single system."""
     from docgraph.evaluation.significance import SAMPLES, Significance
 
     if baseline is not None and baseline not in systems:
-        raise DocgraphError(f"the baseline '{baseline}' is none of the systems; choose among {', '.join(systems)}")
+        raise DocgraphError(f"the baseline '{baseline}' is not one of the systems; choose from {', '.join(systems)}")
     if len(systems) < 2:
         return None
     return Significance(baseline or systems[0], test, unit, samples or SAMPLES[test], seed)
 
 
 def _print(report: Report, format: Format) -> None:
-    from docgraph.evaluation import table
+    from docgraph.evaluation.report import latex, markdown, text
 
     if format == "json":
         from json import dumps
@@ -165,17 +178,16 @@ def _print(report: Report, format: Format) -> None:
     elif format == "text":
         from rich.console import Console
 
-        # What is wider than the terminal is wrapped by it, and loses nothing.
-        console = Console(width=1000)
-        for part in table.text(report):
+        console = Console(width=1000)  # the terminal wraps wider lines, and nothing is cut off
+        for part in text(report):
             console.print(part, highlight=False)
     else:
-        typer.echo((table.markdown if format == "markdown" else table.latex)(report), nl=False)
+        typer.echo((markdown if format == "markdown" else latex)(report), nl=False)
 
 
 @contextmanager
 def _status() -> Iterator[Callable[[str], None]]:
-    """Says what is being done, on the standard error; silent when that is no terminal."""
+    """Show the current stage on standard error if it is a terminal."""
     from rich.console import Console
 
     console = Console(stderr=True)

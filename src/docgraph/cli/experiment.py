@@ -90,7 +90,7 @@ def _print(plan: Experiment, output: TableFormat) -> None:
     else:
         from rich.console import Console
 
-        from docgraph.evaluation.table import text_table
+        from docgraph.evaluation.report import text_table
 
         console = Console(width=1000)
         for part in (text_table(rendered.grid(), plan.table.config.title), *rendered.notes()):

@@ -11,9 +11,8 @@ from docgraph.cli.progress import Bars
 from docgraph.errors import DocgraphError
 
 if TYPE_CHECKING:
-    from docgraph.evaluation.probe import Prober
     from docgraph.evaluation.suites import Suite
-    from docgraph.evaluation.suites.scoring import Progress
+    from docgraph.evaluation.suites.prober import Prober, Progress
 
 ContextName = Literal["gold", "source", "own", "none"]
 PrecisionName = Literal["fp32", "bf16"]
@@ -26,41 +25,47 @@ def probe(
     ],
     model: Annotated[
         str | None,
-        typer.Option("--model", "-m", help="A model folder, a run folder, or the name of a model.", show_default=False),
+        typer.Option("--model", "-m", help="Model folder, run folder, or name of a model.", show_default=False),
     ] = None,
     scores: Annotated[
         Path | None,
-        typer.Option(help="Another system's scores, one a line; lower is better, as the suites' scripts have it."),
+        typer.Option(help="Scores of another system, one per line; lower is better, as in the suites' scripts."),
     ] = None,
-    maximise: Annotated[bool, typer.Option("--maximise", help="In --scores, higher is better.")] = False,
+    maximise: Annotated[bool, typer.Option("--maximise", help="Higher is better in --scores.")] = False,
     context: Annotated[
         ContextName,
-        typer.Option(help="The suite's source and target, its source alone, its source and own translations, or none."),
+        typer.Option(
+            help="Context: the suite's source and target (gold), its source (source), its source and the model's own "
+            "translation of it (own), or none."
+        ),
     ] = "gold",
     max_context: Annotated[
-        int | None, typer.Option(min=0, help="Most sentences of context; all the suite has otherwise.")
+        int | None, typer.Option(min=0, help="Maximum number of context sentences (default: no limit).")
     ] = None,
-    normalise: Annotated[bool, typer.Option("--normalise", help="Compare means over sub-words, not sums.")] = False,
+    normalise: Annotated[
+        bool, typer.Option("--normalise", help="Compare mean log-probabilities per sub-word, not sums.")
+    ] = False,
     annotator: Annotated[
-        str | None, typer.Option(help="An annotator's spec; the default of the source language otherwise.")
+        str | None, typer.Option(help="Annotator spec (default: by the suite's source language).")
     ] = None,
-    device: Annotated[str | None, typer.Option(help="cpu or cuda; a GPU where there is one otherwise.")] = None,
-    precision: Annotated[PrecisionName, typer.Option(help="bf16 is faster on a GPU.")] = "fp32",
-    tokens: Annotated[int, typer.Option(min=1, help="Sub-words of a batch.")] = 16_000,
-    jobs: Annotated[int | None, typer.Option(min=1, help="Processes that annotate; all cores otherwise.")] = None,
+    device: Annotated[str | None, typer.Option(help="cpu or cuda (default: cuda if available).")] = None,
+    precision: Annotated[PrecisionName, typer.Option(help="Precision; bf16 is faster on a GPU.")] = "fp32",
+    tokens: Annotated[int, typer.Option(min=1, help="Sub-words per batch.")] = 16_000,
+    jobs: Annotated[int | None, typer.Option(min=1, help="Processes that annotate (default: all cores).")] = None,
     cache: Annotated[
-        Path | None, typer.Option(help="Folder of finished annotations and scores; in the user's cache otherwise.")
+        Path | None, typer.Option(help="Folder of cached annotations and scores (default: the user's cache folder).")
     ] = None,
     save_scores: Annotated[
-        Path | None, typer.Option(help="Write negative log-probabilities, as the suites' scripts read them.")
+        Path | None, typer.Option(help="Write negative log-probabilities, for the suites' scripts.")
     ] = None,
-    export: Annotated[Path | None, typer.Option(help="Write the suite in docgraph's own format (JSON lines).")] = None,
-    output: Annotated[OutputFormat, typer.Option("--format", help="How to print.")] = "text",
+    export: Annotated[Path | None, typer.Option(help="Write the suite in docgraph's format (JSON lines).")] = None,
+    output: Annotated[OutputFormat, typer.Option("--format", help="Output format.")] = "text",
 ) -> None:
-    """Ask a model which of several translations fits the context; count as the authors of each suite do.
+    """Test a model on contrastive suites.
 
-    A suite is a file of Voita et al. 2019 (En-Ru), Bawden et al. 2018 (En-Fr) or ContraPro (En-De, En-Fr), as their
-    authors publish it, or one of your own in JSON lines.
+    A suite asks which of several translations fits the context. Suites of Voita et al. 2019 (En-Ru), Bawden et al. 2018
+    (En-Fr) and ContraPro (En-De, En-Fr) are read as published and counted as their authors do; a suite of your own is
+    written in JSON lines.
 
     [bold]Examples[/bold]
 
@@ -70,20 +75,19 @@ def probe(
 
     docgraph probe anaphora.json --scores other-system.scores
     """
-    from docgraph.evaluation.suites import jsonl, read_suite
+    from docgraph.evaluation.suites import read_suite, write_suite
 
     if (model is not None) + (scores is not None) + (export is not None) != 1:
-        raise DocgraphError("give a model to probe with --model, or scores with --scores, or a file to --export to")
-    found = [read_suite(path) for path in suites]
-    if len(found) > 1 and (scores or save_scores or export):
-        raise DocgraphError(f"one file is for one suite, and {len(found)} are named; probe them one by one")
+        raise DocgraphError("pass one of --model (probe a model), --scores (count scores) and --export (convert)")
+    parsed = [read_suite(path) for path in suites]
+    if len(parsed) > 1 and (scores or save_scores or export):
+        raise DocgraphError(f"one file holds one suite, and {len(parsed)} are given; run the command for each suite")
     if export is not None:
-        jsonl.write(found[0], export)
+        write_suite(parsed[0], export)
     elif scores is not None:
-        _print([_judge_file(found[0], scores, maximise)], output)
+        _print([_count_scores(parsed[0], scores, maximise)], output)
     elif model is not None:
-        from docgraph.evaluation.probe import Prober
-        from docgraph.evaluation.suites.scoring import ProbeOptions
+        from docgraph.evaluation.suites.prober import ProbeOptions, Prober
         from docgraph.model.model_folder import find_model
         from docgraph.workers import keep_freed_memory
 
@@ -95,7 +99,7 @@ def probe(
             def progress(stage: str, done: int, total: int) -> None:
                 bars.update(stage, done, done, total)
 
-            results = [_judge_model(suite, prober, jobs, tokens, progress, save_scores) for suite in found]
+            results = [_probe_model(suite, prober, jobs, tokens, progress, save_scores) for suite in parsed]
         _print(results, output)
 
 
@@ -105,25 +109,25 @@ def _default_device() -> str:
     return "cuda" if torch.cuda.is_available() else "cpu"
 
 
-def _judge_file(suite: Suite, path: Path, maximise: bool) -> dict[str, Any]:
-    from docgraph.evaluation.probe import signature
-    from docgraph.evaluation.suites.accuracy import judge, read_scores
+def _count_scores(suite: Suite, path: Path, maximise: bool) -> dict[str, Any]:
+    from docgraph.evaluation.suites.accuracy import compute_accuracies, read_scores
+    from docgraph.evaluation.suites.prober import format_signature
 
-    accuracies = judge(suite, read_scores(path, suite), maximise)
-    line = signature(suite, scores=path.name, better="higher" if maximise else "lower")
-    return {"suite": suite.name, **accuracies.to_dict(), "signature": line}
+    accuracies = compute_accuracies(suite, read_scores(path, suite), maximise)
+    signature = format_signature(suite, scores=path.name, better="higher" if maximise else "lower")
+    return {"suite": suite.name, **accuracies.to_dict(), "signature": signature}
 
 
-def _judge_model(
+def _probe_model(
     suite: Suite, prober: Prober, jobs: int | None, tokens: int, progress: Progress, save_scores: Path | None
 ) -> dict[str, Any]:
-    from docgraph.evaluation.suites.accuracy import judge, write_scores
+    from docgraph.evaluation.suites.accuracy import compute_accuracies, write_scores
     from docgraph.workers import available_cores
 
     scores = prober(suite, jobs=jobs or available_cores(), tokens=tokens, progress=progress)
     if save_scores is not None:
         write_scores(save_scores, [-value for value in scores.values])
-    accuracies = judge(suite, scores.values, maximise=True)
+    accuracies = compute_accuracies(suite, scores.values, maximise=True)
     speed = {"scored": scores.scored, "seconds": scores.seconds, "candidates_per_second": scores.rate}
     speed |= {"preparation_seconds": scores.preparation}
     return {"suite": suite.name, **accuracies.to_dict(), "signature": prober.signature(suite), **speed}
@@ -138,19 +142,19 @@ def _print(results: list[dict[str, Any]], output: OutputFormat) -> None:
     for result in results:
         rows = [("all", "", result)]
         rows += [("blocks", "all right", result["blocks"])] if "blocks" in result else []
-        rows += [(kind, value, count) for kind, found in result["by"].items() for value, count in found.items()]
-        _print_rows(result["suite"], rows, output)
+        rows += [(kind, value, count) for kind, counts in result["by"].items() for value, count in counts.items()]
+        _print_table(result["suite"], rows, output)
         if result.get("scored"):
             typer.echo(
                 f"{result['scored']:,} candidates scored in {result['seconds']:.2f} s, "
                 f"{result['candidates_per_second']:,.0f}/s, after {result['preparation_seconds']:.1f} s of preparation"
             )
         elif "scored" in result:
-            typer.echo("the scores were on disk")
+            typer.echo("the scores were cached")
         typer.echo(f"{result['signature']}\n")
 
 
-def _print_rows(suite: str, rows: list[tuple[str, str, dict[str, Any]]], output: OutputFormat) -> None:
+def _print_table(suite: str, rows: list[tuple[str, str, dict[str, Any]]], output: OutputFormat) -> None:
     from rich import box
     from rich.console import Console
     from rich.table import Table

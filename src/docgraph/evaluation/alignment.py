@@ -1,40 +1,244 @@
-"""Words of both sides in columns over a whole evaluation set, and their alignment."""
+"""Word alignment of an evaluation set, by a light unsupervised aligner.
+
+The aligner is the reparameterised IBM model 2 of Dyer et al. (2013): each target word is translated from one source
+word or from nothing, with p(a_j = i) falling as exp(-tension |i/m - j/n|); likewise in the other direction. The two
+models are trained to agree (Liang et al. 2006), that is, on the product of their posteriors, with a sparse Dirichlet
+prior on the translation tables (variational Bayes). A link needs a product of posteriors above a threshold, so links
+are few and reliable.
+
+All candidate links i-j of all sentence pairs lie in flat arrays; an iteration is a handful of sums over them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from docgraph.annotate.runner import annotate_all
-from docgraph.annotation import Annotation, BoolArray
+from docgraph.annotation import Annotation, BoolArray, IntArray
 from docgraph.document import Document
-from docgraph.evaluation.aligner import Aligner, AlignerConfig, Bitext, Posteriors
-from docgraph.evaluation.dataset import EvaluationSet, read_set
-from docgraph.graph.links import LongArray
+from docgraph.evaluation.evaluation_set import EvaluationSet, read_evaluation_set
+from docgraph.graph.links import Integers, LongArray, ragged_ranges
 from docgraph.graph.relations import is_function_word
 
+Floats = npt.NDArray[np.float64]
+SentencePairs = list[tuple[list[str], list[str]]]
+"""The words of the two sides of each sentence pair."""
 THRESHOLD = 0.1
-"""Product of posteriors below which a word counts as not aligned."""
-Pairs = list[tuple[list[str], list[str]]]
-"""Words of sentence pairs."""
+"""A word is aligned if the product of posteriors of its best link exceeds this."""
+BLOCK = 1 << 22
+"""Candidate links processed at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class AlignerConfig:
+    """Hyperparameters; the defaults were chosen on Europarl (docs/evaluation.md)."""
+
+    independent: int = 2
+    """Iterations in which each direction is trained alone."""
+    agreeing: int = 5
+    """Iterations on the product of the posteriors."""
+    tension: float = 4.0
+    """How strongly links keep to the diagonal."""
+    null: float = 0.08
+    """Prior probability that a word is a translation of nothing."""
+    alpha: float = 0.01
+    """Concentration of the Dirichlet prior."""
+
+    def __str__(self) -> str:
+        return f"diagonal-agreement({self.independent}+{self.agreeing})"
+
+
+@dataclass(frozen=True, eq=False)
+class Bitext:
+    """Sentence pairs as concatenated word ids: pair s has words offsets[s] .. offsets[s+1]-1 on each side."""
+
+    source: IntArray
+    target: IntArray
+    source_offsets: LongArray
+    target_offsets: LongArray
+
+    @classmethod
+    def of(cls, pairs: Sequence[tuple[Sequence[str], Sequence[str]]]) -> Bitext:
+        """Number the words of sentence pairs."""
+        sides = []
+        for side in range(2):
+            ids: dict[str, int] = {}
+            words = [ids.setdefault(word, len(ids)) for pair in pairs for word in pair[side]]
+            offsets = np.cumsum([0, *(len(pair[side]) for pair in pairs)])
+            sides.append((np.array(words, dtype=np.int32), offsets))
+        (source, source_offsets), (target, target_offsets) = sides
+        return cls(source, target, source_offsets, target_offsets)
+
+    def __len__(self) -> int:
+        return len(self.source_offsets) - 1
+
+
+@dataclass(frozen=True, eq=False)
+class CandidateLinks:
+    """All word pairs of some sentence pairs, [L] each: positions in the bitext and distance from the diagonal."""
+
+    source: LongArray
+    target: LongArray
+    distance: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Posteriors:
+    """Links [L] by word positions of the bitext, and the product of the posteriors of the two directions."""
+
+    source: LongArray
+    target: LongArray
+    agreement: Floats
+
+    def best_target(self, num_source: int, threshold: float = 0.0) -> LongArray:
+        """[num_source]: the target word of each source word's best link, -1 if none is above `threshold`."""
+        best = np.full(num_source, -1, dtype=np.int64)
+        order = np.argsort(self.agreement, kind="stable")
+        order = order[self.agreement[order] > threshold]
+        best[self.source[order]] = self.target[order]  # the last assignment to a place, the largest, wins
+        return best
+
+    def where(self, mask: BoolArray) -> Posteriors:
+        """The links at which `mask` [L] is True."""
+        return Posteriors(self.source[mask], self.target[mask], self.agreement[mask])
+
+
+class Aligner:
+    """Translation tables of both directions over co-occurring word pairs, trained on a bitext."""
+
+    def __init__(self, bitext: Bitext, config: AlignerConfig = AlignerConfig()) -> None:
+        self._bitext, self._config = bitext, config
+        self._pairs, keys = _co_occurrences(bitext)
+        width = int(bitext.target.max(initial=0)) + 1
+        self._words = keys // width, keys % width
+        self._unigrams = tuple(np.bincount(words) / max(len(words), 1) for words in (bitext.source, bitext.target))
+        counts = np.bincount(self._pairs, minlength=len(keys)).astype(np.float64)
+        self._tables = tuple(counts / sum_by(words, counts)[words] for words in self._words)
+        for iteration in range(config.independent + config.agreeing):
+            self._train(agree=iteration >= config.independent)
+
+    def _train(self, agree: bool) -> None:
+        """One iteration of expectation maximisation."""
+        counts = np.zeros(len(self._words[0])), np.zeros(len(self._words[0]))
+        for links, pairs in self._blocks():
+            forward, backward = self._posteriors(links, pairs)
+            if agree:
+                forward = backward = forward * backward
+            for total, posterior in zip(counts, (forward, backward), strict=True):
+                total += sum_by(pairs, posterior, len(total))
+        self._tables = tuple(
+            _estimate(count, words, self._config.alpha) for count, words in zip(counts, self._words, strict=True)
+        )
+
+    def _blocks(self) -> Iterator[tuple[CandidateLinks, IntArray]]:
+        """Yield candidate links and their word pairs, block by block."""
+        begin = 0
+        for links in _candidate_links(self._bitext):
+            yield links, self._pairs[begin : begin + len(links.source)]
+            begin += len(links.source)
+
+    def _posteriors(self, links: CandidateLinks, pairs: IntArray) -> tuple[Floats, Floats]:
+        """p(a_j = i) and p(b_i = j) of the links, [L] each."""
+        diagonal = np.exp(-self._config.tension * links.distance)
+        words = self._bitext.source, self._bitext.target
+        posteriors = []
+        # Forward, each target word chooses a source word; backward, each source word chooses a target word.
+        for side, chooser in ((1, links.target), (0, links.source)):
+            first = int(chooser.min()) if len(chooser) else 0
+            index = chooser - first
+            prior = (1 - self._config.null) * diagonal / sum_by(index, diagonal)[index]
+            joint = prior * self._tables[1 - side][pairs]
+            choosers = words[side][first : first + int(index.max(initial=-1)) + 1]
+            nothing = self._config.null * self._unigrams[side][choosers]
+            posteriors.append(joint / (sum_by(index, joint) + nothing)[index])
+        return posteriors[0], posteriors[1]
+
+    def posteriors(self, first: int = 0, least: float = 1e-4) -> Posteriors:
+        """The links above `least` of the sentence pairs from number `first` on."""
+        parts = [Posteriors(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))]
+        boundary = self._bitext.source_offsets[first]
+        for links, pairs in self._blocks():
+            if len(links.source) and links.source[-1] >= boundary:
+                forward, backward = self._posteriors(links, pairs)
+                both = Posteriors(links.source, links.target, forward * backward)
+                parts.append(both.where((both.agreement > least) & (links.source >= boundary)))
+        return Posteriors(
+            *(np.concatenate([getattr(part, name) for part in parts]) for name in ("source", "target", "agreement"))
+        )
+
+
+def _candidate_links(bitext: Bitext) -> Iterator[CandidateLinks]:
+    """Yield all candidate links by target word, then source word, in blocks of whole sentence pairs."""
+    m, n = np.diff(bitext.source_offsets), np.diff(bitext.target_offsets)
+    ends = np.cumsum(m * n)
+    begin = 0
+    while begin < len(bitext):
+        done = ends[begin - 1] if begin else 0
+        end = max(int(np.searchsorted(ends, done + BLOCK, side="right")), begin + 1)
+        targets = np.arange(bitext.target_offsets[begin], bitext.target_offsets[end])
+        owner = np.repeat(np.arange(begin, end), n[begin:end])
+        source = ragged_ranges(bitext.source_offsets[owner], m[owner])
+        target = np.repeat(targets, m[owner])
+        pair = np.repeat(owner, m[owner])
+        source_place = (source - bitext.source_offsets[pair] + 0.5) / m[pair]
+        target_place = (target - bitext.target_offsets[pair] + 0.5) / n[pair]
+        yield CandidateLinks(source, target, np.abs(source_place - target_place))
+        begin = end
+
+
+def _co_occurrences(bitext: Bitext) -> tuple[IntArray, LongArray]:
+    """The word pair of every candidate link [L], and the key (source id * width + target id) of every pair [P]."""
+    width = int(bitext.target.max(initial=0)) + 1
+    blocks = [
+        bitext.source[links.source].astype(np.int64) * width + bitext.target[links.target]
+        for links in _candidate_links(bitext)
+    ]
+    keys = np.unique(np.concatenate([np.empty(0, np.int64), *map(np.unique, blocks)]))
+    pairs = [np.searchsorted(keys, block).astype(np.int32) for block in blocks]
+    return np.concatenate([np.empty(0, np.int32), *pairs]), keys
+
+
+def sum_by(index: Integers, values: npt.NDArray[Any], size: int = 0) -> Floats:
+    """[max(index) + 1, at least `size`]: the sum of the values [K] of each index [K]."""
+    return np.asarray(np.bincount(index, values, size), dtype=np.float64)
+
+
+def _estimate(counts: Floats, words: LongArray, alpha: float) -> Floats:
+    """[P]: p(other word | word) under a Dirichlet prior, as the exponential of the expected logarithm."""
+    smoothed = counts + alpha
+    totals = np.maximum(sum_by(words, smoothed), alpha)  # some words have no pairs
+    return np.exp(_digamma(smoothed) - _digamma(totals)[words])
+
+
+def _digamma(x: Floats) -> Floats:
+    """The derivative of log gamma for x > 0, to about 1e-9: the asymptotic series at x + 6, shifted down."""
+    down = sum(1 / (x + step) for step in range(6))
+    y = x + 6
+    square = 1 / (y * y)
+    series = square * (1 / 12 - square * (1 / 120 - square * (1 / 252 - square / 240)))
+    return np.asarray(np.log(y) - 0.5 / y - series - down)
 
 
 @dataclass(frozen=True, eq=False)
 class Words:
-    """All W words of the N sentences of a set, in order."""
+    """The W words of the N sentences of a set, in order."""
 
     forms: list[str]
     keys: list[str]
-    """Lower-cased lemmas; forms where there are none."""
+    """Lower-cased lemmas, or lower-cased forms if there are no lemmas."""
     tags: list[str] | None
     """Universal parts of speech."""
     relations: list[str] | None
+    """Dependency relations."""
     content: BoolArray
-    """[W]: no punctuation, no function word."""
+    """[W]: False at punctuation and function words."""
     offsets: LongArray
     """[N+1]: the words of sentence n are offsets[n] .. offsets[n+1]-1."""
     documents: LongArray
@@ -42,6 +246,8 @@ class Words:
 
     @classmethod
     def of(cls, annotations: Sequence[Annotation]) -> Words:
+        """The words of annotated documents."""
+
         def column(name: str) -> list[str] | None:
             columns = [getattr(annotation, name) for annotation in annotations]
             return None if None in columns else [text for column in columns for text in column.to_list()]
@@ -49,61 +255,64 @@ class Words:
         forms = column("forms") or []
         lengths = [np.diff(annotation.offsets) for annotation in annotations]
         sizes = [annotation.num_words for annotation in annotations]
-        content = [is_function_word(annotation) for annotation in annotations]
+        function_words = [is_function_word(annotation) for annotation in annotations]
         return cls(
             forms,
             [key.lower() for key in column("lemmas") or forms],
             column("upos"),
             column("deprels"),
-            ~np.concatenate([np.empty(0, np.bool_), *content]),
+            ~np.concatenate([np.empty(0, np.bool_), *function_words]),
             np.cumsum(np.concatenate([np.zeros(1, np.int64), *lengths])),
             np.repeat(np.arange(len(annotations)), sizes),
         )
 
     @property
     def sentences(self) -> LongArray:
-        """[W]: the sentence of each word, counted through the set."""
+        """[W]: the sentence of each word, numbered through the set."""
         return np.repeat(np.arange(len(self.offsets) - 1), np.diff(self.offsets))
 
     def split(self) -> list[list[str]]:
         """The keys of each sentence."""
-        bounds = self.offsets.tolist()
-        return [self.keys[a:b] for a, b in pairwise(bounds)]
+        return [self.keys[a:b] for a, b in pairwise(self.offsets.tolist())]
 
 
 @dataclass(frozen=True, slots=True)
-class Languages:
-    """What finds the words of the two sides, and where finished annotations are kept."""
+class BitextAnnotator:
+    """Finds the words of source and target sentences."""
 
     source: str
-    """Annotator of the source by spec or language."""
+    """Annotator spec or language of the source."""
     target: str
     """Language of the translations."""
     cache: Path | None = None
+    """Folder of finished annotations."""
     jobs: int = 1
+    """Processes that annotate the source."""
 
     def annotate(self, documents: Sequence[Document]) -> list[Annotation]:
-        """The source documents, annotated."""
+        """Annotate source documents."""
         return list(annotate_all(documents, self.source, jobs=self.jobs, cache=self.cache))
 
     def source_words(self, data: EvaluationSet) -> Words:
+        """The words of the source."""
         assert data.source is not None
         return Words.of(self.annotate(data.split_documents(data.source)))
 
     def target_words(self, data: EvaluationSet, sentences: Sequence[str]) -> Words:
+        """The words of the reference or of a system's output."""
         from docgraph.annotate.registry import load_pipeline
 
-        pipeline = load_pipeline(word_finder(self.target))
+        pipeline = load_pipeline(word_annotator(self.target))
         return Words.of([pipeline(document) for document in data.split_documents(sentences)])
 
-    def read_pairs(self, source: str | Path, target: str | Path) -> Pairs:
-        """Sentence pairs to learn alignment from, in line mode."""
-        data = read_set({}, target, source)
-        return pairs(self.source_words(data), self.target_words(data, data.reference))
+    def read_pairs(self, source: str | Path, target: str | Path) -> SentencePairs:
+        """Read sentence pairs to train the aligner on from two files of one sentence per line."""
+        data = read_evaluation_set({}, target, source)
+        return _sentence_pairs(self.source_words(data), self.target_words(data, data.reference))
 
 
-def word_finder(language: str) -> str:
-    """The spec of words and dictionary lemmas of a language, without a parser: quick, and one for all systems."""
+def word_annotator(language: str) -> str:
+    """The spec of an annotator of words and dictionary lemmas without a parser: fast, and the same for all systems."""
     from docgraph.annotate.rule_based import has_simplemma_dictionary
 
     if language == "zh":
@@ -111,26 +320,25 @@ def word_finder(language: str) -> str:
     return f"words:{language}+simplemma:{language}" if has_simplemma_dictionary(language) else f"words:{language}"
 
 
-def pairs(source: Words, target: Words) -> Pairs:
+def _sentence_pairs(source: Words, target: Words) -> SentencePairs:
     return list(zip(source.split(), target.split(), strict=True))
 
 
 def align(
-    source: Words, targets: Iterable[Words], corpus: Pairs, config: AlignerConfig = AlignerConfig()
+    source: Words, targets: Iterable[Words], corpus: SentencePairs, config: AlignerConfig = AlignerConfig()
 ) -> list[Posteriors]:
-    """Candidate links of the source with each target, by positions in the two.
+    """Links of the source with each target, by word positions in the two.
 
-    One model is learnt from the corpus and all targets: what the links of a system are does not depend on which other
-    systems are evaluated as long as `targets` holds none of them.
+    One model is trained on the corpus and all targets. To keep the alignment of a system independent of which other
+    systems are evaluated, pass only that system's output and the reference as targets.
     """
     targets = list(targets)
-    bitext = Bitext.of(corpus + [pair for target in targets for pair in pairs(source, target)])
-    found = Aligner(bitext, config).posteriors(first=len(corpus))
+    bitext = Bitext.of(corpus + [pair for target in targets for pair in _sentence_pairs(source, target)])
+    posteriors = Aligner(bitext, config).posteriors(first=len(corpus))
     aligned, sentences = [], len(source.offsets) - 1
-    for number, target in enumerate(targets):
+    for number in range(len(targets)):
         first = len(corpus) + number * sentences
         begin, end = bitext.source_offsets[first], bitext.source_offsets[first + sentences]
-        part = found.where((found.source >= begin) & (found.source < end))
+        part = posteriors.where((posteriors.source >= begin) & (posteriors.source < end))
         aligned.append(Posteriors(part.source - begin, part.target - bitext.target_offsets[first], part.agreement))
-        assert len(target.forms) == bitext.target_offsets[first + sentences] - bitext.target_offsets[first]
     return aligned

@@ -1,26 +1,107 @@
-"""A metric over parts of a test set: by the length of the document, by the distance to the linked context."""
+"""A metric by buckets of the test set, with confidence intervals: by document length, by distance of linked context."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
 
 import numpy as np
 
 from docgraph.annotation import Annotation
-from docgraph.evaluation.breakdown import Breakdown, break_down, bucket_of, ranges
-from docgraph.evaluation.dataset import EvaluationSet
-from docgraph.evaluation.metrics import Measured
+from docgraph.evaluation.evaluation_set import EvaluationSet
+from docgraph.evaluation.metrics import Measurement, format_signature
+from docgraph.evaluation.significance import SEED, confidence_interval, resample
 from docgraph.graph import RelationOptions, build_graph
-from docgraph.graph.links import Edges, LongArray
+from docgraph.graph.links import Edges, Integers, LongArray
 
+SAMPLES = 1000
 DISTANCES = (1, 2, 3, 5, 10, 20)
 LENGTH_BUCKETS = 5
 LinkRelation = Literal["lexical", "coreference"]
 
 
-def by_length(measured: Measured, data: EvaluationSet) -> Breakdown:
-    """By sentences in the document; the buckets hold about equally many sentences."""
+@dataclass(frozen=True, slots=True)
+class Breakdown:
+    """One metric by B buckets; lists of B values for every system."""
+
+    name: str
+    """length, distance, consistency, pronouns."""
+    metric: str
+    axis: str
+    """The quantity that the buckets divide."""
+    labels: tuple[str, ...]
+    values: dict[str, list[float | None]]
+    """None for an empty bucket."""
+    intervals: dict[str, list[tuple[float, float] | None]]
+    """The middle 95% of bootstrap resamples."""
+    counts: dict[str, list[int]]
+    counted: str
+    """What `counts` counts: sentences, pairs, pronouns."""
+    signature: str
+    digits: tuple[int, int] = (2, 1)
+    """Decimals of values and of interval bounds in tables."""
+
+    @property
+    def title(self) -> str:
+        """The heading of its table."""
+        return f"{self.metric} by {self.axis}"
+
+    def to_json(self) -> dict[str, Any]:
+        """All fields, unrounded."""
+        return asdict(self)
+
+
+def break_down(
+    measurement: Measurement,
+    buckets: Integers,
+    labels: Sequence[str],
+    data: EvaluationSet,
+    *,
+    name: str,
+    axis: str,
+    counted: str,
+    weigh: bool = False,
+) -> Breakdown:
+    """The metric over the segments of each bucket; `buckets` [segments] are indices of labels, -1 is none.
+
+    Intervals resample the segments of a bucket. With `weigh`, the counts are sums of the second statistic (the
+    denominator of a ratio), not numbers of segments.
+    """
+    values: dict[str, list[float | None]] = {}
+    intervals: dict[str, list[tuple[float, float] | None]] = {}
+    counts: dict[str, list[int]] = {}
+    for system, statistics in measurement.statistics.items():
+        parts = [statistics[buckets == bucket] for bucket in range(len(labels))]
+        if weigh:
+            parts = [part[part[:, 1] > 0] for part in parts]
+        counts[system] = [int(part[:, 1].sum()) if weigh else len(part) for part in parts]
+        values[system] = [float(measurement.scorer(part.sum(axis=0))) if len(part) else None for part in parts]
+        intervals[system] = [
+            confidence_interval(resample(part, measurement.scorer, SAMPLES)) if len(part) > 1 else None
+            for part in parts
+        ]
+    items = measurement.signature | {"bs": str(SAMPLES), "seed": str(SEED), "by": name}
+    signature = format_signature(items, data, measurement.unit)
+    return Breakdown(name, measurement.name, axis, tuple(labels), values, intervals, counts, counted, signature)
+
+
+def range_labels(edges: Sequence[int]) -> list[str]:
+    """Labels of integer ranges up to each edge, and beyond the last: (1, 3) makes 1, 2–3, >3."""
+    labels, before = [], 0
+    for edge in edges:
+        labels.append(str(edge) if edge == before + 1 or edge == 0 else f"{before + 1}–{edge}")
+        before = edge
+    return [*labels, f">{edges[-1]}"]
+
+
+def bucket_of(values: Integers, edges: Sequence[int]) -> LongArray:
+    """[K]: the index of the first edge that is not below the value; len(edges) if all are."""
+    return np.searchsorted(np.asarray(edges), values, side="left")
+
+
+def by_length(measurement: Measurement, data: EvaluationSet) -> Breakdown:
+    """The metric by number of sentences in the document; buckets hold about equally many sentences."""
     lengths = np.diff(data.documents)
     shares = np.arange(1, LENGTH_BUCKETS + 1) / LENGTH_BUCKETS
     edges = np.unique(np.quantile(np.repeat(lengths, lengths), shares, method="inverted_cdf")).tolist()
@@ -29,33 +110,33 @@ def by_length(measured: Measured, data: EvaluationSet) -> Breakdown:
     labels = [str(span[0]) if len(span) == 1 else f"{span[0]}–{span[-1]}" for span in spans]
     axis = "sentences in the document"
     return break_down(
-        measured, np.repeat(buckets, lengths), labels, data, name="length", axis=axis, counted="sentences"
+        measurement, np.repeat(buckets, lengths), labels, data, name="length", axis=axis, counted="sentences"
     )
 
 
-def by_distance(measured: Measured, data: EvaluationSet, annotations: Sequence[Annotation]) -> Breakdown:
-    """By how many sentences before it the nearest sentence stands that a link of the document graph joins it with."""
+def by_distance(measurement: Measurement, data: EvaluationSet, annotations: Sequence[Annotation]) -> Breakdown:
+    """The metric by distance from the sentence back to the nearest sentence linked with it in the document graph."""
     distances = np.concatenate([np.empty(0, np.int64), *(linked_distances(one) for one in annotations)])
-    labels = [*ranges(DISTANCES), "no link"]
+    labels = [*range_labels(DISTANCES), "no link"]
     buckets = np.where(distances > 0, bucket_of(distances, DISTANCES), len(labels) - 1)
     axis = "sentences back to the nearest linked one"
-    return break_down(measured, buckets, labels, data, name="distance", axis=axis, counted="sentences")
+    return break_down(measurement, buckets, labels, data, name="distance", axis=axis, counted="sentences")
 
 
 def linked_distances(annotation: Annotation) -> LongArray:
-    """[M]: sentences from each sentence back to the nearest one linked with it, 0 where none is."""
-    edges = Edges.join([links_back(annotation, "lexical"), links_back(annotation, "coreference")])
-    here, there = annotation.sentence_of[edges.target], annotation.sentence_of[edges.source]
+    """[M]: sentences from each sentence back to the nearest one linked with it, 0 if none is."""
+    edges = Edges.join([backward_links(annotation, "lexical"), backward_links(annotation, "coreference")])
+    later, earlier = annotation.sentence_of[edges.target], annotation.sentence_of[edges.source]
     nearest = np.full(annotation.num_sentences, annotation.num_sentences, dtype=np.int64)
-    np.minimum.at(nearest, here, here - there)
+    np.minimum.at(nearest, later, later - earlier)
     return np.where(nearest < annotation.num_sentences, nearest, 0)
 
 
-def links_back(annotation: Annotation, relation: LinkRelation) -> Edges:
-    """The links of the document graph from words of earlier sentences to words of later ones.
+def backward_links(annotation: Annotation, relation: LinkRelation) -> Edges:
+    """Edges of the document graph from words of earlier sentences to words of later ones.
 
-    Lexical links are of content words alone (function words link everything), each from the occurrence before it: of
-    a chain of occurrences, the nearest earlier one in another sentence is the one before the first in this.
+    Lexical edges join content words only, because function words link everything, and only consecutive occurrences:
+    the nearest earlier sentence with the word is the one that holds its previous occurrence.
     """
     graph = build_graph(annotation, relation, RelationOptions(skip_stop_words=True))
     edges = graph.lexical.consecutive() if graph.lexical is not None else graph.edges(relation)

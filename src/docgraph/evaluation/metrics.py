@@ -1,14 +1,17 @@
-"""Metrics through sacreBLEU: BLEU over sentences and over documents (d-BLEU), chrF, TER.
+"""BLEU over sentences and over documents (d-BLEU), chrF and TER through sacreBLEU; COMET if it is installed.
 
-Each is a function of sums of statistics of segments. So segments are counted once, and a score of any part of the
-corpus, or of a thousand resamples of it, is a sum and a few vectorised lines. Those lines follow sacreBLEU's arithmetic
-operation by operation, in the type of the sums, so that what is compared with sacreBLEU is equal and not merely close.
+Each metric is a function of summed segment statistics. Segments are counted once; the score of any part of the corpus,
+or of a thousand resamples, is then a sum and a few vectorised lines. These lines repeat sacreBLEU's arithmetic
+operation by operation, in the dtype of the sums, so that the results are equal to sacreBLEU's and not merely close.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from importlib import import_module
+from importlib.metadata import version
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -16,39 +19,43 @@ import numpy.typing as npt
 
 from docgraph import __version__
 from docgraph.errors import DocgraphError
-from docgraph.evaluation.dataset import EvaluationSet
+from docgraph.evaluation.evaluation_set import EvaluationSet
 
 if TYPE_CHECKING:
     from sacrebleu.metrics.base import Metric
 
+COMET_MODEL = "Unbabel/wmt22-comet-da"
 Unit = Literal["sentence", "document"]
 Floats = npt.NDArray[np.floating[Any]]
 Statistics = npt.NDArray[np.float64]
-"""[segments, ..., statistics]: what is summed before a score is computed."""
+"""[segments, ..., statistics]: counts that are summed before a score is computed."""
 Scorer = Callable[[Floats], Floats]
 """Scores [...] from summed statistics [..., statistics]."""
 
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """A number and all it needs to be trusted."""
+    """The score of one system by one metric, with its signature and significance."""
 
     system: str
     metric: str
-    """The name of the column: BLEU, d-BLEU, chrF2, TER, COMET, LTC, APT."""
+    """The name of the column: BLEU, d-BLEU, chrF2, TER, COMET, LTCR, APT."""
     value: float
     signature: str
     p_value: float | None = None
-    """Of the difference to the baseline."""
+    """Of the difference to the baseline, by sacreBLEU's definition."""
     mean: float | None = None
+    """Mean of the bootstrap resamples."""
     interval: float | None = None
     """Half the width of the 95% bootstrap interval around `mean`."""
     lower_is_better: bool = False
+    p_value_two_sided: float | None = None
+    """Of the difference to the baseline, by the two-sided paired bootstrap; None with other tests."""
 
 
 @dataclass(frozen=True, eq=False)
-class Measured:
-    """One metric over all systems of a set: statistics of segments, and how their sums become a score."""
+class Measurement:
+    """One metric over all systems of a set: segment statistics, and how their sums become a score."""
 
     name: str
     unit: Unit
@@ -59,77 +66,77 @@ class Measured:
     values: dict[str, float]
     """By system, as sacreBLEU computes them."""
     signature: dict[str, str]
-    """The library's part of the signature, key by key, without the version of this package."""
+    """The signature of the metric's library, key by key."""
     lower_is_better: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How text becomes what is counted."""
+    """Text normalisation before counting."""
 
     lowercase: bool | None = None
-    """None is sacreBLEU's own choice: BLEU and chrF cased, TER lower-cased."""
+    """None follows sacreBLEU: BLEU and chrF cased, TER lower-cased."""
     tokenize: str | None = None
-    """BLEU's tokenizer by sacreBLEU's name; 13a where None."""
+    """Name of a sacreBLEU tokenizer for BLEU; None is 13a."""
 
 
-def signed(items: dict[str, str], data: EvaluationSet, unit: Unit) -> str:
-    """A signature: the items of the library, what a segment was, how many documents, the version of this package."""
+def format_signature(items: dict[str, str], data: EvaluationSet, unit: Unit) -> str:
+    """A signature: the library's items, the unit, the number of documents, and the version of this package."""
     ours = {"unit": unit, "documents": str(data.num_documents), "docgraph": __version__}
     return "|".join(f"{key}:{value}" for key, value in (items | ours).items())
 
 
-def measure(name: str, data: EvaluationSet, options: Options = Options()) -> Measured:
-    """Count the segments of all systems; `name` is one of `METRICS`."""
+def measure(name: str, data: EvaluationSet, options: Options = Options()) -> Measurement:
+    """Count the segment statistics of all systems for the metric `name`, one of `METRICS`."""
     if name not in METRICS:
-        raise DocgraphError(f"there is no metric '{name}'; choose among {', '.join([*METRICS, 'comet'])}")
+        raise DocgraphError(f"there is no metric '{name}'; choose from {', '.join([*METRICS, 'comet'])}")
     label, unit, create, scorer = METRICS[name]
 
     def segments(sentences: Sequence[str]) -> list[str]:
         return list(sentences) if unit == "sentence" else [" ".join(texts) for texts in data.split(sentences)]
 
     metric = create(options, [segments(data.reference)])
-    # What sacreBLEU's own significance tests are built on: there is no public way to the statistics.
+    # Private methods: sacreBLEU's own significance tests use them, and there is no public access to the statistics.
     counts = {
         system: metric._extract_corpus_statistics(segments(texts), None) for system, texts in data.systems.items()
     }
     values = {system: float(metric._aggregate_and_compute(rows).score) for system, rows in counts.items()}
     signature = dict(part.split(":", 1) for part in metric.get_signature().format().split("|"))
     statistics = {system: np.array(rows, dtype=np.float64) for system, rows in counts.items()}
-    return Measured(label, unit, statistics, scorer, values, signature, label == "TER")
+    return Measurement(label, unit, statistics, scorer, values, signature, label == "TER")
 
 
-def _bleu(options: Options, references: Sequence[Sequence[str]]) -> Metric:
+def _create_bleu(options: Options, references: Sequence[Sequence[str]]) -> Metric:
     from sacrebleu.metrics.bleu import BLEU
 
     if options.tokenize is not None and options.tokenize not in BLEU.TOKENIZERS:
         raise DocgraphError(
-            f"sacreBLEU has no tokenizer '{options.tokenize}'; choose among {', '.join(BLEU.TOKENIZERS)}"
+            f"sacreBLEU has no tokenizer '{options.tokenize}'; choose from {', '.join(BLEU.TOKENIZERS)}"
         )
     return BLEU(lowercase=bool(options.lowercase), tokenize=options.tokenize, force=True, references=references)
 
 
-def _chrf(options: Options, references: Sequence[Sequence[str]]) -> Metric:
+def _create_chrf(options: Options, references: Sequence[Sequence[str]]) -> Metric:
     from sacrebleu.metrics.chrf import CHRF
 
     return CHRF(lowercase=bool(options.lowercase), references=references)
 
 
-def _ter(options: Options, references: Sequence[Sequence[str]]) -> Metric:
+def _create_ter(options: Options, references: Sequence[Sequence[str]]) -> Metric:
     from sacrebleu.metrics.ter import TER
 
     return TER(case_sensitive=options.lowercase is False, references=references)
 
 
 def bleu_scores(sums: Floats) -> Floats:
-    """BLEU [...] from (hypothesis length, reference length, correct 1..4, total 1..4) [..., 10], smoothed (exp)."""
+    """BLEU [...] from (hypothesis length, reference length, correct 1..4, total 1..4) [..., 10], exp smoothing."""
     length, reference = sums[..., 0].astype(np.float64), sums[..., 1].astype(np.float64)
     correct, total = sums[..., 2:6], sums[..., 6:10]
     missing = (correct == 0) & (total > 0)
     halvings = (2.0 ** np.cumsum(missing, axis=-1)).astype(sums.dtype)
     with np.errstate(divide="ignore", invalid="ignore"):
         precisions = np.where(missing, 100.0 / (halvings * total), 100 * correct / total)
-        # sacreBLEU's logarithm of nothing.
+        # sacreBLEU's value for log(0).
         logs = np.where(precisions > 0, np.log(precisions.astype(np.float64)), -9999999999.0)
         penalty = np.where(length < reference, np.exp(1 - reference / length), 1.0)
     scores = penalty * np.exp(sum(logs[..., order] for order in range(4)) / 4)
@@ -143,13 +150,15 @@ def chrf_scores(sums: Floats, beta: int = 2) -> Floats:
     known = (hypothesis > 0) & (reference > 0)
     orders = np.maximum(known.sum(axis=-1), 1).astype(sums.dtype)
     with np.errstate(divide="ignore", invalid="ignore"):
-        precision, recall = (_ordered_sum(np.where(known, matching / n, 0)) / orders for n in (hypothesis, reference))
+        precision, recall = (
+            _sequential_sum(np.where(known, matching / n, 0)) / orders for n in (hypothesis, reference)
+        )
         scores = (1 + beta**2) * precision * recall / (beta**2 * precision + recall)
     return np.where(precision + recall > 0, 100 * scores, 0)
 
 
-def _ordered_sum(values: Floats) -> Floats:
-    """Over the last axis, one after another."""
+def _sequential_sum(values: Floats) -> Floats:
+    """Sum over the last axis from left to right; np.sum adds pairwise and rounds differently."""
     total: Floats = np.zeros(values.shape[:-1], values.dtype)
     for index in range(values.shape[-1]):
         total = total + values[..., index]
@@ -157,16 +166,51 @@ def _ordered_sum(values: Floats) -> Floats:
 
 
 def ratio_scores(sums: Floats, scale: int = 100) -> Floats:
-    """Edits over reference length [...] from both [..., 2]: TER."""
-    edits, length = sums[..., 0], sums[..., 1]
+    """Numerator over denominator [...] times `scale` from both [..., 2]; TER is edits over reference length."""
+    numerator, denominator = sums[..., 0], sums[..., 1]
     with np.errstate(divide="ignore", invalid="ignore"):
-        return scale * np.where(length > 0, edits / length, (edits > 0).astype(sums.dtype))
+        return scale * np.where(denominator > 0, numerator / denominator, (numerator > 0).astype(sums.dtype))
 
 
 METRICS: dict[str, tuple[str, Unit, Callable[[Options, Sequence[Sequence[str]]], Metric], Scorer]] = {
-    "bleu": ("BLEU", "sentence", _bleu, bleu_scores),
-    "d-bleu": ("d-BLEU", "document", _bleu, bleu_scores),
-    "chrf": ("chrF2", "sentence", _chrf, chrf_scores),
-    "ter": ("TER", "sentence", _ter, ratio_scores),
+    "bleu": ("BLEU", "sentence", _create_bleu, bleu_scores),
+    "d-bleu": ("d-BLEU", "document", _create_bleu, bleu_scores),
+    "chrf": ("chrF2", "sentence", _create_chrf, chrf_scores),
+    "ter": ("TER", "sentence", _create_ter, ratio_scores),
 }
-"""By the name on the command line: column, segment, sacreBLEU metric, and its score of sums."""
+"""By name on the command line: column, segment, sacreBLEU metric, and the score of summed statistics."""
+
+
+def measure_comet(data: EvaluationSet, model: str = COMET_MODEL) -> Measurement:
+    """COMET times 100 of every sentence of every system, as a ratio that can be resampled like the other metrics."""
+    if data.source is None:
+        raise DocgraphError("COMET was skipped: it needs the source text; pass --source")
+    loaded, comet_version = _load_comet(model)
+    import torch
+
+    gpus = int(torch.cuda.is_available())
+    statistics = {}
+    for system, sentences in data.systems.items():
+        triples = zip(data.source, sentences, data.reference, strict=True)
+        rows = [{"src": source, "mt": output, "ref": reference} for source, output, reference in triples]
+        segments = loaded.predict(rows, batch_size=16, gpus=gpus, progress_bar=False).scores
+        statistics[system] = np.stack([np.asarray(segments, np.float64), np.ones(len(rows))], axis=1)
+    values = {system: float(ratio_scores(rows.sum(axis=0))) for system, rows in statistics.items()}
+    signature = {"model": Path(model).name, "scale": "100", "version": comet_version}
+    return Measurement("COMET", "sentence", statistics, ratio_scores, values, signature)
+
+
+def _load_comet(model: str) -> tuple[Any, str]:
+    """A COMET model from a checkpoint file or the local cache, never from the network, and the package's version."""
+    try:
+        comet = import_module("comet")
+    except ImportError:
+        raise DocgraphError("COMET was skipped: it is not installed; run pip install unbabel-comet") from None
+    try:
+        path = model if Path(model).is_file() else comet.download_model(model, local_files_only=True)
+        return comet.load_from_checkpoint(path), version("unbabel-comet")
+    except (OSError, KeyError, ValueError) as error:
+        raise DocgraphError(
+            f"COMET was skipped: its model {model} is not on this machine ({type(error).__name__}); "
+            f"download it once with comet-score --model {model}, or pass a checkpoint file with --comet-model"
+        ) from None

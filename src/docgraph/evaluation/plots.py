@@ -1,4 +1,4 @@
-"""Breakdowns as pictures (PNG, SVG or PDF by the name of the file), their data beside them as JSON and CSV."""
+"""Plots of breakdowns (PNG, SVG or PDF by file name), with their data as JSON and CSV."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from docgraph.errors import DocgraphError
-from docgraph.evaluation.breakdown import Breakdown
+from docgraph.evaluation.buckets import Breakdown
 from docgraph.files import replacing
 
 SUFFIXES = (".png", ".svg", ".pdf")
@@ -17,24 +17,24 @@ INK, GREY = "#333333", "#d4d4d0"
 
 
 def check_plot_path(path: Path) -> None:
-    """Fail before the work, and not after it."""
+    """Raise a DocgraphError if a plot cannot be written to `path`; call it before the evaluation."""
     if path.suffix.lower() not in SUFFIXES:
-        raise DocgraphError(f"a picture is one of {', '.join(SUFFIXES)} by its name; choose another", path=path)
+        raise DocgraphError(f"a plot is written as {', '.join(SUFFIXES)}; choose one of these suffixes", path=path)
     try:
         import matplotlib  # noqa: F401
     except ImportError:
-        raise DocgraphError("plots need matplotlib, which is not installed; pip install 'docgraph[plots]'") from None
+        raise DocgraphError("plots need matplotlib; run pip install 'docgraph[plots]'") from None
 
 
 def write_plot(part: Breakdown, path: Path, *, lines: bool = False) -> list[Path]:
-    """The picture STEM-NAME.SUFFIX of a breakdown, and the same name in .json and .csv; the files written.
+    """Write the plot of a breakdown as STEM-NAME.SUFFIX and its data as .json and .csv; return the three paths.
 
-    With `lines`, the points of a system are joined: buckets are steps of one quantity.
+    With `lines`, the points of a system are joined.
     """
-    picture = path.with_stem(f"{path.stem}-{part.name}")
-    data, rows = picture.with_suffix(".json"), picture.with_suffix(".csv")
-    with replacing(picture) as temporary:
-        _draw(part, temporary, picture.suffix.lower().removeprefix("."), lines)
+    plot = path.with_stem(f"{path.stem}-{part.name}")
+    data, rows = plot.with_suffix(".json"), plot.with_suffix(".csv")
+    with replacing(plot) as temporary:
+        _draw(part, temporary, plot.suffix.lower().removeprefix("."), lines)
     with replacing(data) as temporary:
         temporary.write_text(json.dumps(part.to_json(), ensure_ascii=False, indent=1) + "\n", "utf-8")
     with replacing(rows) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
@@ -44,11 +44,11 @@ def write_plot(part: Breakdown, path: Path, *, lines: bool = False) -> list[Path
             ends = [pair or (None, None) for pair in part.intervals[system]]
             for label, value, pair, count in zip(part.labels, values, ends, part.counts[system], strict=True):
                 writer.writerow([system, label, value, *pair, count])
-    return [picture, data, rows]
+    return [plot, data, rows]
 
 
 def _draw(part: Breakdown, path: Path, form: str, lines: bool) -> None:
-    """Points with intervals above, how much each bucket holds below; systems side by side within a bucket."""
+    """Draw values with intervals above and bucket sizes below, systems side by side within a bucket."""
     import matplotlib
     from matplotlib.figure import Figure
 
@@ -59,14 +59,14 @@ def _draw(part: Breakdown, path: Path, form: str, lines: bool) -> None:
         width = 0.7 / len(part.values)
         for number, system in enumerate(part.values):
             shift = (number - (len(part.values) - 1) / 2) * width
-            kept = [place for place, value in enumerate(part.values[system]) if value is not None]
-            places = [place + shift for place in kept]
-            points = [place + shift / 4 for place in kept] if lines else places  # a line leans where its points do
+            filled = [place for place, value in enumerate(part.values[system]) if value is not None]
+            places = [place + shift for place in filled]
+            centres = [place + shift / 4 for place in filled] if lines else places  # joined points stay near the tick
             colour = COLOURS[number % len(COLOURS)]
-            heights = [part.values[system][place] or 0.0 for place in kept]
+            heights = [part.values[system][place] or 0.0 for place in filled]
             look: Any = {"fmt": "o-" if lines else "o", "ms": 5, "capsize": 2, "lw": 1.2, "color": colour}
-            above.errorbar(points, heights, _bars(part, system, kept), label=system, **look)
-            below.bar(places, [part.counts[system][place] for place in kept], 0.9 * width, color=colour, alpha=0.45)
+            above.errorbar(centres, heights, _error_bars(part, system, filled), label=system, **look)
+            below.bar(places, [part.counts[system][place] for place in filled], 0.9 * width, color=colour, alpha=0.45)
         above.set_ylabel(part.metric)
         above.legend(frameon=False, ncols=min(len(part.values), 4), loc="lower left", bbox_to_anchor=(0, 1))
         below.set_ylabel(part.counted.replace(" ", "\n"))
@@ -81,8 +81,8 @@ def _draw(part: Breakdown, path: Path, form: str, lines: bool) -> None:
         figure.savefig(path, format=form, dpi=160, metadata=metadata)
 
 
-def _bars(part: Breakdown, system: str, places: list[int]) -> list[list[float]]:
-    """How far the interval of each bucket reaches below and above its value."""
+def _error_bars(part: Breakdown, system: str, places: list[int]) -> list[list[float]]:
+    """[2][buckets]: the reach of the interval below and above the value of each bucket in `places`."""
     reach: list[list[float]] = [[], []]
     for place in places:
         value, ends = part.values[system][place] or 0.0, part.intervals[system][place]

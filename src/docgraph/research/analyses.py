@@ -12,10 +12,10 @@ import numpy as np
 
 from docgraph import __version__
 from docgraph.errors import DocgraphError
-from docgraph.evaluation.breakdown import SAMPLES, Breakdown, bucket_of, ranges
-from docgraph.evaluation.dataset import EvaluationSet
-from docgraph.evaluation.metrics import Measured, Scorer, Statistics, measure, signed
-from docgraph.evaluation.significance import SEED, middle, resample
+from docgraph.evaluation.buckets import SAMPLES, Breakdown, bucket_of, range_labels
+from docgraph.evaluation.evaluation_set import EvaluationSet
+from docgraph.evaluation.metrics import Measurement, Scorer, Statistics, format_signature, measure
+from docgraph.evaluation.significance import SEED, confidence_interval, resample
 from docgraph.model.document_transformer import DocumentTransformer
 from docgraph.model.systems import context_needs
 from docgraph.research.documents import Documents, SourceDocument
@@ -154,18 +154,18 @@ def _curve(axis: Axis, outputs: Outputs, documents: Documents) -> Breakdown:
         "interval": "difference",
         "set": documents.name,
     }
-    signature = signed(measured.signature | items, data, "sentence")
+    signature = format_signature(measured.signature | items, data, "sentence")
     shown = tuple(labels), values, intervals, counts
     return Breakdown(axis.name, "BLEU", axis.label, *shown, "sentences changed", signature)
 
 
-def _by_document(measured: Measured, data: EvaluationSet, systems: Sequence[str]) -> Statistics:
+def _by_document(measured: Measurement, data: EvaluationSet, systems: Sequence[str]) -> Statistics:
     """[D, statistics]: sums over the sentences of each document and over some systems."""
     total = np.sum([measured.statistics[system] for system in systems], axis=0)
     return np.add.reduceat(total, data.documents[:-1], axis=0)
 
 
-def _interval(step: Statistics, usual: Statistics, measured: Measured) -> tuple[float, float]:
+def _interval(step: Statistics, usual: Statistics, measured: Measurement) -> tuple[float, float]:
     """The middle 95% of the difference to the usual case, over the same resamples of documents, put at its value."""
     value = float(measured.scorer(usual.sum(axis=0)))
     low, high = difference_interval(step, usual, measured.scorer)
@@ -174,7 +174,7 @@ def _interval(step: Statistics, usual: Statistics, measured: Measured) -> tuple[
 
 def difference_interval(ours: Statistics, other: Statistics, scorer: Scorer) -> tuple[float, float]:
     """The middle 95% of the difference of two scores over the same resamples of documents [D, statistics]."""
-    return middle(resample(ours, scorer, SAMPLES) - resample(other, scorer, SAMPLES))
+    return confidence_interval(resample(ours, scorer, SAMPLES) - resample(other, scorer, SAMPLES))
 
 
 def attention_distance(systems: Systems, documents: Documents, say: Progress = print) -> Breakdown:
@@ -194,7 +194,7 @@ def attention_distance(systems: Systems, documents: Documents, say: Progress = p
         if not sides:
             raise DocgraphError(f"'{name}' has no attention over the sentences of its document; choose another system")
         found |= sides
-    spans = ranges(DISTANCES)
+    spans = range_labels(DISTANCES)
     labels = [*(f"{span}\nbefore" for span in reversed(spans)), *(f"{span}\nafter" for span in spans)]
     kept = [index for index in range(len(labels)) if any(total[2, index] for total in found.values())]
     values = {name: [_ratio(total, index) for index in kept] for name, total in found.items()}

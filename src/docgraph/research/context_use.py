@@ -19,9 +19,8 @@ import torch
 from docgraph import __version__
 from docgraph.annotation import Annotation, BoolArray
 from docgraph.errors import DocgraphError
-from docgraph.evaluation.breakdown import SAMPLES, Breakdown
-from docgraph.evaluation.buckets import LinkRelation, linked_distances, links_back
-from docgraph.evaluation.dataset import EvaluationSet
+from docgraph.evaluation.buckets import SAMPLES, Breakdown, LinkRelation, backward_links, linked_distances
+from docgraph.evaluation.evaluation_set import EvaluationSet
 from docgraph.evaluation.metrics import Scorer, Statistics, measure, ratio_scores
 from docgraph.evaluation.significance import SEED
 from docgraph.graph.links import LongArray, ragged_ranges
@@ -131,7 +130,7 @@ def _divided(label: str, other: str, mask: BoolArray) -> Masks:
 
 def _linked_by(annotation: Annotation, relation: LinkRelation, words: BoolArray | None = None) -> BoolArray:
     """[M]: sentences with a word (one of `words` [W]) that a relation links with an earlier sentence."""
-    ends = links_back(annotation, relation).target
+    ends = backward_links(annotation, relation).target
     linked = np.zeros(annotation.num_sentences, dtype=np.bool_)
     linked[annotation.sentence_of[ends if words is None else ends[words[ends]]]] = True
     return linked

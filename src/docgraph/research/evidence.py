@@ -25,7 +25,7 @@ from torch import Tensor
 from docgraph import __version__
 from docgraph.annotation import BoolArray
 from docgraph.errors import DocgraphError
-from docgraph.evaluation.breakdown import SAMPLES, Breakdown
+from docgraph.evaluation.buckets import SAMPLES, Breakdown
 from docgraph.evaluation.metrics import Scorer, Statistics, ratio_scores
 from docgraph.evaluation.significance import SEED
 from docgraph.graph import build_graph

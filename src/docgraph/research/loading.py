@@ -13,7 +13,7 @@ from docgraph.corpus import subwords
 from docgraph.corpus.config import DataEntry
 from docgraph.corpus.readers import Problems, read
 from docgraph.errors import DocgraphError
-from docgraph.evaluation.dataset import read_output
+from docgraph.evaluation.evaluation_set import read_output
 from docgraph.model import checkpoint
 from docgraph.model.device import find_device
 from docgraph.model.document_transformer import DocumentTransformer

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from docgraph.errors import DocgraphError
-from docgraph.evaluation.table import Grid
+from docgraph.evaluation.report import Grid
 from docgraph.training.metrics import Record, read_metrics
 
 FILES = ("metrics.jsonl", "metrics.jsonl.xz")

@@ -8,8 +8,8 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
+from docgraph.evaluation.report import Grid, markdown_table
 from docgraph.evaluation.significance import Significance
-from docgraph.evaluation.table import Grid, markdown_table
 from docgraph.research.results import SCORES, SIGNATURE, SUITES
 from docgraph.research.runner import Experiment
 from docgraph.research.scoring import Pooled

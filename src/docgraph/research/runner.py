@@ -16,7 +16,7 @@ from docgraph.research.scoring import score_outputs
 from docgraph.research.tables import SCORED, Cell, Row, Table, TranslatedSet
 
 if TYPE_CHECKING:
-    from docgraph.evaluation.alignment import Languages
+    from docgraph.evaluation.alignment import BitextAnnotator
     from docgraph.evaluation.suites import Suite
     from docgraph.training.config import TrainingConfig
 
@@ -185,12 +185,12 @@ class Experiment:
                 )
 
     @property
-    def _languages(self) -> Languages:
+    def _languages(self) -> BitextAnnotator:
         from docgraph.annotate.runner import default_cache_folder
-        from docgraph.evaluation.alignment import Languages
+        from docgraph.evaluation.alignment import BitextAnnotator
 
         source, _, target = self.table.config.languages.partition("-")
-        return Languages(self.annotator or source, target, default_cache_folder(), self.jobs)
+        return BitextAnnotator(self.annotator or source, target, default_cache_folder(), self.jobs)
 
     def _probe(self, cell: Cell) -> None:
         done = self.folder(cell).read(SUITES)
@@ -201,13 +201,13 @@ class Experiment:
     def _probe_suite(self, cell: Cell, name: str) -> None:
         import torch
 
-        from docgraph.evaluation.probe import Prober
-        from docgraph.evaluation.suites.accuracy import judge
+        from docgraph.evaluation.suites.accuracy import compute_accuracies
+        from docgraph.evaluation.suites.prober import Prober
 
         model, suite = self.runs / cell.place / "best", self._suites[name]
         device = "cuda" if torch.cuda.is_available() else "cpu"
         prober = Prober(model, device=device, annotator=self.annotator)
-        accuracies = judge(suite, prober(suite, jobs=self.jobs).values, maximise=True)
+        accuracies = compute_accuracies(suite, prober(suite, jobs=self.jobs).values, maximise=True)
         found = {**accuracies.to_dict(), "signature": prober.signature(suite)}
         self.folder(cell).add(SUITES, **{name: found})
 

@@ -11,16 +11,24 @@ import numpy as np
 from docgraph.corpus.config import DataEntry
 from docgraph.corpus.readers import Problems, read
 from docgraph.errors import DocgraphError
-from docgraph.evaluation.alignment import Languages
-from docgraph.evaluation.dataset import EvaluationSet
+from docgraph.evaluation.alignment import BitextAnnotator
 from docgraph.evaluation.document_measures import DocumentMeasures
-from docgraph.evaluation.metrics import METRICS, Measured, Scorer, Statistics, measure, ratio_scores, signed
+from docgraph.evaluation.evaluation_set import EvaluationSet
+from docgraph.evaluation.metrics import (
+    METRICS,
+    Measurement,
+    Scorer,
+    Statistics,
+    format_signature,
+    measure,
+    ratio_scores,
+)
 from docgraph.evaluation.significance import Significance, compare
 from docgraph.research.results import SCORES, ResultFolder
 from docgraph.research.tables import TranslatedSet
 
 
-def score_outputs(one: TranslatedSet, name: str, folders: Sequence[ResultFolder], languages: Languages) -> None:
+def score_outputs(one: TranslatedSet, name: str, folders: Sequence[ResultFolder], languages: BitextAnnotator) -> None:
     """Count a measure on the translations of a set in every folder, and write it there."""
     data = read_texts(one, folders)
     counted = _counted(name, data, languages)
@@ -43,16 +51,16 @@ def read_texts(one: TranslatedSet, folders: Sequence[ResultFolder]) -> Evaluatio
     )
 
 
-def _counted(name: str, data: EvaluationSet, languages: Languages) -> dict[str, dict[str, Any]]:
+def _counted(name: str, data: EvaluationSet, languages: BitextAnnotator) -> dict[str, dict[str, Any]]:
     """By system: value, signature, and statistics by document."""
     if name == "ltcr":
         measures = DocumentMeasures(data, languages, None)
         for system in data.systems:
             measures.add(system, [])
-        measured = measures.ratios(consistency=True)[0].measured()
+        measured = measures.ratios(consistency=True)[0].measurement()
     else:
         measured = measure(name, data)
-    signature = signed(measured.signature, data, measured.unit)
+    signature = format_signature(measured.signature, data, measured.unit)
     return {
         system: {
             "value": value,
@@ -63,7 +71,7 @@ def _counted(name: str, data: EvaluationSet, languages: Languages) -> dict[str, 
     }
 
 
-def by_document(measured: Measured, data: EvaluationSet, system: str) -> list[list[float]]:
+def by_document(measured: Measurement, data: EvaluationSet, system: str) -> list[list[float]]:
     """[D, statistics]."""
     rows = measured.statistics[system]
     if measured.unit == "sentence":
@@ -101,4 +109,4 @@ class Pooled:
         systems = {"other": other.statistics, "this": self.statistics}
         if len(self.statistics) != len(other.statistics):
             return None
-        return compare(systems, self.scorer, Significance("other", unit="document"))["this"].p
+        return compare(systems, self.scorer, Significance("other", unit="document"))["this"].p_value

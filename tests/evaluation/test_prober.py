@@ -14,11 +14,9 @@ import torch
 from conftest import SHARED, needs_data
 from docgraph.annotate.registry import load_pipeline
 from docgraph.errors import DocgraphError
-from docgraph.evaluation import probe
-from docgraph.evaluation.probe import Prober
-from docgraph.evaluation.suites import Contrast, Suite, read_suite, scoring
-from docgraph.evaluation.suites.accuracy import judge
-from docgraph.evaluation.suites.scoring import ProbeOptions, score_suite
+from docgraph.evaluation.suites import Contrast, Suite, prober, read_suite
+from docgraph.evaluation.suites.accuracy import compute_accuracies
+from docgraph.evaluation.suites.prober import ProbeOptions, Prober, score_suite
 from docgraph.model.batch import DocumentExample
 from docgraph.model.checkpoint import save
 from docgraph.model.config import LinkedConfig
@@ -124,7 +122,7 @@ def translated(monkeypatch: pytest.MonkeyPatch) -> None:
         best = [[tokenizer.target.encode(text)[0][:-1] for text in texts[len(d.source)]] for d in documents]
         return [DecodedDocument([[Hypothesis(tuple(map(int, s)), 0.0, 0.0)] for s in d], 1) for d in best]
 
-    monkeypatch.setattr(scoring, "decode_documents", decode)
+    monkeypatch.setattr(prober, "decode_documents", decode)
 
 
 @pytest.mark.usefixtures("translated")
@@ -160,7 +158,7 @@ def test_normalised_scores_are_means(model: DocumentTransformer, tokenizer: Toke
 
 def test_a_suite_without_target_context_says_so(model: DocumentTransformer, tokenizer: Tokenizer) -> None:
     suite = Suite("bare", (Contrast("it", ("il", "elle"), ("a dog",)),))
-    with pytest.raises(DocgraphError, match="the suite 'bare' has no target context; probe it with --context source"):
+    with pytest.raises(DocgraphError, match="the suite 'bare' has no target context; use --context source"):
         scores(model, tokenizer, suite)
 
 
@@ -170,7 +168,7 @@ def test_base_is_blind_and_gets_half_of_the_discourse_sets(name: str, tokenizer:
     suite = read_suite(SHARED / "suites" / "bawden" / f"{name}.json")
     found = score_suite(small_model(BASE), tokenizer, suite)
     assert found.scored < suite.num_candidates / 1.9
-    assert judge(suite, found.values, maximise=True).overall.accuracy == 50.0
+    assert compute_accuracies(suite, found.values, maximise=True).overall.accuracy == 50.0
 
 
 @pytest.fixture
@@ -180,22 +178,22 @@ def folder(tmp_path: Path, tokens: Path, model: DocumentTransformer) -> Path:
 
 
 def test_scores_stay_on_disk(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def prober(**options: object) -> Prober:
+    def make_prober(**options: object) -> Prober:
         return Prober(folder, ProbeOptions(**options), annotator="words:en", cache=tmp_path / "cache")  # type: ignore[arg-type]
 
-    first = prober()(SUITE)
+    first = make_prober()(SUITE)
     assert first.scored == 9
     assert first.rate > 0
     [path] = (tmp_path / "cache" / "scores").iterdir()
     assert json.loads(path.read_text())["scores"] == first.values
-    again = prober()(SUITE)
+    again = make_prober()(SUITE)
     assert (again.values, again.scored) == (first.values, 0)
-    assert prober(context="none")(SUITE).scored == 7  # "il est" and "elle est" once each
+    assert make_prober(context="none")(SUITE).scored == 7  # "il est" and "elle est" once each
     assert len(list((tmp_path / "cache" / "scores").iterdir())) == 2
     path.write_text('{"scores": [1')
-    assert prober()(SUITE).values == pytest.approx(first.values)
-    monkeypatch.setattr(probe, "__version__", "9")
-    assert prober()(SUITE).scored == 9
+    assert make_prober()(SUITE).values == pytest.approx(first.values)
+    monkeypatch.setattr(prober, "__version__", "9")
+    assert make_prober()(SUITE).scored == 9
 
 
 def test_a_signature_says_what_was_done(folder: Path, tmp_path: Path) -> None:
@@ -211,7 +209,7 @@ def test_a_signature_says_what_was_done(folder: Path, tmp_path: Path) -> None:
 def test_a_model_of_another_pair_is_refused(folder: Path, tokens: Path, tmp_path: Path) -> None:
     with pytest.raises(DocgraphError, match="this model translates en-fr and the suite 'tiny' is en-ru"):
         Prober(folder)(replace(SUITE, languages=("en", "ru")))
-    with pytest.raises(DocgraphError, match="does not say its languages; name an annotator"):
+    with pytest.raises(DocgraphError, match="does not name its languages; pass --annotator"):
         Prober(folder)(replace(SUITE, languages=None))
     save(small_model(BASE), tmp_path / "silent", [tokens / "joint.spm"])
     assert len(Prober(tmp_path / "silent", cache=tmp_path)(replace(SUITE, languages=("en", "ru"))).values) == 9

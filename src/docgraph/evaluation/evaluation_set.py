@@ -1,4 +1,4 @@
-"""What is evaluated: sentences of systems beside a reference and a source, and where the documents begin."""
+"""EvaluationSet: system outputs, reference and source, sentence by sentence, with document boundaries."""
 
 from __future__ import annotations
 
@@ -19,34 +19,36 @@ from docgraph.graph.links import LongArray
 
 @dataclass(frozen=True, eq=False)
 class EvaluationSet:
-    """N sentences in D documents: the reference, the outputs of systems, and the source where it is known."""
+    """N sentences in D documents."""
 
     reference: list[str]
     systems: dict[str, list[str]]
+    """The output of each system."""
     documents: LongArray
     """[D+1]: the sentences of document d are documents[d] .. documents[d+1]-1."""
     source: list[str] | None = None
 
     @property
     def num_documents(self) -> int:
+        """Number of documents."""
         return len(self.documents) - 1
 
     def split(self, sentences: Sequence[str]) -> list[list[str]]:
-        """The sentences of each document."""
+        """N sentences grouped by document."""
         return [list(sentences[a:b]) for a, b in pairwise(self.documents.tolist())]
 
     def split_documents(self, sentences: Sequence[str]) -> list[Document]:
-        """The same, as documents to annotate."""
+        """N sentences as Documents."""
         return [Document.from_sentences(texts) for texts in self.split(sentences)]
 
 
-def read_set(
+def read_evaluation_set(
     systems: Mapping[str, str | Path], reference: str | Path, source: str | Path | None = None
 ) -> EvaluationSet:
-    """Files of one sentence a line, blank lines between documents, gzip or xz allowed.
+    """Read files of one sentence per line, with blank lines between documents; gzip and xz are allowed.
 
-    The reference gives the documents, the source where the reference has no blank line. The files are aligned line by
-    line; one without the blank lines between documents (a sentence a line and no more) is fine too.
+    The reference sets the document boundaries, or the source if the reference has no blank line. The files are aligned
+    line by line; a file without the blank lines between documents is accepted too.
     """
     target = _read(reference)
     origin = None if source is None else _read(source)
@@ -66,7 +68,10 @@ def read_set(
 
 
 def read_output(path: str | Path, sizes: Sequence[int], layout: str) -> list[str]:
-    """A system's translations of documents of so many sentences each, which errors name `layout`; a file as above."""
+    """Read a system's translations of documents with the given numbers of sentences.
+
+    Errors name `layout` as the file that the translations must match.
+    """
     lines = [flag for size in sizes for flag in (*[True] * size, False)][:-1]
     return _fit(_read(path), np.array(lines, dtype=np.bool_), path, layout)
 
@@ -81,6 +86,7 @@ def _read(path: str | Path) -> list[str]:
 
 
 def _sentence_lines(lines: Sequence[str]) -> BoolArray:
+    """[L]: True at the lines that are not blank."""
     return np.array([bool(line) for line in lines], dtype=np.bool_)
 
 
@@ -92,20 +98,20 @@ def _boundaries(layout: BoolArray) -> LongArray:
 
 
 def _fit(lines: list[str], layout: BoolArray, path: str | Path, layout_path: str | Path) -> list[str]:
-    """The lines that stand where the layout has sentences; an empty translation is one, too."""
+    """The lines at which `layout` [L] has a sentence; there, an empty line is an empty translation."""
     places = np.flatnonzero(layout)
-    extra = next((number for number in range(len(lines), 0, -1) if lines[number - 1]), 0)
-    if len(lines) > len(layout) >= extra:
-        lines = lines[: len(layout)]  # blank lines at the end
+    last_text = next((number for number in range(len(lines), 0, -1) if lines[number - 1]), 0)
+    if len(lines) > len(layout) >= last_text:
+        lines = lines[: len(layout)]  # drop blank lines at the end
     elif len(lines) < len(layout) and len(lines) > int(places.max(initial=-1)):
         lines = lines + [""] * (len(layout) - len(lines))
     if len(lines) == len(layout):
-        astray = next((index for index in np.flatnonzero(~layout).tolist() if lines[index]), None)
-        if astray is not None:
+        extra = next((index for index in np.flatnonzero(~layout).tolist() if lines[index]), None)
+        if extra is not None:
             raise DocgraphError(
                 f"this line has text where {layout_path} has the blank line between two documents; align the two files",
                 path=path,
-                line=astray + 1,
+                line=extra + 1,
             )
         return [lines[index] for index in places.tolist()]
     if len(lines) == len(places):

@@ -11,9 +11,8 @@ from evaluation_examples import europarl
 
 from conftest import needs_data
 from docgraph.annotate.rule_based import unicode_words
-from docgraph.evaluation import aligner
-from docgraph.evaluation.aligner import Aligner, Bitext, _digamma
-from docgraph.evaluation.alignment import THRESHOLD
+from docgraph.evaluation import alignment
+from docgraph.evaluation.alignment import THRESHOLD, Aligner, Bitext, _digamma
 
 Pairs = list[tuple[list[str], list[str]]]
 
@@ -65,7 +64,7 @@ def test_blocks_do_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
     pairs, _ = made_bitext(60)
     pairs[7:7] = [([], ["alone"]), (["alone"], []), ([], [])]
     whole, tail = best_links(pairs), best_links(pairs, first=40)
-    monkeypatch.setattr(aligner, "BLOCK", 200)
+    monkeypatch.setattr(alignment, "BLOCK", 200)
     assert best_links(pairs) == whole
     assert best_links(pairs, first=40) == tail == [{}] * 40 + whole[40:]
 
