@@ -1,4 +1,4 @@
-"""Files written whole or not at all."""
+"""Atomic writes: files and folders are written completely or not at all."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from pathlib import Path
 
 
 @contextmanager
-def naming(path: Path) -> Iterator[None]:
-    """What cannot be made beside a file is told of the file itself: nobody knows the other name."""
+def report_errors_as(path: Path) -> Iterator[None]:
+    """Report errors of a temporary file under the name of the target file, which the user knows."""
     try:
         yield
     except OSError as error:
@@ -21,8 +21,10 @@ def naming(path: Path) -> Iterator[None]:
 
 @contextmanager
 def replacing(path: str | Path) -> Iterator[Path]:
-    """A temporary path beside `path`; it takes the place of `path` once the block ends well, and vanishes otherwise.
-    What is no file (/dev/null, a pipe) is written to."""
+    """Yield a temporary path, which replaces `path` when the block succeeds and is deleted when it fails.
+
+    A special file (/dev/null, a pipe) is written to instead of replaced.
+    """
     target = Path(path)
     if target.exists() and not target.is_file() and not target.is_dir():
         with tempfile.TemporaryDirectory() as folder:
@@ -30,7 +32,7 @@ def replacing(path: str | Path) -> Iterator[Path]:
             yield temporary
             target.write_bytes(temporary.read_bytes())
         return
-    with naming(target):
+    with report_errors_as(target):
         target.parent.mkdir(parents=True, exist_ok=True)
         handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".tmp")
     os.close(handle)
@@ -54,13 +56,13 @@ def _umask() -> int:
 
 @contextmanager
 def new_folder(path: Path) -> Iterator[Path]:
-    """A temporary folder beside `path`, which must not exist; it becomes `path` once the block ends well."""
-    with naming(path):
+    """Yield a temporary folder, which becomes `path` when the block succeeds; `path` must not exist."""
+    with report_errors_as(path):
         temporary = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp"))
     try:
         yield temporary
-        for place in (*temporary.iterdir(), temporary):
-            handle = os.open(place, os.O_RDONLY)
+        for entry in (*temporary.iterdir(), temporary):
+            handle = os.open(entry, os.O_RDONLY)
             try:
                 os.fsync(handle)
             finally:

@@ -40,7 +40,7 @@ def keep_freed_memory() -> None:
 
 
 def available_cores() -> int:
-    """The cores this process may use."""
+    """Return the number of CPU cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
@@ -52,8 +52,10 @@ def run_in_processes(
     arguments: tuple[Any, ...],
     ordered: bool = False,
 ) -> Iterator[R]:
-    """work(item) of every item in `jobs` processes, each of which first calls `start`; in the order they finish, or,
-    `ordered`, in that of the items."""
+    """Yield work(item) for all items, computed in `jobs` processes, each of which calls start(*arguments) first.
+
+    Results are in the order in which they finish or, with `ordered`, in the order of the items.
+    """
     with _single_threaded():
         executor = ProcessPoolExecutor(
             jobs, mp_context=get_context("spawn"), initializer=_start, initargs=(start, arguments)
@@ -63,7 +65,7 @@ def run_in_processes(
         except BrokenProcessPool:
             raise DocgraphError(
                 "a worker process died, most often for lack of memory; run the same command again with fewer --jobs "
-                "or 'workers', it goes on where this one stopped"
+                "or 'workers' to continue"
             ) from None
         finally:
             executor.shutdown(wait=True, cancel_futures=True)
@@ -72,7 +74,7 @@ def run_in_processes(
 def _collect(
     executor: ProcessPoolExecutor, work: Callable[[T], R], items: Iterable[T], window: int, ordered: bool
 ) -> Iterator[R]:
-    """Submit a few items ahead of the workers, not all: they travel by copy."""
+    """Keep at most `window` items submitted, because submitted items are copied."""
     waiting = iter(items)
     running: list[Future[R]] = []
     while True:
@@ -86,7 +88,7 @@ def _collect(
 
 
 def _start(start: Callable[..., None], arguments: tuple[Any, ...]) -> None:
-    """Let the parent alone answer Ctrl-C, and do not outlive it."""
+    """Leave Ctrl-C to the parent process, and end when the parent ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_die_with_parent, daemon=True).start()
     start(*arguments)
@@ -101,7 +103,7 @@ def _die_with_parent() -> None:
 
 @contextmanager
 def _single_threaded() -> Iterator[None]:
-    """One thread a worker: there are as many workers as cores."""
+    """Give each worker one thread, because there are as many workers as cores."""
     before = {name: os.environ.get(name) for name in THREADS}
     os.environ.update(dict.fromkeys(THREADS, "1"))
     try:

@@ -11,7 +11,7 @@ import pytest
 from docgraph.config import parse, read_config, read_values
 from docgraph.corpus.config import PrepareConfig, SubwordsConfig
 from docgraph.corpus.readers import FORMATS
-from docgraph.corpus.readers.problems import Reason
+from docgraph.corpus.readers.text_files import Reason
 from docgraph.errors import DocgraphError
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -188,7 +188,7 @@ BAD: dict[str, tuple[dict[str, str | bytes], str, dict[str, int], list[int]]] = 
     ),
     "lengths": (
         {"source": "a\nb\nc\n", "target": "a\n" + "b" * 300 + "\nc\n"},
-        "source:2: source and target have 1 and 300 characters, too far apart",
+        "source:2: source and target have 1 and 300 characters, too different",
         {"lengths differ": 1},
         [2],
     ),
@@ -221,7 +221,7 @@ def test_bad_lines_are_named_or_dropped_and_counted(name: str, tmp_path: Path) -
         ({"source": "\n\n", "target": "\n\n"}, "source: there is no sentence pair in this file"),
         ({"source": "a\n".encode("utf-16"), "target": "a\n"}, "source: this is UTF-16; convert it"),
         ({"source": "a\n"}, "source: this format has two files"),
-        ({"source": b"a" * (1 << 20) + b"a", "target": "a\n"}, "source:1: a line of over a megabyte"),
+        ({"source": b"a" * (1 << 20) + b"a", "target": "a\n"}, "source:1: this line is over a megabyte long"),
     ],
 )
 def test_hopeless_files_are_refused_even_with_skip_bad(
@@ -235,7 +235,12 @@ def test_hopeless_files_are_refused_even_with_skip_bad(
 @pytest.mark.parametrize(
     ("format", "files", "error", "kept"),
     [
-        ("docids", {"source": "x\ta\nx\tb\n", "target": "x\ta\ny\tb\n"}, "target:2: this line is of document 'y'", [1]),
+        (
+            "docids",
+            {"source": "x\ta\nx\tb\n", "target": "x\ta\ny\tb\n"},
+            "target:2: this line belongs to document 'y'",
+            [1],
+        ),
         ("docids", {"source": "x\ta\nb\n", "target": "x\ta\nx\tb\n"}, "source:2: this line has no tab", [1]),
         (
             "docids",
@@ -243,7 +248,12 @@ def test_hopeless_files_are_refused_even_with_skip_bad(
             "docids:2: this line has no document id",
             [1],
         ),
-        ("marks", {"source": "<d> a\n<d> b\n", "target": "<d> a\nb\n"}, "source:2: <d> stands here and not in", []),
+        (
+            "marks",
+            {"source": "<d> a\n<d> b\n", "target": "<d> a\nb\n"},
+            "source:2: this line has <d> and line 2 of",
+            [],
+        ),
         ("tsv", {"source": "a\tb\tx\na\tb\n"}, "source:2: this line has 2 columns", [1]),
         ("tsv", {"source": "a\tb\tx\n\tb\tx\n"}, "source:2: the source side of this pair is empty", [1]),
         (

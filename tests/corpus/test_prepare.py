@@ -177,7 +177,7 @@ def test_a_memory_is_read_in_the_languages_of_the_corpus(tmp_path: Path, counts:
     run(corpus_config(tmp_path, data=data, languages={"source": "en", "target": "fr"}), tmp_path, counts)
     corpus = PreparedCorpus.open(tmp_path / "store")
     assert corpus.tokenizer.source.decode(corpus.sentences(0, "source")[0][0]) == source[0][0]
-    with pytest.raises(DocgraphError, match=r"m\.tmx:\d+: this unit has en and fr and not de \('languages' chooses"):
+    with pytest.raises(DocgraphError, match=r"m\.tmx:\d+: this unit has en and fr but not de \('languages' sets"):
         run(corpus_config(tmp_path, data=data, languages={"source": "en", "target": "de"}), tmp_path, counts)
 
 
@@ -241,7 +241,7 @@ def test_an_interrupted_store_does_not_open(tmp_path: Path, counts: Counts) -> N
     changed = replace(config, max_ratio=7.0, subwords=replace(config.subwords, size=330))
     with pytest.raises(KeyboardInterrupt):
         prepare(changed, cache=tmp_path / "cache", engine=failing)
-    with pytest.raises(DocgraphError, match="preparation did not end"):
+    with pytest.raises(DocgraphError, match="preparation did not finish"):
         PreparedCorpus.open(config.out)
     run(changed, tmp_path, counts)
     assert 0 < len(counts.chunks) < 10

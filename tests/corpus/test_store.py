@@ -218,8 +218,8 @@ def test_what_is_missing_is_named(prepared: Path, tmp_path: Path) -> None:
         store.PreparedCorpus.open(tmp_path)
     (tmp_path / "train").mkdir()
     (tmp_path / "manifest.json").write_text('{"version": 1, "splits": {"train": {"shards": 1}}}')
-    with pytest.raises(DocgraphError, match=r"00000.arrow: this part of the store is missing"):
+    with pytest.raises(DocgraphError, match=r"00000.arrow: this shard of the store is missing"):
         store.PreparedCorpus.open(tmp_path)
     (tmp_path / "manifest.json").write_text('{"version": 99}')
-    with pytest.raises(DocgraphError, match="store of another version"):
+    with pytest.raises(DocgraphError, match="store has another version"):
         store.PreparedCorpus.open(tmp_path)

@@ -61,7 +61,7 @@ def test_a_memory_with_all_there_is(tmp_path: Path) -> None:
     assert [document.lines for document in documents] == [(8, 15), (19,), (20,), (21,)]
     assert dict(problems.dropped) == {"empty side": 2}
     assert problems.first == {"empty side": f"{path}:17"}
-    error = r"m.tmx:17: this unit has en and not fr \('languages' chooses the pair\); correct it, or .* --skip-bad"
+    error = r"m.tmx:17: this unit has en but not fr \('languages' sets the pair\); correct it, or .* --skip-bad"
     with pytest.raises(DocgraphError, match=error):
         read_documents(source=path)
 
@@ -103,12 +103,12 @@ THREE = memory({"en": "a", "fr": "b"}, {"en": "a", "de-AT": "c", "fr": "b"})
         (
             THREE,
             None,
-            r"memory.tmx:9: the file has srclang 'en' and, up to here, segments in de, en and fr; name the two",
+            r"memory.tmx:9: the file has srclang 'en' and, up to here, segments in de, en and fr; set 'languages'",
         ),
         (memory({"en": "a", "fr": "b"}, srclang="*all*"), None, r"tmx:5: the file has srclang '\*all\*' and"),
         (memory({"en": "a", "fr": "b"}, srclang=""), None, r"tmx:5: the file has no srclang and"),
         (THREE, ["en", "es"], r"tmx: no unit has a segment in es, only in de, en and fr; give another file"),
-        (THREE, ["en", "en-GB"], r"tmx: 'languages' is \[en, en-GB\]; it must name two, source first"),
+        (THREE, ["en", "en-GB"], r"tmx: 'languages' is \[en, en-GB\]; it must name two languages, source first"),
         (THREE, ["en"], r"'languages' is \['en'\]; it must be a list of two names"),
         (THREE, ["en", ""], r"tmx: 'languages' is \[en, \]; it must name two"),
         (memory({"en": "a"}, {}), None, r"there is no sentence pair in this file \(2 dropped as empty side\)"),
@@ -121,7 +121,7 @@ def test_languages_that_are_not_clear(content: str, languages: list[str] | None,
 
 
 def test_a_wrong_language_is_told_at_the_first_unit(tmp_path: Path) -> None:
-    with pytest.raises(DocgraphError, match=r"tmx:5: this unit has en and fr and not es \('languages' chooses"):
+    with pytest.raises(DocgraphError, match=r"tmx:5: this unit has en and fr but not es \('languages' sets"):
         read_bytes(tmp_path, THREE, skip=False, languages=["en", "es"])
     assert texts(read_bytes(tmp_path, THREE, languages=["fr", "de"])) == ([["b"]], [["c"]])
 
@@ -133,10 +133,10 @@ def with_doctype(subset: str, text: str = "a") -> str:
 @pytest.mark.parametrize(
     ("content", "error"),
     [
-        (with_doctype('[<!ENTITY x "y">]', "&x;"), "tmx:2: the entity 'x' is not one of XML's own"),
+        (with_doctype('[<!ENTITY x "y">]', "&x;"), "tmx:2: the entity 'x' is not predefined in XML"),
         (with_doctype('[<!ENTITY x SYSTEM "file:///etc/passwd">]', "&x;"), "tmx:2: the entity 'x' is not"),
         (with_doctype('[<!ENTITY % x SYSTEM "x.dtd"> %x;]'), "tmx:2: the entity 'x' is not"),
-        (with_doctype('SYSTEM "tmx14.dtd"', "a&nbsp;b"), "tmx:6: the entity 'nbsp' is not one of XML's own"),
+        (with_doctype('SYSTEM "tmx14.dtd"', "a&nbsp;b"), "tmx:6: the entity 'nbsp' is not predefined in XML"),
         (with_doctype("", "a&nbsp;b"), r"tmx:6: this is not well-formed XML \(undefined entity\)"),
         (THREE[:-20], r"tmx:13: this is not well-formed XML \(no element found\); correct the markup"),
         (THREE.replace("</seg>", "", 1), r"tmx:6: this is not well-formed XML \(mismatched tag\)"),
@@ -144,9 +144,9 @@ def with_doctype(subset: str, text: str = "a") -> str:
         (THREE.replace("?>", ' encoding="utf-7"?>'), r"tmx:1: .*encoding"),
         ("", r"tmx:1: this is not well-formed XML \(no element found\)"),
         ("plain text", "tmx:1: this is not well-formed XML"),
-        ("<!-- x -->\n<html/>", "tmx:2: this is no TMX, its outermost element is <html>; choose another 'format'"),
-        ("<tmx>" + "<a>" * 200, "tmx:1: elements stand over 100 deep"),
-        (f"<tmx>\n<!--{'-x' * 2_000_000}--></tmx>", "tmx:2: a tag or comment of over a megabyte"),
+        ("<!-- x -->\n<html/>", "tmx:2: this is not TMX, its outermost element is <html>; choose another 'format'"),
+        ("<tmx>" + "<a>" * 200, "tmx:1: elements are nested over 100 deep"),
+        (f"<tmx>\n<!--{'-x' * 2_000_000}--></tmx>", "tmx:2: a tag or comment is over a megabyte long"),
     ],
     ids=range(14),
 )

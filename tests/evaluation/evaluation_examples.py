@@ -8,8 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from conftest import SHARED
-from docgraph.corpus.readers.problems import Problems
-from docgraph.corpus.readers.text_files import read_lines
+from docgraph.corpus.readers.text_files import Problems, read_lines
 from docgraph.evaluation.alignment import Words
 from docgraph.evaluation.evaluation_set import EvaluationSet
 

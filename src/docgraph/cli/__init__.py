@@ -13,7 +13,6 @@ import typer
 from docgraph.cli import (
     analyse,
     annotate,
-    debug,
     evaluate,
     experiment,
     graph,
@@ -46,7 +45,7 @@ app.command("probe")(probe.probe)
 app.command("recall")(model.recall)
 app.command("train")(train.train)
 app.command("translate")(translate.translate)
-app.add_typer(debug.app, name="debug")
+app.add_typer(prepare.debug_app, name="debug")
 app.add_typer(model.import_app, name="import")
 
 

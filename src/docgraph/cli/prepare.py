@@ -1,47 +1,52 @@
-"""docgraph prepare: a parallel corpus into a store that training reads."""
+"""docgraph prepare and docgraph debug data: prepare a parallel corpus for training, and inspect it."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from docgraph.cli.progress import Bars
+from docgraph.errors import DocgraphError
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.table import Table
 
     from docgraph.corpus.prepare import Report
+    from docgraph.corpus.statistics import SplitStatistics
 
 EngineName = Literal["local", "ray"]
+debug_app = typer.Typer(no_args_is_help=True, rich_markup_mode="rich")
 
 
 def prepare(
-    config: Annotated[Path, typer.Argument(metavar="CONFIG", help="A YAML data config.", show_default=False)],
+    config: Annotated[Path, typer.Argument(metavar="CONFIG", help="YAML data config.", show_default=False)],
     overrides: Annotated[
         list[str] | None, typer.Option("--set", metavar="A.B=C", help="Change a field of the config; repeatable.")
     ] = None,
     skip_bad: Annotated[
-        bool,
-        typer.Option("--skip-bad", help="Leave bad sentence pairs out and count them, where they are errors else."),
+        bool, typer.Option("--skip-bad", help="Drop and count bad sentence pairs instead of stopping at the first.")
     ] = False,
-    jobs: Annotated[int | None, typer.Option(min=1, help="Processes at work; all cores otherwise.")] = None,
+    jobs: Annotated[int | None, typer.Option(min=1, help="Number of processes (default: all cores).")] = None,
     engine: Annotated[
-        EngineName, typer.Option(help="This machine, or a Ray cluster ($RAY_ADDRESS; a local one otherwise).")
+        EngineName,
+        typer.Option(help="Where to run: this machine, or a Ray cluster ($RAY_ADDRESS; without it, a local Ray)."),
     ] = "local",
     cache: Annotated[
-        Path | None, typer.Option(help="Folder of finished annotations; in the user's cache folder otherwise.")
+        Path | None, typer.Option(help="Folder of cached annotations (default: in the user's cache folder).")
     ] = None,
 ) -> None:
-    """Read a parallel corpus, learn sub-words, annotate the source, and write the store that training reads.
+    """Read a parallel corpus, learn sub-words, annotate the source, and write the store for training.
 
-    Run again with nothing changed, it does nothing; interrupted or killed, it goes on where it stopped.
+    If nothing has changed since the last run, nothing is done. An interrupted run continues where it stopped.
 
     [bold]Examples[/bold]
 
-    docgraph prepare configs/data/europarl_en-fr.yaml --jobs 8
+    docgraph prepare configs/data/own_en-fr.yaml --jobs 2
 
     docgraph prepare configs/data/iwslt_en-fr.yaml --skip-bad --set subwords.size=16000
 
@@ -65,10 +70,10 @@ def prepare(
             cache=cache,
             progress=lambda stage, done, total: bars.update(stage, done, done, total),
         )
-    _print(Console(), report)
+    _print_report(Console(), report)
 
 
-def _print(console: Console, report: Report) -> None:
+def _print_report(console: Console, report: Report) -> None:
     from rich.markup import escape
     from rich.table import Table
 
@@ -85,25 +90,159 @@ def _print(console: Console, report: Report) -> None:
     for name, split in report.splits.items():
         for reason, count in split.dropped.items():
             first = escape(split.dropped_first.get(reason, ""))
-            console.print(
-                f"{name}: {count:,} pairs dropped: {reason} (first: {first})", highlight=False, soft_wrap=True
-            )
+            message = f"{name}: {count:,} pairs dropped: {reason} (first: {first})"
+            console.print(message, highlight=False, soft_wrap=True)
     for note in report.notes:
         console.print(f"[yellow]note:[/] {escape(note)}", highlight=False, soft_wrap=True)
     source, target = report.vocabulary
     sizes = f"{source:,}" if source == target else f"{source:,} and {target:,}"
-    console.print(
-        f"vocabulary {sizes}; {report.bytes / 1e6:,.1f} MB; {report.seconds:,.1f} s; "
-        f"largest process {_peak_megabytes():,.0f} MB",
-        highlight=False,
-    )
+    summary = f"vocabulary {sizes}; {report.bytes / 1e6:,.1f} MB; {report.seconds:,.1f} s"
+    console.print(f"{summary}; largest process {_peak_megabytes():,.0f} MB", highlight=False)
 
 
 def _peak_megabytes() -> float:
-    """Memory of the largest of this process and its workers, at its peak."""
+    """Return the peak memory of the largest process, this one or a worker."""
     import resource
 
     unit = 1 if sys.platform == "darwin" else 1024
-    return (
-        max(resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)) * unit / 1e6
-    )
+    peaks = (resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return max(peaks) * unit / 1e6
+
+
+@debug_app.callback()
+def debug() -> None:
+    """Inspect data before training on it.
+
+    [bold]Example[/bold]
+
+    docgraph debug data prepared/own_en-fr
+    """
+
+
+@debug_app.command("data")
+def debug_data(
+    source: Annotated[
+        Path, typer.Argument(metavar="CONFIG|STORE", help="YAML data config, or its store.", show_default=False)
+    ],
+    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    relations: Annotated[
+        str, typer.Option(help="Relations or groups of them (intra, inter, all), separated by commas.")
+    ] = "all",
+    skip_stop_words: Annotated[
+        bool, typer.Option("--skip-stop-words", help="Ignore lexical links of punctuation and function words.")
+    ] = False,
+    max_distance: Annotated[
+        int | None,
+        typer.Option(min=0, help="Maximum distance of linked words, in sentences (default: no limit)."),
+    ] = None,
+    worst: Annotated[int, typer.Option(min=1, help="Number of outliers of each kind to show.")] = 5,
+) -> None:
+    """Print statistics of a prepared corpus: lengths, unknown pieces, edges, linked sentences, outliers.
+
+    Graphs are built from the stored annotations, so that other relations need no second preparation.
+
+    [bold]Examples[/bold]
+
+    docgraph debug data configs/data/own_en-fr.yaml
+
+    docgraph debug data prepared/own_en-fr --relations inter --max-distance 20 --json
+    """
+    from docgraph.corpus.statistics import statistics
+    from docgraph.corpus.store import PreparedCorpus, read_manifest
+    from docgraph.graph import RelationOptions, resolve_relations
+
+    folder = _store_folder(source)
+    resolve_relations(relations)
+    options = RelationOptions(skip_stop_words=skip_stop_words, max_distance=max_distance)
+    corpora = [PreparedCorpus.open(folder, split) for split in read_manifest(folder)["splits"]]
+    splits = [statistics(corpus, relations, options, worst) for corpus in corpora]
+    if json:
+        from json import dumps
+
+        typer.echo(dumps({split.split: split.to_dict() for split in splits}, indent=2, ensure_ascii=False))
+        return
+    from rich.console import Console
+
+    console = Console()
+    for table in (_overview(splits), _lengths(splits), _edges(splits)):
+        console.print(table)
+    _print_outliers(console, splits)
+
+
+def _store_folder(source: Path) -> Path:
+    if source.is_dir():
+        return source
+    if not source.exists():
+        raise DocgraphError("there is no such config or store; give an existing one", path=source)
+    from docgraph.config import read_config
+    from docgraph.corpus.config import PrepareConfig
+
+    return Path(read_config(PrepareConfig, source).out)
+
+
+def _table(title: str, first: str, splits: Sequence[SplitStatistics]) -> Table:
+    from rich.table import Table
+
+    table = Table(title=title, title_justify="left")
+    table.add_column(first)
+    for split in splits:
+        table.add_column(split.split, justify="right")
+    return table
+
+
+def _share(part: int, total: int) -> str:
+    return f"{part:,} ({part / total:.2%})" if total else f"{part:,}"
+
+
+def _overview(splits: Sequence[SplitStatistics]) -> Table:
+    table = _table("Corpus", "", splits)
+    rows = {
+        "documents": [f"{split.documents:,}" for split in splits],
+        "sentences": [f"{split.sentences:,}" for split in splits],
+        "longest document, in sentences": [f"{split.longest_document:,}" for split in splits],
+        "source words": [f"{split.words:,}" for split in splits],
+        "source tokens": [f"{split.source.tokens:,}" for split in splits],
+        "target tokens": [f"{split.target.tokens:,}" for split in splits],
+        "unknown source pieces": [_share(split.source.unknown, split.source.tokens) for split in splits],
+        "unknown target pieces": [_share(split.target.unknown, split.target.tokens) for split in splits],
+        "source byte pieces": [_share(split.source.byte_pieces, split.source.tokens) for split in splits],
+        "target byte pieces": [_share(split.target.byte_pieces, split.target.tokens) for split in splits],
+        "source pieces of no word": [_share(split.wordless_pieces, split.source.tokens) for split in splits],
+        "sentences linked to others": [_share(split.linked_sentences, split.sentences) for split in splits],
+        "isolated words": [_share(split.isolated_words, split.words) for split in splits],
+    }
+    for name, cells in rows.items():
+        table.add_row(name, *cells)
+    return table
+
+
+def _lengths(splits: Sequence[SplitStatistics]) -> Table:
+    from docgraph.corpus.statistics import HISTOGRAM
+
+    table = _table("Sentences by number of tokens, source / target", "tokens", splits)
+    for index, first in enumerate(HISTOGRAM):
+        last = f"-{HISTOGRAM[index + 1] - 1}" if index + 1 < len(HISTOGRAM) else " or more"
+        cells = [f"{split.source.histogram[index]:,} / {split.target.histogram[index]:,}" for split in splits]
+        table.add_row(f"{first}{last}", *cells)
+    table.add_section()
+    table.add_row("longest", *(f"{split.source.longest:,} / {split.target.longest:,}" for split in splits))
+    return table
+
+
+def _edges(splits: Sequence[SplitStatistics]) -> Table:
+    table = _table("Edges, and edges per word", "relation", splits)
+    for name in dict.fromkeys(name for split in splits for name in split.edges):
+        counts = [(split.edges.get(name, 0), max(split.words, 1)) for split in splits]
+        table.add_row(name, *(f"{count:,} ({count / words:.2f})" for count, words in counts))
+    return table
+
+
+def _print_outliers(console: Console, splits: Sequence[SplitStatistics]) -> None:
+    from rich.markup import escape
+
+    for split in splits:
+        for kind, outliers in split.outliers.items():
+            console.print(f"[bold]{split.split}, {kind}[/]")
+            for outlier in outliers:
+                position = escape(f"{outlier.path}:{outlier.line} (document {outlier.document})")
+                console.print(f"  {outlier.value:,.4g}  {position}", highlight=False, soft_wrap=True)

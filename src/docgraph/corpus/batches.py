@@ -42,19 +42,19 @@ OPEN_BATCHES = 32
 
 @config_class
 class BatchConfig:
-    """How a corpus is cut into batches."""
+    """How to cut a corpus into batches."""
 
     tokens: Size = 16000
-    """Target sub-words of a batch at most, ends of sentences included; there is no padding to count."""
+    """Maximum target sub-words per batch, including ends of sentences; batches are packed, without padding."""
     unit: Literal["document", "sentence"] = "document"
-    """What is shuffled: whole documents, or, for a model without context, sentences of all documents."""
+    """Unit that is shuffled: whole documents or, for a model without context, single sentences."""
     window: Size | None = None
-    """A document of more target sub-words comes in windows of consecutive sentences, each with the memory of the whole
-    document; by default where it exceeds a batch."""
+    """A document with more target sub-words is cut into windows of consecutive sentences, each of which has the memory
+    of the whole document (default: `tokens`)."""
     max_length: Size = 256
-    """A sentence of more sub-words, on either side, is not trained on; it stays part of its document's memory."""
+    """A sentence with more sub-words on either side is not trained on, but stays in the memory of its document."""
     shuffle: Flag = True
-    """Another order every epoch; otherwise that of the corpus."""
+    """Shuffle anew in every epoch; otherwise keep the order of the corpus."""
 
     def __post_init__(self) -> None:
         if self.window is not None and self.window > self.tokens:

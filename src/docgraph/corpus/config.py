@@ -74,7 +74,7 @@ class SubwordsConfig:
     size: Annotated[int, Field(strict=True, ge=8)] = 32000
     """Pieces of each model."""
     sample: Size = 250_000
-    """Train on at most this many sentence pairs, evenly spaced over the training text."""
+    """Train on at most this many sentence pairs, a uniform random sample of the training text."""
     byte_fallback: Flag = True
     """Encode unseen characters as bytes instead of the unknown piece."""
     coverage: PositiveShare = 0.9995

@@ -1,9 +1,9 @@
-"""The prepared corpus on disk: Arrow files, memory-mapped; one row a document, annotation stored, edges derived.
+"""The prepared corpus on disk: memory-mapped Arrow files with one row per document.
 
-A folder holds `manifest.json`, `tokenizer/` and a folder of shards for each split. What makes it small: 16-bit
-sub-words; the word of each sub-word and the head of each word as differences; form, lemma and part of speech as one
-number, an index into the types of the document; Zstandard over it all. Reading a document decompresses its record
-batch, some ten documents; the sizes of all documents are read without the rest.
+A folder holds `manifest.json`, `tokenizer/` and a folder of shards for each split. Annotations are stored; edges are
+derived from them. The files are small because sub-words have 16 bits, word indices and heads are stored as differences,
+form, lemma and part of speech are one index into the word types of the document, and Zstandard compresses everything.
+Reading a document decompresses its record batch, about ten documents; document sizes are read without the rest.
 """
 
 from __future__ import annotations
@@ -33,17 +33,17 @@ if TYPE_CHECKING:
 VERSION = 1
 MANIFEST = "manifest.json"
 BATCH = 40_000
-"""Source sub-words a record batch: what reading one document decompresses."""
+"""Source sub-words per record batch, the unit that reading a document decompresses."""
 LEVEL = 9
-"""Zstandard's: twice the default's time, and a tenth smaller."""
+"""Zstandard level: takes twice the time of the default level and saves a tenth of the size."""
 SIZES = ("sentences", "words", "source_tokens", "target_tokens")
 SEPARATOR = "\0"
-"""Between the strings of a document; no sentence has it."""
+"""Separates the strings of a document; readers remove it from sentences."""
 Integers = npt.NDArray[np.integer]
 
 
 def schema(source_vocabulary: int, target_vocabulary: int, key: str) -> pa.Schema:
-    """The columns of a shard; `key` says what it was made from."""
+    """Return the columns of a shard; `key` identifies its inputs."""
     short, integer = pa.list_(pa.int16()), pa.list_(pa.int32())
     source, target = (
         pa.list_(pa.uint16() if size <= 1 << 16 else pa.int32()) for size in (source_vocabulary, target_vocabulary)
@@ -63,28 +63,28 @@ def schema(source_vocabulary: int, target_vocabulary: int, key: str) -> pa.Schem
     return pa.schema(columns, metadata={b"docgraph.corpus": str(VERSION).encode(), b"docgraph.key": key.encode()})
 
 
-def to_bytes(documents: Iterable[EncodedDocument], form: pa.Schema) -> bytes:
-    """A shard of documents as an Arrow file."""
+def to_bytes(documents: Iterable[EncodedDocument], shard_schema: pa.Schema) -> bytes:
+    """Serialize documents as a shard, an Arrow file."""
     sink = pa.BufferOutputStream()
     options = pa.ipc.IpcWriteOptions(compression=pa.Codec("zstd", compression_level=LEVEL))
-    with pa.ipc.new_file(sink, form, options=options) as writer:
+    with pa.ipc.new_file(sink, shard_schema, options=options) as writer:
         rows: list[dict[str, Any]] = []
         size = 0
         for document in documents:
             rows.append(_row(document))
             size += len(document.source.ids)
             if size >= BATCH:
-                writer.write_batch(_batch(rows, form))
+                writer.write_batch(_batch(rows, shard_schema))
                 rows, size = [], 0
         if rows:
-            writer.write_batch(_batch(rows, form))
+            writer.write_batch(_batch(rows, shard_schema))
     data: bytes = sink.getvalue().to_pybytes()
     return data
 
 
-def _batch(rows: list[dict[str, Any]], form: pa.Schema) -> Any:
+def _batch(rows: list[dict[str, Any]], shard_schema: pa.Schema) -> Any:
     return pa.record_batch(
-        [pa.array([row[field.name] for row in rows], type=field.type) for field in form], schema=form
+        [pa.array([row[field.name] for row in rows], type=field.type) for field in shard_schema], schema=shard_schema
     )
 
 
@@ -111,7 +111,7 @@ def _row(document: EncodedDocument) -> dict[str, Any]:
 
 
 def _types(annotation: Annotation) -> dict[str, Any]:
-    """Words as types, and the strings of forms, lemmas and parts of speech in one table, forms first."""
+    """Return the words as types, with the strings of forms, lemmas and parts of speech in one table, forms first."""
     columns = [annotation.forms, annotation.lemmas, annotation.upos]
     sizes = [1 if column is None else max(1, len(column.table)) for column in columns]
     joint = np.zeros(annotation.num_words, dtype=np.int64)
@@ -142,29 +142,29 @@ def _types(annotation: Annotation) -> dict[str, Any]:
 
 
 def _link_steps(links: IntArray) -> Integers:
-    """[C, 2] -> [2C]: from each mention to the next, then how far back their antecedents are; small numbers."""
+    """[C, 2] -> [2C]: steps from mention to mention, then distances to the antecedents; both are small numbers."""
     return np.concatenate([np.diff(links[:, 1], prepend=0), links[:, 1] - links[:, 0]])
 
 
 def _links(steps: Integers) -> IntArray:
-    """[2C] -> [C, 2]."""
+    """[2C] -> [C, 2]: the inverse of _link_steps."""
     mentions = np.cumsum(steps[: len(steps) // 2])
     return np.stack([mentions - steps[len(steps) // 2 :], mentions], axis=1).astype(np.int32)
 
 
 @dataclass(frozen=True, eq=False)
 class Sizes:
-    """How large the D documents of a split are, [D] each."""
+    """The sizes of the D documents of a split, [D] each."""
 
     sentences: IntArray
     words: IntArray
     source_tokens: IntArray
     target_tokens: IntArray
-    """Sub-words, ends of sentences included."""
+    """Sub-words, including ends of sentences."""
 
 
 class PreparedCorpus:
-    """One split of a prepared corpus: documents by number."""
+    """A split of a prepared corpus: documents by index."""
 
     def __init__(
         self, folder: str | Path, split: str, shards: Sequence[Path], tokenizer_folder: Path, hold: int = 0
@@ -178,7 +178,7 @@ class PreparedCorpus:
 
     @classmethod
     def open(cls, folder: str | Path, split: str = "train", hold: int = 0) -> PreparedCorpus:
-        """A split of the store in `folder`; up to `hold` bytes of decompressed documents stay in memory."""
+        """Open a split of the store; up to `hold` bytes of decompressed documents are cached in memory."""
         manifest = read_manifest(folder)
         if split not in manifest["splits"]:
             known = ", ".join(manifest["splits"])
@@ -188,17 +188,18 @@ class PreparedCorpus:
         return cls(folder, split, shards, Path(folder) / "tokenizer", hold)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return PreparedCorpus.open, (self.folder, self.split, self.hold)  # a worker process maps the files anew
+        return PreparedCorpus.open, (self.folder, self.split, self.hold)  # a worker process maps the files itself
 
     @cached_property
     def tokenizer(self) -> Tokenizer:
+        """The sub-words of both sides."""
         from docgraph.corpus.subwords import load
 
         return load(self._tokenizer_folder)
 
     @cached_property
     def sizes(self) -> Sizes:
-        """The sizes of all documents; nothing else is decompressed."""
+        """The sizes of all documents; no other column is decompressed."""
         options = pa.ipc.IpcReadOptions(included_fields=list(range(len(SIZES))))
         tables = [open_shard(path, options).read_all() for path in self._paths]
         columns = (
@@ -207,7 +208,7 @@ class PreparedCorpus:
         return Sizes(*(column.astype(np.int32) for column in columns))
 
     def flat(self, column: str) -> Integers:
-        """A list column of all documents end to end, such as `source_lengths` or `source`; nothing else is read."""
+        """Return a list column of all documents, concatenated, such as `source` or `source_lengths`."""
         field = schema(1, 1, "").get_field_index(column)
         options = pa.ipc.IpcReadOptions(included_fields=[field])
         tables = [open_shard(path, options).read_all() for path in self._paths]
@@ -216,7 +217,7 @@ class PreparedCorpus:
 
     @cached_property
     def _bounds(self) -> Integers:
-        """[B+1]: the documents of batch b are bounds[b] .. bounds[b+1]-1."""
+        """[B+1]: record batch b holds documents bounds[b] .. bounds[b+1]-1."""
         options = pa.ipc.IpcReadOptions(included_fields=[0])
         files = [open_shard(path, options) for path in self._paths]
         rows = [file.get_batch(index).num_rows for file in files for index in range(file.num_record_batches)]
@@ -239,30 +240,30 @@ class PreparedCorpus:
         return self._held[batch], index - int(self._bounds[batch])
 
     def _array(self, index: int, name: str) -> npt.NDArray[Any] | None:
-        """A list column of a document, [N], of the column's own type, or None for a null; no copy."""
+        """Return a list column of a document, [N], without a copy; None for a null."""
         batch, row = self._row(index)
         values = batch.column(name)[row].values
         return None if values is None else values.to_numpy(zero_copy_only=False)
 
-    def _some(self, index: int, name: str) -> npt.NDArray[Any]:
+    def _array_or_empty(self, index: int, name: str) -> npt.NDArray[Any]:
         values = self._array(index, name)
         return np.empty(0, np.int32) if values is None else values
 
     def place(self, index: int) -> tuple[str, str, IntArray]:
-        """(document id, file of the source, line of each sentence [M])."""
+        """Return (document id, source file, line of each sentence [M])."""
         batch, row = self._row(index)
-        return batch.column("id")[row].as_py(), batch.column("path")[row].as_py(), self._some(index, "lines")
+        return batch.column("id")[row].as_py(), batch.column("path")[row].as_py(), self._array_or_empty(index, "lines")
 
     def _offsets(self, index: int) -> IntArray:
-        """[M+1]: where the words of each sentence begin."""
-        counts = self._some(index, "word_counts")
+        """Return the index of the first word of each sentence, [M+1]."""
+        counts = self._array_or_empty(index, "word_counts")
         return np.concatenate([[0], np.cumsum(counts, dtype=np.int32)]).astype(np.int32)
 
     def annotation(self, index: int) -> Annotation:
-        """The annotation of a document's source; where words stand in the text is not kept (starts and ends are 0)."""
+        """Return the annotation of the source; positions in the text are not stored (starts and ends are 0)."""
         batch, row = self._row(index)
-        types, strings = self._some(index, "types"), batch.column("strings")[row].as_py().split(SEPARATOR)
-        nowhere = np.zeros(len(types), dtype=np.int32)
+        types, strings = self._array_or_empty(index, "types"), batch.column("strings")[row].as_py().split(SEPARATOR)
+        zeros = np.zeros(len(types), dtype=np.int32)
         heads, links = self._array(index, "heads"), self._array(index, "coreference")
         lemmas, upos = (
             self._strings(index, types, strings, f"type_{name}", table)
@@ -270,9 +271,11 @@ class PreparedCorpus:
         )
         return Annotation(
             self._offsets(index),
-            nowhere,
-            nowhere,
-            Strings(self._some(index, "type_forms")[types], tuple(strings[: batch.column("forms")[row].as_py()])),
+            zeros,
+            zeros,
+            Strings(
+                self._array_or_empty(index, "type_forms")[types], tuple(strings[: batch.column("forms")[row].as_py()])
+            ),
             lemmas=lemmas,
             upos=upos,
             heads=None if heads is None else np.arange(len(types), dtype=np.int32) + heads,
@@ -283,15 +286,15 @@ class PreparedCorpus:
         ids = self._array(index, column)
         if ids is None:
             return None
-        return Strings(ids[types], tuple(strings[place] for place in self._some(index, table).tolist()))
+        return Strings(ids[types], tuple(strings[place] for place in self._array_or_empty(index, table).tolist()))
 
     def sentences(self, index: int, side: str, firsts: Integers | None = None) -> tuple[list[Integers], list[Integers]]:
-        """The sub-words of each sentence of a side, and the word of its sentence each belongs to (-1 for none).
+        """Return the sub-words of each sentence of a side, and the word index of each sub-word in its sentence (or -1).
 
-        With `firsts` [M], the words of sentence m count from firsts[m].
+        With `firsts` [M], the words of sentence m are counted from firsts[m].
         """
-        lengths, ids = self._some(index, f"{side}_lengths"), self._some(index, side)
-        words = np.cumsum(self._some(index, f"{side}_words"), dtype=np.int64)
+        lengths, ids = self._array_or_empty(index, f"{side}_lengths"), self._array_or_empty(index, side)
+        words = np.cumsum(self._array_or_empty(index, f"{side}_words"), dtype=np.int64)
         if firsts is not None:
             words = np.where(words < 0, -1, words + np.repeat(firsts, lengths))
         spans = list(pairwise([0, *np.cumsum(lengths, dtype=np.int64).tolist()]))
@@ -303,7 +306,7 @@ class PreparedCorpus:
         relations: str | Iterable[str] | None = "all",
         options: RelationOptions | None = None,
     ) -> DocumentExample:
-        """A document as training takes it, its graph built from the annotation; no graph where `relations` is None."""
+        """Return a document for training, with the graph of its annotation unless `relations` is None."""
         from docgraph.graph import RelationOptions, build_graph
         from docgraph.model.batch import DocumentExample
 
@@ -316,24 +319,25 @@ class PreparedCorpus:
 
 
 def shard_path(folder: str | Path, split: str, index: int) -> Path:
+    """Return the file of a shard."""
     return Path(folder) / split / f"{index:05}.arrow"
 
 
 def open_shard(path: Path, options: Any = None) -> Any:
-    """A memory-mapped shard."""
+    """Open a shard as a memory-mapped Arrow file."""
     try:
         file = pa.ipc.open_file(pa.memory_map(str(path)), options=options)
     except (pa.ArrowInvalid, FileNotFoundError):
         raise DocgraphError(
-            "this part of the store is missing or damaged; run docgraph prepare again", path=path
+            "this shard of the store is missing or damaged; run docgraph prepare again", path=path
         ) from None
     if (file.schema.metadata or {}).get(b"docgraph.corpus") != str(VERSION).encode():
-        raise DocgraphError("this is a store of another version; run docgraph prepare again", path=path)
+        raise DocgraphError("this store has another version; run docgraph prepare again", path=path)
     return file
 
 
 def shard_key(path: Path) -> str | None:
-    """What a shard was made from; None where there is no whole shard of this version."""
+    """Return the key of a shard, or None if it is missing, damaged or of another version."""
     try:
         key: bytes = open_shard(path).schema.metadata[b"docgraph.key"]
     except (DocgraphError, KeyError):
@@ -342,16 +346,16 @@ def shard_key(path: Path) -> str | None:
 
 
 def read_manifest(folder: str | Path) -> dict[str, Any]:
-    """The manifest of a store, or an error that says how to make one."""
+    """Return the manifest of a store; raise an error if the folder has no complete store."""
     try:
         manifest = json.loads((Path(folder) / MANIFEST).read_bytes())
     except FileNotFoundError:
         raise DocgraphError(
-            "this folder holds no prepared corpus, or one whose preparation did not end; run docgraph prepare CONFIG",
+            "this folder holds no prepared corpus, or its preparation did not finish; run docgraph prepare CONFIG",
             path=folder,
         ) from None
     except ValueError:
         manifest = None
     if not isinstance(manifest, dict) or manifest.get("version") != VERSION:
-        raise DocgraphError("this is a store of another version; run docgraph prepare again", path=folder)
+        raise DocgraphError("this store has another version; run docgraph prepare again", path=folder)
     return manifest

@@ -10,8 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from docgraph.annotation import BoolArray
-from docgraph.corpus.readers.problems import Problems
-from docgraph.corpus.readers.text_files import read_lines
+from docgraph.corpus.readers.text_files import Problems, read_lines
 from docgraph.document import Document
 from docgraph.errors import DocgraphError
 from docgraph.graph.links import LongArray

@@ -27,7 +27,7 @@ from torch.overrides import TorchFunctionMode
 from docgraph import __version__
 from docgraph.config import to_dict
 from docgraph.errors import DocgraphError
-from docgraph.files import naming
+from docgraph.files import report_errors_as
 from docgraph.model.config import ModelConfig
 from docgraph.model.document_transformer import DocumentTransformer
 from docgraph.model.model_folder import (
@@ -63,7 +63,7 @@ def save(
     target = Path(folder).resolve()
     _check_replaceable(target)
     target.parent.mkdir(parents=True, exist_ok=True)
-    with naming(target):
+    with report_errors_as(target):
         temporary = Path(tempfile.mkdtemp(dir=target.parent, prefix=f".{target.name}.", suffix=".tmp"))
     try:
         names = [_write_weights(_disk_tensors(model, precision), temporary, precision)]

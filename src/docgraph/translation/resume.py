@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from docgraph.files import naming
+from docgraph.files import report_errors_as
 from docgraph.translation.hypotheses import Hypothesis
 
 Found = list[list[Hypothesis]]
@@ -56,7 +56,7 @@ class PartialFile:
             file.write(json.dumps({"document": document, "first": first, "texts": texts}) + "\n")
 
     def _begin(self) -> None:
-        with naming(self.output):
+        with report_errors_as(self.output):
             self.path.parent.mkdir(parents=True, exist_ok=True)
             self.path.write_text("".join(f"{line}\n" for line in self._lines), encoding="utf-8")
 

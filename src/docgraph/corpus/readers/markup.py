@@ -1,6 +1,6 @@
-"""<doc> and <seg>: IWSLT/WIT3 XML, WMT SGM, the newer WMT XML, and the train.tags files of IWSLT.
+"""Formats with <doc> and <seg> tags: IWSLT/WIT3 XML, WMT SGM, the newer WMT XML, and the train.tags files of IWSLT.
 
-SGM is not XML (bare ampersands, tags in capitals), so one tolerant scanner of tags reads them all.
+SGM is not XML (it has bare ampersands and upper-case tags), so that one tolerant tag scanner reads all of them.
 """
 
 from __future__ import annotations
@@ -8,12 +8,11 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from docgraph.corpus.config import DataEntry
-from docgraph.corpus.readers.problems import Problems
-from docgraph.corpus.readers.sides import SideDocument, match, pair
-from docgraph.corpus.readers.text_files import clean, read_lines
+from docgraph.corpus.readers.aligned import DocumentBuilder, target_path
+from docgraph.corpus.readers.text_files import Problems, clean, read_lines
 from docgraph.document import ParallelDocument
 from docgraph.errors import DocgraphError
 
@@ -21,8 +20,20 @@ _TAG = re.compile(r"<(/?)(doc|seg|src|ref|hyp)\b([^<>]*)>", re.IGNORECASE)
 _ATTRIBUTE = re.compile(r"""([\w:-]+)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))""")
 _HEADER = re.compile(r"\s*<(/?)([A-Za-z]+)\b([^<>]*)>(.*)", re.DOTALL)
 _HEADERS = frozenset({"url", "speaker", "talkid", "title", "description", "keywords", "reviewer", "translator", "doc"})
-LONGEST_SEGMENT = 10_000
-"""Lines: a segment that goes on for more was never closed."""
+MAX_SEGMENT_LINES = 10_000
+"""A longer segment is taken for one that is never closed."""
+MAX_WAITING = 64
+"""With --skip-bad, a document waits for its other side until this many others wait, too."""
+
+
+@dataclass
+class SideDocument:
+    """One side of a document: its id, its position, and (line, segment id, text) of its sentences."""
+
+    id: str
+    path: str
+    line: int
+    segments: list[tuple[int, str, str | None]] = field(default_factory=list)
 
 
 @dataclass
@@ -32,12 +43,56 @@ class _Tag:
     closes: bool
     attributes: dict[str, str]
     text: str | None
-    """Of a closing </seg>: the text in it; None where some of it was not UTF-8."""
+    """For </seg>: the text of the segment, or None if a part of it is not UTF-8."""
+
+
+def read_sgm(entry: DataEntry, problems: Problems) -> Iterator[ParallelDocument]:
+    """Read <doc docid><seg id> on both sides: IWSLT/WIT3 XML (dev and test sets) and WMT SGM."""
+    target = target_path(entry)
+    yield from _match_documents(_documents(entry.source, problems), _documents(target, problems), problems)
+
+
+def read_train_tags(entry: DataEntry, problems: Problems) -> Iterator[ParallelDocument]:
+    """Read the two train.tags files of an IWSLT/WIT3 release; the header tags of the two sides may differ."""
+    target = target_path(entry)
+    yield from _match_documents(_talks(entry.source, problems), _talks(target, problems), problems)
+
+
+def read_wmt_xml(entry: DataEntry, problems: Problems) -> Iterator[ParallelDocument]:
+    """Read <doc id> with <src> and <ref> in one file; the first of several references is used."""
+    sides: dict[str, SideDocument] = {}
+    current: SideDocument | None = None
+    start, segment, number = 0, "", 0
+    for tag in _tags(entry.source, problems):
+        if tag.name == "doc" and not tag.closes:
+            number, start, sides, name = number + 1, tag.line, {}, _name(tag.attributes, number + 1)
+        elif tag.name == "doc":
+            yield from _wmt_document(entry.source, start, sides, problems)
+            sides = {}
+        elif tag.name != "seg":
+            current = None if tag.closes or not number else SideDocument(name, entry.source, start)
+            if current is not None and tag.name in ("src", "ref"):
+                sides.setdefault(tag.name, current)
+        elif tag.closes and current is not None:
+            current.segments.append((tag.line, segment, tag.text))
+        segment = tag.attributes.get("id", "")
+    if not number:
+        raise DocgraphError("there is no <doc> in this file; choose another 'format'", path=entry.source)
+
+
+def _wmt_document(
+    path: str, line: int, sides: dict[str, SideDocument], problems: Problems
+) -> Iterator[ParallelDocument]:
+    if "src" in sides and "ref" in sides:
+        yield from _pair(sides["src"], sides["ref"], problems)
+        return
+    count = max([1, *(len(side.segments) for side in sides.values())])
+    problems.add("documents differ", "this document has no <src> or no <ref>", path, line, count)
 
 
 def _tags(path: str, problems: Problems) -> Iterator[_Tag]:
-    """The tags of a file in order; text outside of segments is passed over."""
-    inside, begun = False, 0
+    """Yield the tags of a file in order; text outside of segments is ignored."""
+    inside, start = False, 0
     parts: list[str | None] = []
     for number, line in enumerate(read_lines(path, problems), start=1):
         position = 0
@@ -49,35 +104,35 @@ def _tags(path: str, problems: Problems) -> Iterator[_Tag]:
             text = None
             if name == "seg":
                 if inside != closes:
-                    what = "</seg> without <seg>" if closes else f"<seg> inside the <seg> of line {begun}"
-                    raise DocgraphError(f"{what}; correct the markup", path=path, line=number)
-                text = _joined(parts) if closes else None
-                inside, parts, begun = not closes, [], begun if closes else number
-            yield _Tag(begun if name == "seg" else number, name, closes, _attributes(tag[3]), text)
+                    error = "</seg> without <seg>" if closes else f"<seg> inside the <seg> of line {start}"
+                    raise DocgraphError(f"{error}; correct the markup", path=path, line=number)
+                text = _join(parts) if closes else None
+                inside, parts, start = not closes, [], start if closes else number
+            yield _Tag(start if name == "seg" else number, name, closes, _attributes(tag[3]), text)
         if inside:
             parts.append(None if line is None else line[position:])
-            if len(parts) > LONGEST_SEGMENT:
-                raise DocgraphError("this <seg> is never closed; correct the markup", path=path, line=begun)
+            if len(parts) > MAX_SEGMENT_LINES:
+                break
     if inside:
-        raise DocgraphError("this <seg> is never closed; correct the markup", path=path, line=begun)
+        raise DocgraphError("this <seg> is never closed; correct the markup", path=path, line=start)
 
 
-def _joined(parts: list[str | None]) -> str | None:
-    known = [part for part in parts if part is not None]
-    return " ".join(html.unescape(" ".join(known)).split()) if len(known) == len(parts) else None
+def _join(parts: list[str | None]) -> str | None:
+    texts = [part for part in parts if part is not None]
+    return " ".join(html.unescape(" ".join(texts)).split()) if len(texts) == len(parts) else None
 
 
 def _attributes(text: str) -> dict[str, str]:
-    found = _ATTRIBUTE.finditer(text)
-    return {m[1].lower(): html.unescape(next((v for v in m.groups()[1:] if v is not None), "")) for m in found}
+    matches = _ATTRIBUTE.finditer(text)
+    return {m[1].lower(): html.unescape(next((v for v in m.groups()[1:] if v is not None), "")) for m in matches}
 
 
 def _name(attributes: dict[str, str], number: int) -> str:
     return attributes.get("docid") or attributes.get("id") or str(number)
 
 
-def _side(path: str, problems: Problems) -> Iterator[SideDocument]:
-    """The documents of an SGM or mteval XML file."""
+def _documents(path: str, problems: Problems) -> Iterator[SideDocument]:
+    """Yield the documents of an SGM or mteval XML file."""
     document: SideDocument | None = None
     number, segment = 0, ""
     for tag in _tags(path, problems):
@@ -100,47 +155,8 @@ def _side(path: str, problems: Problems) -> Iterator[SideDocument]:
         raise DocgraphError("there is no <doc> in this file; choose another 'format'", path=path)
 
 
-def read_sgm(entry: DataEntry, problems: Problems) -> Iterator[ParallelDocument]:
-    """<doc docid><seg id> on both sides: IWSLT/WIT3 XML (dev and test sets) and WMT SGM."""
-    if entry.target is None:
-        raise DocgraphError("this format has two files; name the other as 'target'", path=entry.source)
-    yield from match(_side(entry.source, problems), _side(entry.target, problems), problems)
-
-
-def read_wmt_xml(entry: DataEntry, problems: Problems) -> Iterator[ParallelDocument]:
-    """<doc id> with <src> and <ref> in one file; of several references the first is taken."""
-    sides: dict[str, SideDocument] = {}
-    current: SideDocument | None = None
-    begun, segment, number = 0, "", 0
-    for tag in _tags(entry.source, problems):
-        if tag.name == "doc" and not tag.closes:
-            number, begun, sides, name = number + 1, tag.line, {}, _name(tag.attributes, number + 1)
-        elif tag.name == "doc":
-            yield from _wmt_document(entry.source, begun, sides, problems)
-            sides = {}
-        elif tag.name != "seg":
-            current = None if tag.closes or not number else SideDocument(name, entry.source, begun)
-            if current is not None and tag.name in ("src", "ref"):
-                sides.setdefault(tag.name, current)
-        elif tag.closes and current is not None:
-            current.segments.append((tag.line, segment, tag.text))
-        segment = tag.attributes.get("id", "")
-    if not number:
-        raise DocgraphError("there is no <doc> in this file; choose another 'format'", path=entry.source)
-
-
-def _wmt_document(
-    path: str, line: int, sides: dict[str, SideDocument], problems: Problems
-) -> Iterator[ParallelDocument]:
-    if "src" in sides and "ref" in sides:
-        yield from pair(sides["src"], sides["ref"], problems)
-        return
-    count = max([1, *(len(side.segments) for side in sides.values())])
-    problems.add("documents differ", "this document has no <src> or no <ref>", path, line, count)
-
-
 def _talks(path: str, problems: Problems) -> Iterator[SideDocument]:
-    """The talks of a train.tags file: header lines in tags, then one sentence a line."""
+    """Yield the talks of a train.tags file: header lines in tags, then one sentence per line."""
     talk: SideDocument | None = None
     number = 0
     for line_number, line in enumerate(read_lines(path, problems), start=1):
@@ -168,8 +184,50 @@ def _talk_id(header: re.Match[str]) -> str:
     return _attributes(header[3]).get("docid", "") if header[2].lower() == "doc" else ""
 
 
-def read_train_tags(entry: DataEntry, problems: Problems) -> Iterator[ParallelDocument]:
-    """The two train.tags files of an IWSLT/WIT3 release; tags may differ between them, talks and sentences not."""
-    if entry.target is None:
-        raise DocgraphError("this format has two files; name the other as 'target'", path=entry.source)
-    yield from match(_talks(entry.source, problems), _talks(entry.target, problems), problems)
+def _match_documents(
+    sources: Iterator[SideDocument], targets: Iterator[SideDocument], problems: Problems
+) -> Iterator[ParallelDocument]:
+    """Yield the documents with the same id on both sides, in order; a document without a partner is a problem."""
+    waiting: tuple[dict[str, SideDocument], dict[str, SideDocument]] = ({}, {})
+    while True:
+        heads = next(sources, None), next(targets, None)
+        if heads == (None, None):
+            break
+        source, target = heads
+        if source is not None and target is not None and source.id == target.id:
+            yield from _pair(source, target, problems)
+            continue
+        for side, document in enumerate(heads):
+            if document is None:
+                continue
+            if not problems.skip:
+                _report_unmatched(document, heads[1 - side], problems)
+            partner = waiting[1 - side].pop(document.id, None)
+            if partner is not None:
+                yield from _pair(*((document, partner) if side == 0 else (partner, document)), problems)
+                continue
+            waiting[side][document.id] = document
+            if len(waiting[side]) > MAX_WAITING:
+                _report_unmatched(waiting[side].pop(next(iter(waiting[side]))), None, problems)
+    for document in (*waiting[0].values(), *waiting[1].values()):
+        _report_unmatched(document, None, problems)
+
+
+def _report_unmatched(document: SideDocument, opposite: SideDocument | None, problems: Problems) -> None:
+    other = "the other side has no such document" if opposite is None else f"the other side has '{opposite.id}' here"
+    message = f"document '{document.id}' has no partner: {other}"
+    problems.add("documents differ", message, document.path, document.line, max(1, len(document.segments)))
+
+
+def _pair(source: SideDocument, target: SideDocument, problems: Problems) -> Iterator[ParallelDocument]:
+    """Yield the parallel document of two sides with the same segment ids."""
+    if [segment for _, segment, _ in source.segments] != [segment for _, segment, _ in target.segments]:
+        counts = f"{len(source.segments)} segments and {len(target.segments)} in {target.path}:{target.line}"
+        message = f"document '{source.id}' has {counts}, or other segment ids"
+        problems.add("boundaries differ", message, source.path, source.line, max(1, len(source.segments)))
+        return
+    builder = DocumentBuilder(source.path, problems)
+    yield from builder.finish(source.id)
+    for (line, _, text), (_, _, other) in zip(source.segments, target.segments, strict=True):
+        builder.add(line, text, other)
+    yield from builder.finish()

@@ -1,6 +1,7 @@
-"""TMX 1.4 translation memories: units with a segment for each language, in one XML file.
+"""TMX 1.4 translation memories: one XML file of units, which have a segment for each language.
 
-Expat reads the file as a stream. No entity is ever expanded and nothing outside of the file is ever read.
+Expat parses the file as a stream. It is used directly, because `xml.etree` gives no line numbers and expands entities:
+here entities are refused, and nothing outside of the file is read.
 """
 
 from __future__ import annotations
@@ -10,18 +11,17 @@ from dataclasses import dataclass, field
 from xml.parsers import expat
 
 from docgraph.corpus.config import DataEntry
-from docgraph.corpus.readers.builder import DocumentBuilder
-from docgraph.corpus.readers.problems import Problems
-from docgraph.corpus.readers.text_files import LONGEST, clean, read_blocks
+from docgraph.corpus.readers.aligned import DocumentBuilder
+from docgraph.corpus.readers.text_files import MAX_LINE, Problems, clean, read_blocks
 from docgraph.document import ParallelDocument
 from docgraph.errors import DocgraphError
 
 CODES = frozenset({"bpt", "ept", "it", "ph", "sub", "ut"})
-"""What stands in these is markup of the document the segment came from, not text."""
+"""Elements that contain markup of the original document, not text."""
 DOCUMENT_PROPERTIES = frozenset({"document", "file", "filename"})
-"""Types of <prop>, with or without x-, that say which document a unit came from."""
-DEEPEST = 100
-"""Elements in elements: a translation memory has about six."""
+"""Types of <prop>, with or without x-, that name the document of a unit."""
+MAX_DEPTH = 100
+"""Maximum depth of nested elements; a translation memory has about six."""
 
 
 @dataclass
@@ -29,27 +29,27 @@ class _Unit:
     line: int
     document: str = ""
     segments: dict[str, tuple[int, str]] = field(default_factory=dict)
-    """(line, text) by language; of several in one language the first."""
+    """(line, text) by language; the first segment of each language."""
 
 
-def primary(tag: str) -> str:
-    """The language of a tag, without its region or script: en of EN-us and en_GB."""
+def primary_language(tag: str) -> str:
+    """Return a language tag without region and script: en for EN-us and en_GB."""
     return tag.strip().lower().replace("_", "-").partition("-")[0]
 
 
-class _Scanner:
-    """Handlers for expat, which gather the units of a file."""
+class _UnitParser:
+    """Expat handlers that collect the units of a file."""
 
     def __init__(self, path: str) -> None:
         self.source = ""
-        """The language of the header's srclang."""
+        """The language in the header's srclang."""
         self._path = path
         self._units: list[_Unit] = []
         self._unit: _Unit | None = None
         self._language = ""
         self._depth = self._codes = self._size = self._line = 0
         self._text: list[str] | None = None
-        """What was read of a segment or property; None outside of these."""
+        """Text of the current segment or property; None outside of them."""
         self._parser = parser = expat.ParserCreate()
         parser.buffer_text = True
         parser.StartElementHandler = self._start
@@ -59,24 +59,24 @@ class _Scanner:
         parser.SkippedEntityHandler = self._refuse_entity
 
     def units(self) -> Iterator[_Unit]:
-        """The units in order, a block of the file at a time."""
+        """Yield the units in order, parsing a block of the file at a time."""
         size = 0
         try:
             for block in read_blocks(self._path):
                 size += len(block)
                 self._parser.Parse(block)
-                yield from self._take()
-                if size - self._parser.CurrentByteIndex > LONGEST + 2 * len(block):
-                    raise self._error("a tag or comment of over a megabyte: this is no translation memory")
+                yield from self._take_units()
+                if size - self._parser.CurrentByteIndex > MAX_LINE + 2 * len(block):
+                    raise self._error("a tag or comment is over a megabyte long; this is not a translation memory")
             self._parser.Parse(b"", True)
-            yield from self._take()
+            yield from self._take_units()
         except expat.ExpatError as error:
             message = f"this is not well-formed XML ({expat.ErrorString(error.code)}); correct the markup"
             raise DocgraphError(message, path=self._path, line=error.lineno) from None
-        except (ValueError, LookupError) as error:  # of an encoding that Python lacks
-            raise self._error(f"the encoding of this file is not known ({error}); convert it to UTF-8") from None
+        except (ValueError, LookupError) as error:  # raised for an encoding that Python does not have
+            raise self._error(f"the encoding of this file is unknown ({error}); convert it to UTF-8") from None
 
-    def _take(self) -> list[_Unit]:
+    def _take_units(self) -> list[_Unit]:
         units, self._units = self._units, []
         return units
 
@@ -84,20 +84,20 @@ class _Scanner:
         return DocgraphError(message, path=self._path, line=self._parser.CurrentLineNumber)
 
     def _refuse_entity(self, name: str, *_: object) -> None:
-        raise self._error(f"the entity '{name}' is not one of XML's own, and others are not read; write it out")
+        raise self._error(f"the entity '{name}' is not predefined in XML, and others are not read; write it out")
 
     def _start(self, name: str, attributes: dict[str, str]) -> None:
         self._depth += 1
         if self._depth == 1 and name != "tmx":
-            raise self._error(f"this is no TMX, its outermost element is <{name}>; choose another 'format'")
-        if self._depth > DEEPEST:
-            raise self._error(f"elements stand over {DEEPEST} deep in one another; correct the markup")
+            raise self._error(f"this is not TMX, its outermost element is <{name}>; choose another 'format'")
+        if self._depth > MAX_DEPTH:
+            raise self._error(f"elements are nested over {MAX_DEPTH} deep; correct the markup")
         if name == "header":
-            self.source = primary(attributes.get("srclang", ""))
+            self.source = primary_language(attributes.get("srclang", ""))
         elif name == "tu":
             self._unit, self._language = _Unit(self._parser.CurrentLineNumber), ""
         elif name == "tuv":
-            self._language = primary(attributes.get("xml:lang") or attributes.get("lang", ""))
+            self._language = primary_language(attributes.get("xml:lang") or attributes.get("lang", ""))
         elif name in CODES:
             self._codes += 1
         elif name == "seg" or (
@@ -106,8 +106,8 @@ class _Scanner:
             self._text, self._size, self._line = [], 0, self._parser.CurrentLineNumber
 
     def _characters(self, text: str) -> None:
-        # What is longer than LONGEST is beyond every limit: the rest of it need not be kept.
-        if self._text is not None and not self._codes and self._size < LONGEST:
+        # A text of MAX_LINE characters exceeds every limit, so that the rest of it need not be kept.
+        if self._text is not None and not self._codes and self._size < MAX_LINE:
             self._text.append(text)
             self._size += len(text)
 
@@ -120,67 +120,62 @@ class _Scanner:
             self._unit = None
         elif name in ("seg", "prop"):
             if self._text is not None and self._unit is not None:
-                self._keep(name, clean("".join(self._text)), self._unit)
+                text = clean("".join(self._text))
+                if name == "prop":
+                    self._unit.document = self._unit.document or text
+                elif self._language:
+                    self._unit.segments.setdefault(self._language, (self._line, text))
             self._text = None
-
-    def _keep(self, name: str, text: str, unit: _Unit) -> None:
-        if name == "prop":
-            unit.document = unit.document or text
-        elif self._language:
-            unit.segments.setdefault(self._language, (self._line, text))
 
 
 def read_tmx(entry: DataEntry, problems: Problems) -> Iterator[ParallelDocument]:
-    """Consecutive units that name the same document are one; a unit that names none is a document of its own."""
-    scanner, builder = _Scanner(entry.source), DocumentBuilder(entry.source, problems)
-    named = _named(entry)
+    """Read consecutive units with the same document name as one document, and each other unit as a document."""
+    parser, builder = _UnitParser(entry.source), DocumentBuilder(entry.source, problems)
+    chosen = _chosen_languages(entry)
     seen: set[str] = set()
-    pair, current = named or ("", ""), ""
-    for unit in scanner.units():
+    pair, current = chosen or ("", ""), ""
+    for unit in parser.units():
         seen.update(unit.segments)
-        pair = named or _default(scanner.source, seen, entry.source, unit.line)
+        pair = chosen or _default_languages(parser.source, seen, entry.source, unit.line)
         if unit.document != current or not current:
             current = unit.document
             yield from builder.finish(current)
-        lacking = [language or "another" for language in pair if language not in unit.segments]
-        if lacking:
-            message = (
-                f"this unit has {_listed(unit.segments)} and not {_listed(lacking)} ('languages' chooses the pair)"
-            )
-            problems.add("empty side", message, entry.source, unit.line)
+        missing = [language or "another language" for language in pair if language not in unit.segments]
+        if missing:
+            languages = f"has {_join(unit.segments)} but not {_join(missing)}"
+            problems.add("empty side", f"this unit {languages} ('languages' sets the pair)", entry.source, unit.line)
         else:
             (line, source), (_, target) = (unit.segments[language] for language in pair)
             builder.add(line, source, target)
-    unknown = [language for language in pair if language and language not in seen]
-    if seen and unknown:
-        found = f"no unit has a segment in {_listed(unknown)}, only in {_listed(seen)}"
-        raise DocgraphError(f"{found}; give another file, or other 'languages'", path=entry.source)
+    unseen = [language for language in pair if language and language not in seen]
+    if seen and unseen:
+        message = f"no unit has a segment in {_join(unseen)}, only in {_join(seen)}"
+        raise DocgraphError(f"{message}; give another file, or other 'languages'", path=entry.source)
     yield from builder.finish()
 
 
-def _named(entry: DataEntry) -> tuple[str, str] | None:
-    """The languages that the entry names."""
+def _chosen_languages(entry: DataEntry) -> tuple[str, str] | None:
+    """Return the languages that the entry names, or None."""
     if entry.languages is None:
         return None
-    tags = [primary(tag) for tag in entry.languages]
-    if len(tags) != 2 or len({*tags} - {""}) != 2:
-        given = ", ".join(entry.languages)
-        raise DocgraphError(
-            f"'languages' is [{given}]; it must name two, source first, such as [en, fr]", path=entry.source
-        )
-    return tags[0], tags[1]
+    source, target = (primary_language(tag) for tag in entry.languages)
+    if not source or not target or source == target:
+        languages = ", ".join(entry.languages)
+        message = f"'languages' is [{languages}]; it must name two languages, source first, such as [en, fr]"
+        raise DocgraphError(message, path=entry.source)
+    return source, target
 
 
-def _default(source: str, seen: set[str], path: str, line: int) -> tuple[str, str]:
-    """The header's srclang and the one other language there is; none where there is none yet."""
+def _default_languages(source: str, seen: set[str], path: str, line: int) -> tuple[str, str]:
+    """Return the header's srclang and the only other language seen so far, or "" for it if there is none yet."""
     others = seen - {source}
     if source not in ("", "*all*") and len(others) < 2:
         return source, next(iter(others), "")
     header = f"srclang '{source}'" if source else "no srclang"
-    message = f"the file has {header} and, up to here, segments in {_listed(seen)}"
-    raise DocgraphError(f"{message}; name the two to read, source first, as 'languages'", path=path, line=line)
+    message = f"the file has {header} and, up to here, segments in {_join(seen)}"
+    raise DocgraphError(f"{message}; set 'languages' to the two to read, source first", path=path, line=line)
 
 
-def _listed(languages: Iterable[str]) -> str:
+def _join(languages: Iterable[str]) -> str:
     *most, last = sorted(languages) or ["no language"]
     return f"{', '.join(most)} and {last}" if most else last
