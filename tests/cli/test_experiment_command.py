@@ -29,7 +29,7 @@ def _at_the_root(monkeypatch: pytest.MonkeyPatch) -> None:
 def toy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a toy experiment whose Base is trained and translated."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(ROOT / "tests" / "experiments")
+        patch.syspath_prepend(ROOT / "tests" / "research")
         from experiment_examples import toy_experiment
 
         folder = tmp_path_factory.mktemp("toy")
@@ -41,10 +41,10 @@ def toy(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_a_dry_run_lists_every_row_its_config_and_what_is_missing(tmp_path: Path) -> None:
-    from docgraph.research.tables import find_table
+    from docgraph.research.table_config import find_table
 
     lines = run("experiment", "main", "--dry-run", "--results", str(tmp_path)).splitlines()
-    assert [line.split("\t")[0] for line in lines] == [cell.row.name for cell in find_table("main").cells()]
+    assert [line.split("\t")[0] for line in lines] == [run.row.name for run in find_table("main").runs()]
     name, seed, config, updates, missing = lines[0].split("\t")
     assert (name, seed) == ("base_early", "seed 1")
     assert Path(config).is_file()

@@ -14,7 +14,7 @@ from docgraph.config import parse
 from docgraph.corpus.config import PrepareConfig
 from docgraph.corpus.prepare import prepare
 from docgraph.model.tokenizer import SPACE
-from docgraph.research.documents import Documents, SourceDocument
+from docgraph.research.analysis_inputs import Documents, SourceDocument
 from model.examples import EOS, VOCABULARY, random_annotation
 
 Words = SimpleNamespace(

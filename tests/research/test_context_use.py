@@ -1,4 +1,4 @@
-"""Which parts of documents are told apart, and the losses of their tokens."""
+"""The parts of documents, the losses of their tokens, and attention by distance."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from docgraph.annotation import Strings, from_spans
 from docgraph.document import Document
 from docgraph.errors import DocgraphError
 from docgraph.model.config import ConcatenationConfig, ModelConfig
-from docgraph.research.context_use import Layout, context_use, token_losses
-from docgraph.research.documents import Documents, SourceDocument
+from docgraph.research.analysis_inputs import Documents, SourceDocument
+from docgraph.research.context_use import Layout, attention_distance, context_use, token_losses
 from docgraph.translation.scoring import score_documents
-from model.examples import EOS, SYSTEMS, small_config, small_model
+from model.examples import EOS, SYSTEMS, sites, small_config, small_model
 
 DOCUMENTS = random_documents(5, [3, 2, 5, 1, 4, 3], [4, 2], [2, 6, 3])
 TEXTS = [["zebra runs", "a zebra sleeps", "rain falls"], ["rain runs", "rain sleeps"]]
@@ -120,3 +120,34 @@ def test_systems_and_contexts_are_compared_part_by_part() -> None:
     assert lost.signature.startswith("bs:1000|seed:12345|over:documents|interval:difference|nrefs:1|case:mixed|")
     parts = dict(zip(losses.labels, losses.counts["base"], strict=True))
     assert parts["linked"] + parts["not linked"] == parts["all"]
+
+
+def test_attention_by_distance_is_one_where_it_is_even() -> None:
+    systems = {"graph": small_model(small_config(sides="both"), open_gates=True)}
+    for site in sites(systems["graph"]):
+        torch.nn.init.zeros_(site.attention.query.weight)
+        torch.nn.init.zeros_(site.attention.query.bias)
+    part = attention_distance(systems, DOCUMENTS, quiet)
+    assert list(part.values) == ["graph, source", "graph, target"]
+    assert part.labels == tuple(
+        [f"{span}\nbefore" for span in ("4–5", "3", "2", "1")] + [f"{span}\nafter" for span in ("1", "2", "3", "4–5")]
+    )
+    assert part.values["graph, source"] == pytest.approx([1.0] * 8)
+    assert part.values["graph, target"][4:] == [None] * 4
+    # Six, two and three sentences: as many ordered pairs, and half of them look back.
+    assert sum(part.counts["graph, source"]) == 30 + 2 + 6
+    assert sum(part.counts["graph, target"]) == (30 + 2 + 6) // 2
+
+
+def test_attention_by_distance_is_not_even_in_general() -> None:
+    part = attention_distance({"graph": small_model(small_config(sides="source"), open_gates=True)}, DOCUMENTS, quiet)
+    assert list(part.values) == ["graph, source"]
+    assert max(value or 0 for value in part.values["graph, source"]) > 1.0001
+
+
+@pytest.mark.parametrize(
+    "fields", [{"context": False}, SYSTEMS["unified"], {"encoder": "linked"}], ids=["base", "unified", "linked"]
+)
+def test_systems_that_do_not_attend_to_sentences_are_refused(fields: dict[str, Any]) -> None:
+    with pytest.raises(DocgraphError, match="'graph' has no attention over the sentences"):
+        attention_distance({"graph": small_model(small_config(**fields))}, DOCUMENTS, quiet)

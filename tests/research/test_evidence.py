@@ -16,8 +16,8 @@ from docgraph.graph import build_graph
 from docgraph.graph.selection import select
 from docgraph.model.config import ConcatenationConfig, ModelConfig
 from docgraph.model.document_transformer import DocumentTransformer
+from docgraph.research.analysis_inputs import Documents
 from docgraph.research.context_use import token_losses
-from docgraph.research.documents import Documents
 from docgraph.research.evidence import (
     BASE,
     CALIBRATED,
@@ -27,17 +27,17 @@ from docgraph.research.evidence import (
     REFERENCES,
     SHARPNESS,
     TEMPERATURES,
-    Evidence,
-    Fit,
+    CacheFit,
+    CachePredictions,
     base_of,
-    chosen,
-    decisions,
+    choose_sentences,
+    decoder_states,
     evidence,
-    fitted,
-    gathered,
+    fit_caches,
     log_probabilities,
-    mixed,
-    recall,
+    look_up,
+    mix,
+    predict_with_caches,
 )
 from docgraph.translation.hypotheses import SearchConfig
 from model.examples import SYSTEMS, small_config, small_model
@@ -70,8 +70,8 @@ def texts(documents: Documents) -> list[list[str]]:
     return [document.reference for document in documents.documents]
 
 
-def losses(found: Evidence, fit: Fit) -> dict[str, Any]:
-    return {label: found.losses(label, fit) for label in (BASE, CALIBRATED, *found.top)}
+def losses(found: CachePredictions, fit: CacheFit) -> dict[str, Any]:
+    return {label: found.losses(label, fit) for label in (BASE, CALIBRATED, *found.similarity)}
 
 
 def quiet(line: str) -> None:
@@ -80,8 +80,8 @@ def quiet(line: str) -> None:
 
 def test_what_a_document_repeats_it_tells_and_another_document_does_not() -> None:
     model = ignorant()
-    fit = fitted(gathered(model, repeating(1), texts(repeating(2)), (3, 5)))
-    found = losses(gathered(model, repeating(3), texts(repeating(4)), (3, 5)), fit)
+    fit = fit_caches(predict_with_caches(model, repeating(1), texts(repeating(2)), (3, 5)))
+    found = losses(predict_with_caches(model, repeating(3), texts(repeating(4)), (3, 5)), fit)
     loss = {label: row.mean() for label, row in found.items()}
     assert loss[BASE] == pytest.approx(np.log(50))
     assert loss[REFERENCES] < loss[BASE] - 1
@@ -100,9 +100,9 @@ def test_the_cache_is_a_softmax_over_what_is_seen_however_it_is_cut(
     monkeypatch.setattr("docgraph.research.evidence.SIMILARITIES", similarities)
     document, other = DOCUMENTS.documents[0], random_documents(6, [2, 4, 3, 3, 1, 5]).documents[0]
     monkeypatch.setattr("docgraph.research.evidence.SENTENCES", 4)
-    ours, theirs = (decisions(MODEL, one.source, one.target) for one in (document, other))
-    views = np.stack([np.tri(6, k=-1, dtype=np.bool_), *chosen(document, (2,), 0).values()])
-    top, share = recall(ours, theirs, views, (4, 32))
+    ours, theirs = (decoder_states(MODEL, one.source, one.target) for one in (document, other))
+    views = np.stack([np.tri(6, k=-1, dtype=np.bool_), *choose_sentences(document, (2,), 0).values()])
+    top, share = look_up(ours, theirs, views, (4, 32))
     queries, keys = F.normalize(ours.hidden, dim=1), F.normalize(theirs.hidden, dim=1)
     home, away = (torch.from_numpy(np.repeat(np.arange(6), one.lengths)) for one in (ours, theirs))
     for place, view in enumerate(torch.from_numpy(views)):
@@ -118,11 +118,11 @@ def test_the_cache_is_a_softmax_over_what_is_seen_however_it_is_cut(
 def test_without_weight_there_is_base_and_with_it_the_mixture() -> None:
     base, share = torch.tensor([0.3, 0.2, 0.1]).double().log(), torch.tensor([0.0, 1.0, 0.5]).double()
     top = torch.tensor([0.9, 0.75, 0.5]).double()
-    assert torch.equal(mixed(base, top, share, 0.0), -base)
+    assert torch.equal(mix(base, top, share, 0.0), -base)
     trust = torch.tensor([0.4 * 0.64, 0.4 * 0.25, 0.0]).double()
-    assert torch.allclose(mixed(base, top, share, 0.4), -((1 - trust) * base.exp() + trust * share).log())
-    gained = gathered(MODEL, DOCUMENTS, texts(DOCUMENTS), (1,))
-    silent = Fit(1.0, dict.fromkeys(gained.top, (32, 0.0)))
+    assert torch.allclose(mix(base, top, share, 0.4), -((1 - trust) * base.exp() + trust * share).log())
+    gained = predict_with_caches(MODEL, DOCUMENTS, texts(DOCUMENTS), (1,))
+    silent = CacheFit(1.0, dict.fromkeys(gained.similarity, (32, 0.0)))
     found = losses(gained, silent)
     assert all(np.array_equal(row, found[BASE]) for row in found.values())
     assert found.keys() == {BASE, CALIBRATED, REFERENCES, OWN, OTHER, *(f"{choice} 1" for choice in CHOICES)}
@@ -134,18 +134,18 @@ def test_a_cache_that_only_sharpens_base_gains_nothing() -> None:
     tokens = logits.softmax(1).multinomial(1)
     shy = torch.stack([(0.8 * logits / t).log_softmax(1).gather(1, tokens)[:, 0] for t in TEMPERATURES])
     truth = logits.softmax(1).gather(1, tokens)[:, 0].expand(len(SHARPNESS), -1)
-    found = Evidence(TEMPERATURES, SHARPNESS, shy, {REFERENCES: torch.ones(4000)}, {REFERENCES: truth})
-    fit = fitted(found)
+    found = CachePredictions(TEMPERATURES, SHARPNESS, shy, {REFERENCES: torch.ones(4000)}, {REFERENCES: truth})
+    fit = fit_caches(found)
     loss = {label: row.mean() for label, row in losses(found, fit).items()}
     assert fit.temperature == pytest.approx(0.8, abs=0.03)
     assert loss[BASE] > loss[CALIBRATED] + 0.01
     assert loss[REFERENCES] == pytest.approx(loss[CALIBRATED], abs=0.001)
 
 
-def test_sentences_are_chosen_by_the_graph_by_nearness_and_by_chance() -> None:
+def test_sentences_are_choose_sentences_by_the_graph_by_nearness_and_by_chance() -> None:
     document = random_documents(7, [3, 4, 5, 2, 6, 3, 4, 5]).documents[0]
     assert document.annotation is not None
-    found = chosen(document, (2, 4), 0)
+    found = choose_sentences(document, (2, 4), 0)
     for count in (2, 4):
         linked = select(build_graph(document.annotation), 8, count).sentences.tolist()
         for m in range(8):
@@ -155,8 +155,8 @@ def test_sentences_are_chosen_by_the_graph_by_nearness_and_by_chance() -> None:
             assert len(drawn) == min(count, m)
             assert drawn.max(initial=-1) < m
     assert not (found["random 2"] & ~found["random 4"]).any()
-    assert all(np.array_equal(mask, found[label]) for label, mask in chosen(document, (2, 4), 0).items())
-    assert not np.array_equal(chosen(document, (4,), 1)["random 4"], found["random 4"])
+    assert all(np.array_equal(mask, found[label]) for label, mask in choose_sentences(document, (2, 4), 0).items())
+    assert not np.array_equal(choose_sentences(document, (4,), 1)["random 4"], found["random 4"])
 
 
 @pytest.mark.parametrize("system", ["joined", "docgraph", "unified"])
@@ -167,7 +167,7 @@ def test_the_base_of_a_system_reads_no_context(system: str) -> None:
     model = small_model(config, open_gates=config.context is not None)
     base = base_of(model)
     found = [
-        log_probabilities(base, decisions(base, one.source, one.target), (1.0, 0.8)) for one in DOCUMENTS.documents
+        log_probabilities(base, decoder_states(base, one.source, one.target), (1.0, 0.8)) for one in DOCUMENTS.documents
     ]
     lost = -torch.cat(found, dim=1)
     plain = DocumentTransformer(ModelConfig(config.transformer)).eval()
@@ -193,7 +193,7 @@ def test_tables_and_curve() -> None:
     assert list(curve.values) == [f"a, {choice}" for choice in CHOICES]
     for choice in CHOICES:
         assert curve.values[f"a, {choice}"][-1] == pytest.approx(gains.values[f"a: {REFERENCES}"][0], abs=1e-9)
-    fit = fitted(gathered(MODEL, dev, dev.translate(MODEL, GREEDY), (1, 3)))
+    fit = fit_caches(predict_with_caches(MODEL, dev, dev.translate(MODEL, GREEDY), (1, 3)))
     assert fit.temperature != 1
     assert plain.values["a"][0] == pytest.approx(token_losses(MODEL, DOCUMENTS)[0].mean())
     assert plain.values["a"][0] != pytest.approx(plain.values["a calibrated"][0])
@@ -221,4 +221,4 @@ def test_one_document_has_no_other() -> None:
 def test_mistakes(changes: dict[str, Any], message: str) -> None:
     arguments: dict[str, Any] = {"documents": DOCUMENTS, "dev": DOCUMENTS, "translations": {}, **changes}
     with pytest.raises(DocgraphError, match=message):
-        evidence({"a": MODEL}, **arguments, search=GREEDY, counts=(1,), say=quiet)
+        evidence({"a": MODEL}, **arguments, search=GREEDY, counts=(1,), log=quiet)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -13,8 +14,7 @@ from docgraph.errors import DocgraphError
 if TYPE_CHECKING:
     from docgraph.evaluation.buckets import Breakdown
     from docgraph.evaluation.report import Grid
-    from docgraph.research.analyses import Systems
-    from docgraph.research.documents import Documents
+    from docgraph.research.analysis_inputs import Documents, Systems
 
 Analysis = Literal[
     "context-size", "document-size", "dependency-noise", "attention-distance", "context-use", "evidence", "mechanism"
@@ -25,50 +25,59 @@ PrecisionName = Literal["fp32", "bf16"]
 
 
 def analyse(
-    analysis: Annotated[Analysis, typer.Argument(help="What to look at.", show_default=False)],
+    analysis: Annotated[Analysis, typer.Argument(help="The analysis.", show_default=False)],
     models: Annotated[
         list[str], typer.Argument(metavar="[NAME=]MODEL...", help="Model or run folders.", show_default=False)
     ],
-    data: Annotated[Path | None, typer.Option(metavar="STORE", help="Documents of this prepared corpus.")] = None,
-    split: Annotated[str, typer.Option(help="The split of it.")] = "test",
-    source: Annotated[
-        Path | None, typer.Option("--source", "-s", help="Documents of a file, in place of a store.")
+    data: Annotated[
+        Path | None, typer.Option(metavar="STORE", help="Analyse documents of this prepared corpus.")
     ] = None,
-    reference: Annotated[Path | None, typer.Option("--reference", "-r", help="Their translations.")] = None,
+    split: Annotated[str, typer.Option(help="Split of the prepared corpus.")] = "test",
+    source: Annotated[
+        Path | None, typer.Option("--source", "-s", help="Analyse the documents of this file, in place of --data.")
+    ] = None,
+    reference: Annotated[Path | None, typer.Option("--reference", "-r", help="Translations of --source.")] = None,
     translations: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME=FILE", help="A system's translations, for context-use and evidence; repeatable."),
+        typer.Option(metavar="NAME=FILE", help="Translations by a system, for context-use and evidence; repeatable."),
     ] = None,
     points: Annotated[
         str | None,
-        typer.Option(metavar="A,B,...", help="Sentences of context, of a document, of a cache, or rates of noise."),
+        typer.Option(
+            metavar="A,B,...", help="Points of the curve: numbers of sentences or, for dependency-noise, rates."
+        ),
     ] = None,
-    draws: Annotated[int, typer.Option(min=1, help="Trees drawn at each rate of noise.")] = 3,
-    documents: Annotated[int | None, typer.Option(min=1, help="Look at the first so many only.")] = None,
-    beams: Annotated[int, typer.Option(min=1, help="Beams of the search.")] = 4,
+    draws: Annotated[int, typer.Option(min=1, help="Random trees for each rate of dependency-noise.")] = 3,
+    documents: Annotated[int | None, typer.Option(min=1, help="Analyse only the first documents.")] = None,
+    beams: Annotated[int, typer.Option(min=1, help="Beam size.")] = 4,
     known: Annotated[
-        bool, typer.Option("--known", help="With context-size: references of earlier sentences are their context.")
+        bool, typer.Option("--known", help="For context-size: use references as the target context.")
     ] = False,
     annotator: Annotated[
-        str | None, typer.Option(help="Annotator of --source; the source language's default otherwise.")
+        str | None, typer.Option(help="Annotator of --source (default: that of the source language).")
     ] = None,
-    jobs: Annotated[int | None, typer.Option(min=1, help="Processes that annotate; all cores otherwise.")] = None,
-    device: Annotated[str | None, typer.Option(help="cpu or cuda; a GPU where there is one otherwise.")] = None,
-    precision: Annotated[PrecisionName, typer.Option(help="bf16 is faster on a GPU.")] = "fp32",
-    plot: Annotated[Path | None, typer.Option(help="Draw it: STEM-NAME.png (or .svg, .pdf), data beside it.")] = None,
-    output: Annotated[AnalysisFormat, typer.Option("--format", help="How to print.")] = "text",
+    jobs: Annotated[int | None, typer.Option(min=1, help="Annotation processes (default: all cores).")] = None,
+    device: Annotated[str | None, typer.Option(help="cpu or cuda (default: a GPU if there is one).")] = None,
+    precision: Annotated[
+        PrecisionName, typer.Option(help="Precision of the models; bf16 is faster on a GPU.")
+    ] = "fp32",
+    plot: Annotated[
+        Path | None, typer.Option(help="Write plots to STEM-NAME.png (or .svg, .pdf), with their data beside them.")
+    ] = None,
+    output: Annotated[AnalysisFormat, typer.Option("--format", help="Output format.")] = "text",
 ) -> None:
-    """Look at what a system makes of its context, as the paper does.
+    """Analyse how systems use their context.
 
-    [bold]context-size[/bold]: BLEU where each sentence sees only so many sentences before and after it.
-    [bold]document-size[/bold]: BLEU where documents are cut into pieces of at most so many sentences.
-    [bold]dependency-noise[/bold]: BLEU where words hang on another head of their tree at some rate.
-    [bold]attention-distance[/bold]: how much attention goes to context by its distance.
-    [bold]context-use[/bold]: loss (and BLEU) of sentences with and without links to earlier ones, of repeated rare
-    words and of others, with the document's own and with another document's context; differences to the first model.
-    [bold]evidence[/bold]: what earlier translations could tell the Base of a system: its loss with a cache of
-    references, of its own translations, of another document's, and of few sentences that the graph chooses.
-    [bold]mechanism[/bold]: what runs (folders of runs/ or results/) logged of gates, gradients and wrong context.
+    [bold]context-size[/bold]: BLEU if each sentence sees only so many sentences before and after it.
+    [bold]document-size[/bold]: BLEU if documents are cut into parts of at most so many sentences.
+    [bold]dependency-noise[/bold]: BLEU if words of the syntax trees are attached to another head at a given rate.
+    [bold]attention-distance[/bold]: attention to context by its distance.
+    [bold]context-use[/bold]: loss (and BLEU) of sentences with and without links to earlier ones, and of repeated rare
+    words, with the right and with another document's context; differences to the first model.
+    [bold]evidence[/bold]: loss of the Base of a system with a cache of references, of its own translations, of another
+    document's, and of a few sentences that the graph selects.
+    [bold]mechanism[/bold]: gates, gradients and wrong-context loss from the metrics of runs
+    (folders of runs/ or results/).
 
     [bold]Examples[/bold]
 
@@ -88,107 +97,138 @@ def analyse(
         _print_mechanism(models, output)
         return
     if known and analysis != "context-size":
-        raise DocgraphError("'--known' is for context-size; leave it out")
-    import torch
-
-    from docgraph.evaluation.plots import check_plot_path, write_plot
-    from docgraph.research.loading import (
-        find_models,
-        load_systems,
-        read_translations,
-        stored_documents,
-        text_documents,
-    )
-    from docgraph.workers import available_cores
-
+        raise DocgraphError("'--known' is for context-size; remove it")
     if plot is not None:
+        from docgraph.evaluation.plots import check_plot_path
+
         check_plot_path(plot)
-    folders = find_models(models)
-    if data is not None and source is None:
-        found = stored_documents(data, split, folders)
-    elif source is not None and reference is not None and data is None:
-        trees = analysis in ("dependency-noise", "context-use")
-        found = text_documents(source, reference, folders, annotator, trees, jobs or available_cores())
-    else:
-        raise DocgraphError("name the documents: a prepared corpus with --data, or --source and --reference")
-    if analysis == "evidence" and (data is None or split == DEV):
-        raise DocgraphError("evidence is fitted on the dev split of a prepared corpus; name with --data another split")
-    numbers = None if points is None else _numbers(points)
-    texts = read_translations(translations or [], found, documents)
-    dtype = torch.bfloat16 if precision == "bf16" else torch.float32
-    systems, found = load_systems(folders, device, dtype), found.first(documents)
-    if analysis == "context-use":
-        from docgraph.research.context_use import context_use
-
-        tables = context_use(systems, found, texts, _say)
-    elif analysis == "evidence":
-        from docgraph.research.evidence import COUNTS, evidence
-        from docgraph.translation.hypotheses import SearchConfig
-
-        assert data is not None
-        dev, counts = stored_documents(data, DEV, folders).first(documents), _counts(numbers, 1) or COUNTS
-        tables = evidence(systems, found, dev, texts, SearchConfig(beams=beams), counts, _say)
-    else:
-        tables = [(_run(analysis, systems, found, numbers, draws, beams, known),)]
-    _print(tables, output)
+    inputs = _InputOptions(data, split, source, reference, annotator, jobs, documents)
+    settings = _AnalysisOptions(None if points is None else _parse_numbers(points), draws, beams, known)
+    tables = _analyse(analysis, models, inputs, settings, translations or [], device, precision)
+    _print_tables(tables, output)
     if plot is not None:
-        from docgraph.research.context_use import AXIS
-
-        for part in [part for table in tables for part in table]:
-            written = write_plot(part, plot, lines=part.axis != AXIS)
-            typer.echo(f"wrote {', '.join(map(str, written))}", err=True)
+        _plot(tables, plot)
 
 
-def _numbers(text: str) -> list[float]:
+@dataclass(frozen=True)
+class _InputOptions:
+    """The options that choose the documents."""
+
+    data: Path | None
+    split: str
+    source: Path | None
+    reference: Path | None
+    annotator: str | None
+    jobs: int | None
+    documents: int | None
+
+    def read(self, analysis: Analysis, folders: dict[str, Path]) -> Documents:
+        """Reads all documents."""
+        from docgraph.research.analysis_inputs import read_stored_documents, read_text_documents
+        from docgraph.workers import available_cores
+
+        if analysis == "evidence" and (self.data is None or self.split == DEV):
+            raise DocgraphError(
+                "evidence is fitted on the dev split of a prepared corpus; name it with --data and choose another split"
+            )
+        if self.data is not None and self.source is None:
+            return read_stored_documents(self.data, self.split, folders)
+        if self.source is not None and self.reference is not None and self.data is None:
+            annotate = analysis in ("dependency-noise", "context-use")
+            jobs = self.jobs or available_cores()
+            return read_text_documents(self.source, self.reference, folders, self.annotator, annotate, jobs)
+        raise DocgraphError("name the documents: a prepared corpus with --data, or --source and --reference")
+
+
+@dataclass(frozen=True)
+class _AnalysisOptions:
+    """The options of the analyses."""
+
+    points: list[float] | None
+    draws: int
+    beams: int
+    known: bool
+
+    def counts(self, least: int) -> list[int] | None:
+        """Returns the points as numbers of sentences."""
+        counts = None if self.points is None else [int(point) for point in self.points]
+        if counts != self.points or min(counts or [least]) < least:
+            raise DocgraphError("'--points' of this analysis are numbers of sentences")
+        return counts
+
+
+def _parse_numbers(text: str) -> list[float]:
     try:
         numbers = [float(part) for part in text.split(",")]
     except ValueError:
-        raise DocgraphError(f"'--points {text}' is no list of numbers; write them with commas") from None
+        raise DocgraphError(f"'--points {text}' is no list of numbers; separate numbers with commas") from None
     if min(numbers) < 0:
         raise DocgraphError("'--points' must not be negative")
     return numbers
 
 
-def _counts(points: list[float] | None, least: int) -> list[int] | None:
-    counts = None if points is None else [int(point) for point in points]
-    if counts != points or min(counts or [least]) < least:
-        raise DocgraphError("'--points' of this analysis are numbers of sentences")
-    return counts
+def _analyse(
+    analysis: Analysis,
+    models: list[str],
+    inputs: _InputOptions,
+    settings: _AnalysisOptions,
+    translations: list[str],
+    device: str | None,
+    precision: PrecisionName,
+) -> list[tuple[Breakdown, ...]]:
+    """Loads the inputs and runs an analysis; returns its tables, each as breakdowns of the same buckets."""
+    import torch
+
+    from docgraph.research.analysis_inputs import find_models, load_systems, read_stored_documents, read_translations
+
+    folders = find_models(models)
+    all_documents = inputs.read(analysis, folders)
+    texts = read_translations(translations, all_documents, inputs.documents)
+    systems = load_systems(folders, device, torch.bfloat16 if precision == "bf16" else torch.float32)
+    documents = all_documents.first(inputs.documents)
+    if analysis == "context-use":
+        from docgraph.research.context_use import context_use
+
+        return context_use(systems, documents, texts, _log)
+    if analysis == "evidence":
+        from docgraph.research.evidence import COUNTS, evidence
+        from docgraph.translation.hypotheses import SearchConfig
+
+        assert inputs.data is not None
+        counts = settings.counts(1) or COUNTS
+        dev = read_stored_documents(inputs.data, DEV, folders).first(inputs.documents)
+        return evidence(systems, documents, dev, texts, SearchConfig(beams=settings.beams), counts, _log)
+    return [(_curve(analysis, systems, documents, settings),)]
 
 
-def _say(line: str) -> None:
+def _curve(analysis: Analysis, systems: Systems, documents: Documents, settings: _AnalysisOptions) -> Breakdown:
+    from docgraph.research import context_ablations
+    from docgraph.research.context_use import attention_distance
+    from docgraph.translation.hypotheses import SearchConfig
+
+    search = SearchConfig(beams=settings.beams)
+    if analysis == "attention-distance":
+        return attention_distance(systems, documents, _log)
+    if analysis == "dependency-noise":
+        rates = settings.points or context_ablations.RATES
+        return context_ablations.dependency_noise(systems, documents, search, rates, settings.draws, _log)
+    if analysis == "context-size":
+        reaches = settings.counts(0) or context_ablations.REACHES
+        return context_ablations.context_size(systems, documents, search, reaches, _log, known=settings.known)
+    sizes = settings.counts(1) or context_ablations.SIZES
+    return context_ablations.document_size(systems, documents, search, sizes, _log)
+
+
+def _log(line: str) -> None:
     typer.echo(line, err=True)
 
 
-def _run(
-    analysis: Analysis,
-    systems: Systems,
-    documents: Documents,
-    points: list[float] | None,
-    draws: int,
-    beams: int,
-    known: bool,
-) -> Breakdown:
-    from docgraph.research import analyses
-    from docgraph.translation.hypotheses import SearchConfig
-
-    search = SearchConfig(beams=beams)
-    if analysis == "attention-distance":
-        return analyses.attention_distance(systems, documents, _say)
-    if analysis == "dependency-noise":
-        return analyses.dependency_noise(systems, documents, search, points or analyses.RATES, draws, _say)
-    counts = _counts(points, 1 if analysis == "document-size" else 0)
-    if analysis == "context-size":
-        return analyses.context_size(systems, documents, search, counts or analyses.REACHES, _say, known=known)
-    return analyses.document_size(systems, documents, search, counts or analyses.SIZES, _say)
-
-
-def _print(tables: Sequence[tuple[Breakdown, ...]], output: AnalysisFormat) -> None:
+def _print_tables(tables: Sequence[tuple[Breakdown, ...]], output: AnalysisFormat) -> None:
     from docgraph.evaluation.report import breakdown_grid
 
     if output == "json":
-        found = [part.to_json() for table in tables for part in table]
-        _echo_json(found[0] if len(found) == 1 else found)
+        breakdowns = [part.to_json() for table in tables for part in table]
+        _echo_json(breakdowns[0] if len(breakdowns) == 1 else breakdowns)
         return
     for number, parts in enumerate(tables):
         typer.echo("\n" if number else "", nl=False)
@@ -196,14 +236,23 @@ def _print(tables: Sequence[tuple[Breakdown, ...]], output: AnalysisFormat) -> N
         _print_grid(grid, output, parts[0].title, parts[-1].signature)
 
 
-def _print_mechanism(runs: list[str], output: AnalysisFormat) -> None:
-    from docgraph.research.mechanism import mechanism_grid, mechanisms
+def _plot(tables: Sequence[tuple[Breakdown, ...]], path: Path) -> None:
+    from docgraph.evaluation.plots import write_plot
+    from docgraph.research.context_use import AXIS
 
-    found = mechanisms(runs)
+    for part in [part for table in tables for part in table]:
+        written = write_plot(part, path, lines=part.axis != AXIS)
+        typer.echo(f"wrote {', '.join(map(str, written))}", err=True)
+
+
+def _print_mechanism(runs: list[str], output: AnalysisFormat) -> None:
+    from docgraph.research.mechanism import mechanism_grid, read_mechanisms
+
+    mechanisms = read_mechanisms(runs)
     if output == "json":
-        _echo_json({name: one.to_json() for name, one in found.items()})
+        _echo_json({name: mechanism.to_json() for name, mechanism in mechanisms.items()})
     else:
-        _print_grid(mechanism_grid(found), output)
+        _print_grid(mechanism_grid(mechanisms), output)
 
 
 def _echo_json(values: object) -> None:

@@ -8,37 +8,46 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 if TYPE_CHECKING:
-    from docgraph.research.runner import Experiment
-    from docgraph.research.tables import Row
+    from docgraph.research.experiment import Experiment
+    from docgraph.research.table_config import Row
 
 TableFormat = Literal["markdown", "json", "text"]
 
 
 def experiment(
     table: Annotated[
-        str, typer.Argument(metavar="TABLE", help="A table in configs/experiments, or a YAML file.", show_default=False)
+        str,
+        typer.Argument(
+            metavar="TABLE", help="Name of a table in configs/experiments, or a YAML file.", show_default=False
+        ),
     ],
-    results: Annotated[Path, typer.Option(help="The folder of what runs leave behind for tables.")] = Path("results"),
-    runs: Annotated[Path, typer.Option(help="The folder of run folders.")] = Path("runs"),
-    data: Annotated[str | None, typer.Option(metavar="STORE", help="Train on this store, not on the table's.")] = None,
-    only: Annotated[list[str] | None, typer.Option(metavar="ROW", help="Run these rows only; repeatable.")] = None,
+    results: Annotated[Path, typer.Option(help="Folder of the results that tables are made from.")] = Path("results"),
+    runs: Annotated[Path, typer.Option(help="Folder of the run folders.")] = Path("runs"),
+    data: Annotated[
+        str | None, typer.Option(metavar="STORE", help="Train on this store in place of the table's.")
+    ] = None,
+    only: Annotated[list[str] | None, typer.Option(metavar="ROW", help="Run only this row; repeatable.")] = None,
     overrides: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="A.B=C", help="Change a field of all training configs; repeatable."),
     ] = None,
-    dry: Annotated[bool, typer.Option("--dry-run", help="List every row, its config and what is missing.")] = False,
-    render: Annotated[bool, typer.Option("--render", help="Run nothing: the table of what is there.")] = False,
+    dry: Annotated[
+        bool, typer.Option("--dry-run", help="List every row, its config and its missing steps; run nothing.")
+    ] = False,
+    render: Annotated[
+        bool, typer.Option("--render", help="Print the table of the existing results; run nothing.")
+    ] = False,
     annotator: Annotated[
-        str | None, typer.Option(help="Annotator for scores and suites; the source language's default otherwise.")
+        str | None, typer.Option(help="Annotator for scores and suites (default: that of the source language).")
     ] = None,
-    jobs: Annotated[int | None, typer.Option(min=1, help="Processes that annotate; all cores otherwise.")] = None,
-    output: Annotated[TableFormat, typer.Option("--format", help="How to print.")] = "markdown",
+    jobs: Annotated[int | None, typer.Option(min=1, help="Annotation processes (default: all cores).")] = None,
+    output: Annotated[TableFormat, typer.Option("--format", help="Output format.")] = "markdown",
 ) -> None:
-    """Run what is missing of a table (train, translate, score, probe), and print it beside the paper's figures.
+    """Run the missing steps of a table (train, translate, score, probe) and print it beside the paper's figures.
 
-    Nothing that is there is run again, and a run that was interrupted goes on. What a machine cannot do (no suite
-    files, no annotator) is left out with a line, and done by the same command on one that can: the results folder
-    travels, and for suites the models.
+    Existing results are kept, and an interrupted run resumes. A step that this machine cannot do (no suite files, no
+    annotator) is skipped with a message; the same command on another machine does it, given the results folder and,
+    for suites, the models.
 
     [bold]Examples[/bold]
 
@@ -48,39 +57,39 @@ def experiment(
 
     docgraph experiment relations --render --format json
     """
-    from docgraph.research.runner import Experiment
-    from docgraph.research.tables import find_table
+    from docgraph.research.experiment import Experiment
+    from docgraph.research.table_config import find_table
     from docgraph.workers import available_cores
 
     found = find_table(table)
     changes = [*([f"data={data}"] if data else []), *(overrides or [])]
 
-    def say(line: str) -> None:
+    def log(line: str) -> None:
         typer.echo(line, err=True)
 
-    plan = Experiment(found, runs, results, changes, annotator, jobs or available_cores(), say)
+    plan = Experiment(found, runs, results, changes, annotator, jobs or available_cores(), log)
     rows = None if only is None else [found.row(name) for name in only]
     if dry:
-        _list(plan, rows)
+        _print_plan(plan, rows)
         return
     if not render:
         plan.run(rows)
-    _print(plan, output)
+    _print_table(plan, output)
 
 
-def _list(plan: Experiment, rows: list[Row] | None) -> None:
-    for cell in plan.table.cells(rows):
-        config = cell.read_config(plan.runs, plan.overrides)
-        parts = [cell.row.name, f"seed {cell.seed}", str(cell.config_path), f"{config.steps:,} updates"]
-        typer.echo("\t".join([*parts, ", ".join(plan.missing(cell)) or "done"]))
-        if line := plan.changed(cell):
-            plan.say(line)
+def _print_plan(plan: Experiment, rows: list[Row] | None) -> None:
+    for run in plan.table.runs(rows):
+        config = run.read_config(plan.run_root, plan.overrides)
+        parts = [run.row.name, f"seed {run.seed}", str(run.config_path), f"{config.steps:,} updates"]
+        typer.echo("\t".join([*parts, ", ".join(plan.missing_steps(run)) or "done"]))
+        if message := plan.describe_config_change(run):
+            plan.log(message)
 
 
-def _print(plan: Experiment, output: TableFormat) -> None:
-    from docgraph.research.render import Rendered
+def _print_table(plan: Experiment, output: TableFormat) -> None:
+    from docgraph.research.rendered_table import RenderedTable
 
-    rendered = Rendered(plan)
+    rendered = RenderedTable(plan)
     if output == "json":
         from json import dumps
 

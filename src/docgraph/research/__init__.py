@@ -1,1 +1,1 @@
-"""The paper's tables as data, what makes their rows, and its analyses."""
+"""The paper's tables and analyses. Imports the rest of the package; only its own commands import it."""

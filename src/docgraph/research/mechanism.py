@@ -1,4 +1,4 @@
-"""Is context used at all: what runs logged of their gates, their context's gradient and the wrong context's loss."""
+"""Whether a system uses its context, from the metrics of its run: gates, gradients, and the wrong context's loss."""
 
 from __future__ import annotations
 
@@ -14,68 +14,74 @@ from docgraph.evaluation.report import Grid
 from docgraph.training.metrics import Record, read_metrics
 
 FILES = ("metrics.jsonl", "metrics.jsonl.xz")
-"""In run folders, and in result folders."""
+"""The metrics in run folders, and in result folders."""
 
 
 @dataclass(frozen=True)
 class Mechanism:
-    """A run by the last that it logged; None or nothing where it has no context."""
+    """The last logged values of a run; None or empty for a system without context."""
 
     update: int | None
-    """Of the last look at the dev split."""
+    """The update of the last validation."""
     nll: float | None
     wrong_context_nll: float | None
     gates: dict[str, list[float]]
-    """By stack, of each site: 1 lets no context in."""
+    """The gate of each layer with context attention, by stack; 1 lets no context in."""
     gradient_norms: dict[str, float | None]
-    """By part of the model, of the last update logged."""
+    """By part of the model, of the last logged update."""
 
     @classmethod
-    def of(cls, records: Sequence[Record]) -> Mechanism:
-        seen: dict[str, Record] = {record["kind"]: record for record in records}
-        dev, train = seen.get("validation", {}), seen.get("train", {})
-        found = dev.get("step"), dev.get("nll"), dev.get("wrong_context_nll")
-        return cls(*found, dev.get("gates", {}), train.get("gradient_norms", {}))
+    def from_records(cls, records: Sequence[Record]) -> Mechanism:
+        """Returns the values of the last train record and the last validation record."""
+        last: dict[str, Record] = {record["kind"]: record for record in records}
+        validation, train = last.get("validation", {}), last.get("train", {})
+        losses = validation.get("step"), validation.get("nll"), validation.get("wrong_context_nll")
+        return cls(*losses, validation.get("gates", {}), train.get("gradient_norms", {}))
 
     @property
     def difference(self) -> float | None:
-        """How much worse another document's context is; 0 where context is not used."""
+        """The loss with the context of another document minus that with its own; 0 if context is not used."""
         return None if self.nll is None or self.wrong_context_nll is None else self.wrong_context_nll - self.nll
 
     @property
     def context_gradient(self) -> float | None:
-        """The norm over all parameters of the context: its encoder and its sites."""
-        parts = [norm for part, norm in self.gradient_norms.items() if part != "base"]
-        return math.hypot(*(norm for norm in parts if norm is not None)) if parts and None not in parts else None
+        """The gradient norm over all parameters of the context: its encoder and its attentions."""
+        norms = [norm for part, norm in self.gradient_norms.items() if part != "base"]
+        return math.hypot(*(norm for norm in norms if norm is not None)) if norms and None not in norms else None
 
     def to_json(self) -> dict[str, Any]:
+        """Returns all values."""
         return asdict(self) | {"difference": self.difference, "context_gradient": self.context_gradient}
 
 
-def mechanisms(runs: Sequence[str]) -> dict[str, Mechanism]:
-    """Of run or result folders, NAME=FOLDER or FOLDER alone: then its path without what all have in common."""
+def read_mechanisms(runs: Sequence[str]) -> dict[str, Mechanism]:
+    """Returns the values of runs by name, from NAME=FOLDER or FOLDER of runs or results.
+
+    The name of a plain FOLDER is its path below the common parent.
+    """
     parts = [text.partition("=") for text in runs]
-    paths = [Path(place if equals else name).absolute() for name, equals, place in parts]
-    shared = os.path.commonpath([path.parent for path in paths])
-    found: dict[str, Mechanism] = {}
+    paths = [Path(folder if equals else name).absolute() for name, equals, folder in parts]
+    parent = os.path.commonpath([path.parent for path in paths])
+    mechanisms: dict[str, Mechanism] = {}
     for (name, equals, _), path in zip(parts, paths, strict=True):
         file = next((path / file for file in FILES if (path / file).is_file()), None)
         if file is None:
             raise DocgraphError(f"there is no {FILES[0]} here; name a run folder or a result folder", path=path)
-        label = name if equals else os.path.relpath(path, shared)
-        if label in found:
+        label = name if equals else os.path.relpath(path, parent)
+        if label in mechanisms:
             raise DocgraphError(f"the name '{label}' is taken; name this run by NAME=FOLDER", path=path)
-        found[label] = Mechanism.of(read_metrics(file))
-    return found
+        mechanisms[label] = Mechanism.from_records(read_metrics(file))
+    return mechanisms
 
 
-def mechanism_grid(found: dict[str, Mechanism]) -> Grid:
-    """A row a run."""
-    stacks = list(dict.fromkeys(stack for one in found.values() for stack in one.gates))
+def mechanism_grid(mechanisms: dict[str, Mechanism]) -> Grid:
+    """Returns a table with a row per run."""
+    stacks = list(dict.fromkeys(stack for one in mechanisms.values() for stack in one.gates))
     head = ["run", "update", "dev NLL", "wrong context", "wrong − own", "context gradient"]
     rows = [[*head, *(f"{stack} gates" for stack in stacks)]]
-    for name, one in found.items():
+    for name, one in mechanisms.items():
         numbers = (
+            (one.update, ","),
             (one.nll, ".4f"),
             (one.wrong_context_nll, ".4f"),
             (one.difference, "+.4f"),
@@ -83,5 +89,5 @@ def mechanism_grid(found: dict[str, Mechanism]) -> Grid:
         )
         cells = ["-" if value is None else format(value, form) for value, form in numbers]
         gates = [" ".join(f"{gate:.3f}" for gate in one.gates.get(stack, [])) or "-" for stack in stacks]
-        rows.append([name, "-" if one.update is None else f"{one.update:,}", *cells, *gates])
+        rows.append([name, *cells, *gates])
     return rows

@@ -1,4 +1,4 @@
-"""What a model is made of, in numbers: its modules, and what each system adds to Base beside the paper's figures."""
+"""Parameter counts of a model: by module, and what each system adds to Base, beside the paper's figures."""
 
 from __future__ import annotations
 
@@ -36,31 +36,33 @@ PAPER: dict[tuple[str, IntegrationName, Sides], float | None] = {
 
 @dataclass(frozen=True)
 class ModuleRow:
-    """Modules of one kind; `*` in the name stands for the layers."""
+    """Modules of one kind; `*` in the name stands for the layer numbers."""
 
     module: str
     shape: str
     count: int
     parameters: int
-    """Of all `count` modules together."""
+    """Of all `count` modules."""
     trainable: bool
 
 
 @dataclass(frozen=True)
 class SystemRow:
-    """What a system adds to Base."""
+    """Parameters that a system adds to Base."""
 
     system: str
     context_encoder: int
     context_attention: int
     sites: int
-    """Context attentions among which `context_attention` is shared out."""
+    """Number of context attentions; `context_attention` is their total."""
     total: int
     paper_millions: float | None
 
 
 @dataclass(frozen=True)
 class Report:
+    """The counts of one model, and of every system on the same Base."""
+
     system: str
     freeze: str
     modules: list[ModuleRow]
@@ -69,21 +71,22 @@ class Report:
     added: int
     systems: list[SystemRow]
     comparison: str
-    """How ours differ from the paper's figures, and why."""
+    """How our counts differ from the paper's, and why."""
 
     def to_dict(self) -> dict[str, Any]:
+        """Returns the report as plain values."""
         return asdict(self)
 
 
 def read_model_config(path: str | Path) -> ModelConfig:
-    """The config of a YAML file or of a model folder."""
+    """Returns the config of a YAML file or of a model folder."""
     return read_config(ModelConfig, path) if Path(path).is_file() else ModelFolder(path).config
 
 
 def report(config: ModelConfig) -> Report:
-    """Count without allocating: the models live on the meta device."""
+    """Returns the counts of a config; models are built on the meta device, so nothing is allocated."""
     model = checkpoint.blank(config, "meta")
-    # Base itself trains in stage 1, whole; the policy speaks of stage 2.
+    # Without context the model is trained in stage 1, where nothing is frozen.
     model.freeze(config.freeze if config.context is not None else "none")
     parameters = list(model.parameters())
     systems = [_system(config, *system) for system in PAPER]
@@ -100,7 +103,7 @@ def report(config: ModelConfig) -> Report:
 
 
 def _rows(model: nn.Module) -> Iterator[ModuleRow]:
-    """One row for the modules that hold parameters, those of different layers together."""
+    """Yields a row for each kind of module with parameters; layers are counted together."""
     rows: dict[tuple[str, str, bool], ModuleRow] = {}
     for name, module in model.named_modules():
         own = dict(module.named_parameters(recurse=False))
@@ -117,7 +120,7 @@ def _rows(model: nn.Module) -> Iterator[ModuleRow]:
 
 
 def _system(config: ModelConfig, encoder: str, integration: IntegrationName, sides: Sides) -> SystemRow:
-    """The system of these settings on the same Base."""
+    """Returns the counts of a system on the same Base."""
     context = replace(config.context or ContextConfig(), encoder=encoder, integration=integration, sides=sides)
     model = checkpoint.blank(replace(config, context=context, concatenation=None), "meta")
     assert model.context is not None
@@ -129,7 +132,7 @@ def _system(config: ModelConfig, encoder: str, integration: IntegrationName, sid
 
 
 def comparison(transformer: TransformerConfig, systems: list[SystemRow]) -> str:
-    """Ours against the paper's, with the reason where they differ."""
+    """Returns a paragraph that compares our counts with the paper's."""
     vaswani = TransformerConfig()
     size = (transformer.dimension, transformer.encoder_layers, transformer.decoder_layers)
     if size != (vaswani.dimension, vaswani.encoder_layers, vaswani.decoder_layers):

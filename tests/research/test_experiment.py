@@ -15,12 +15,12 @@ from experiment_examples import toy_experiment
 from docgraph.corpus.store import PreparedCorpus
 from docgraph.errors import DocgraphError
 from docgraph.model.checkpoint import load
+from docgraph.research.analysis_inputs import Documents
 from docgraph.research.context_use import token_losses
-from docgraph.research.documents import Documents
-from docgraph.research.render import Rendered
-from docgraph.research.results import METRICS, SCORES, SIGNATURE, SUITES, ResultFolder
-from docgraph.research.runner import Experiment
-from docgraph.research.tables import find_table
+from docgraph.research.experiment import Experiment
+from docgraph.research.rendered_table import RenderedTable
+from docgraph.research.run_results import METRICS, SCORES, SIGNATURE, SUITES, ResultFolder
+from docgraph.research.table_config import find_table
 
 
 @pytest.fixture(scope="module")
@@ -30,27 +30,27 @@ def done(tmp_path_factory: pytest.TempPathFactory) -> Experiment:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("DOCGRAPH_CACHE", str(folder / "cache"))
         table = find_table(str(toy_experiment(folder)))
-        experiment = Experiment(table, folder / "runs", folder / "results", annotator="words:en", say=lambda line: None)
+        experiment = Experiment(table, folder / "runs", folder / "results", annotator="words:en", log=lambda line: None)
         experiment.run()
     return experiment
 
 
 def copied(done: Experiment, tmp_path: Path, **changes: Any) -> Experiment:
     """The same results elsewhere, without the runs."""
-    shutil.copytree(done.results, tmp_path / "results")
+    shutil.copytree(done.result_root, tmp_path / "results")
     said: list[str] = []
-    return Experiment(done.table, tmp_path / "runs", tmp_path / "results", say=said.append, **changes)
+    return Experiment(done.table, tmp_path / "runs", tmp_path / "results", log=said.append, **changes)
 
 
 def test_nothing_is_missing_and_everything_is_kept(done: Experiment) -> None:
-    cells = list(done.table.cells())
-    assert [str(cell.place) for cell in cells] == ["toy/base/seed1", "toy/base/seed2", "toy/graph/seed1"]
-    for cell in cells:
-        assert done.missing(cell) == []
-        folder = done.folder(cell)
+    runs = list(done.table.runs())
+    assert [str(run.path) for run in runs] == ["toy/base/seed1", "toy/base/seed2", "toy/graph/seed1"]
+    for run in runs:
+        assert done.missing_steps(run) == []
+        folder = done.folder(run)
         assert {path.name for path in folder.path.iterdir()} == {SIGNATURE, METRICS, SCORES, SUITES, "test.txt"}
         signature = folder.read(SIGNATURE)
-        assert signature["seed"] == signature["settings"]["seed"] == cell.seed
+        assert signature["seed"] == signature["settings"]["seed"] == run.seed
         assert signature["updates"] == 6
         assert signature["translated"]["test"]["precision"] == "fp32"
         records = [json.loads(line) for line in lzma.decompress((folder.path / METRICS).read_bytes()).splitlines()]
@@ -59,7 +59,7 @@ def test_nothing_is_missing_and_everything_is_kept(done: Experiment) -> None:
 
 def test_translations_are_lines_with_blank_lines_between_documents(done: Experiment) -> None:
     sizes = PreparedCorpus.open(done.table.config.data, "test").sizes.sentences.tolist()
-    folder = done.folder(next(done.table.cells()))
+    folder = done.folder(next(done.table.runs()))
     lines = folder.output("test").read_text(encoding="utf-8").split("\n")
     assert len(lines) - 1 == sum(sizes) + len(sizes) - 1
     assert lines[sizes[0]] == ""
@@ -67,8 +67,8 @@ def test_translations_are_lines_with_blank_lines_between_documents(done: Experim
 
 
 def test_the_context_system_starts_from_the_base_of_the_table(done: Experiment) -> None:
-    *_, graph = done.table.cells()
-    base = json.loads((done.runs / "toy/base/seed1/signature.json").read_bytes())
+    *_, graph = done.table.runs()
+    base = json.loads((done.run_root / "toy/base/seed1/signature.json").read_bytes())
     assert done.folder(graph).read(SIGNATURE)["settings"]["base"].endswith("toy/base/seed1/best")
     assert base["base"] is None
     assert done.folder(graph).read(SIGNATURE)["added"] > 0
@@ -78,15 +78,15 @@ def test_a_second_run_does_nothing(done: Experiment, monkeypatch: pytest.MonkeyP
     def fail(*arguments: object) -> None:
         raise AssertionError("ran again")
 
-    before = {path: path.stat().st_mtime_ns for path in done.results.rglob("*")}
+    before = {path: path.stat().st_mtime_ns for path in done.result_root.rglob("*")}
     monkeypatch.setattr("docgraph.training.loop.train", fail)
-    monkeypatch.setattr("docgraph.research.runner.score_outputs", fail)
+    monkeypatch.setattr("docgraph.research.experiment.score_outputs", fail)
     done.run()
-    assert {path: path.stat().st_mtime_ns for path in done.results.rglob("*")} == before
+    assert {path: path.stat().st_mtime_ns for path in done.result_root.rglob("*")} == before
 
 
 def test_the_table_needs_results_alone(done: Experiment, tmp_path: Path) -> None:
-    rendered = Rendered(copied(done, tmp_path))
+    rendered = RenderedTable(copied(done, tmp_path))
     head, base, graph = rendered.grid()
     assert head[:6] == ["system", "BLEU", "paper", "Δ BLEU", "paper", "chrF2"]
     assert base[0] == "Base"
@@ -94,7 +94,7 @@ def test_the_table_needs_results_alone(done: Experiment, tmp_path: Path) -> None
     assert base[2] == "36.93"
     assert base[head.index("p vs Base")] == "-"
     assert graph[4] == "+1.86"
-    values = {cell: graph[index] for index, cell in enumerate(head)}
+    values = dict(zip(head, graph, strict=True))
     for name in ("BLEU", "p vs Base", "LTCR", "coreference", "added, M", "speed", "dev NLL", "dev NLL, wrong context"):
         assert float(values[name]) >= 0, name
     assert values["seeds"] == "1"
@@ -107,22 +107,22 @@ def test_the_table_needs_results_alone(done: Experiment, tmp_path: Path) -> None
 
 def test_rows_are_compared_over_the_seeds_that_both_have(done: Experiment, tmp_path: Path) -> None:
     now = copied(done, tmp_path)
-    usual = Rendered(now).grid()[2]
-    second = ResultFolder(now.results / "toy" / "base" / "seed2")
+    usual = RenderedTable(now).grid()[2]
+    second = ResultFolder(now.result_root / "toy" / "base" / "seed2")
     scores = second.read(SCORES)
     scores["test"]["bleu"] |= {"value": 99.0, "statistics": [[0] * 10] * 4}
     second.write(SCORES, scores)
-    rendered = Rendered(now)
+    rendered = RenderedTable(now)
     head, _, graph = rendered.grid()
-    first, row = (rendered.found[name].scored("bleu", "test")[0] for name in ("base", "graph"))
+    first, row = (rendered.results[name].score("bleu", "test")[0] for name in ("base", "graph"))
     assert graph[head.index("Δ BLEU")] == f"{row - first:+.2f}"
     assert graph == usual, "the second seed of Base is another Base than the one beneath the row"
 
 
 def test_what_is_missing_is_a_dash(done: Experiment, tmp_path: Path) -> None:
     partial = copied(done, tmp_path)
-    shutil.rmtree(partial.results / "toy" / "graph")
-    _, base, graph = Rendered(partial).grid()
+    shutil.rmtree(partial.result_root / "toy" / "graph")
+    _, base, graph = RenderedTable(partial).grid()
     assert base[1] != "-"
     assert graph[1:4] == ["-", "38.79", "-"]
     assert graph[-1] == "-"
@@ -131,84 +131,84 @@ def test_what_is_missing_is_a_dash(done: Experiment, tmp_path: Path) -> None:
 def test_scores_are_made_elsewhere_and_what_cannot_be_is_told_once(done: Experiment, tmp_path: Path) -> None:
     elsewhere = copied(done, tmp_path, annotator="words:en")
     for name in (SCORES, SUITES):
-        for path in elsewhere.results.rglob(name):
+        for path in elsewhere.result_root.rglob(name):
             path.unlink()
     elsewhere.run()
     # The models stayed where they were trained: scores need none, suites do.
-    assert all(elsewhere.missing(cell) == ["probe coreference"] for cell in elsewhere.table.cells())
-    for cell in elsewhere.table.cells():
-        assert elsewhere.folder(cell).read(SCORES) == done.folder(cell).read(SCORES)
-    said = elsewhere.say.__self__  # type: ignore[attr-defined]
-    assert all(line.startswith("left out here: probe coreference (") for line in said)
+    assert all(elsewhere.missing_steps(run) == ["probe coreference"] for run in elsewhere.table.runs())
+    for run in elsewhere.table.runs():
+        assert elsewhere.folder(run).read(SCORES) == done.folder(run).read(SCORES)
+    said = elsewhere.log.__self__  # type: ignore[attr-defined]
+    assert all(line.startswith("skipped on this machine: probe coreference (") for line in said)
     assert len(said) == len(set(said))
 
 
 def test_other_translations_are_scored_again(done: Experiment, tmp_path: Path) -> None:
     changed = copied(done, tmp_path, annotator="words:en")
-    cell = next(changed.table.cells())
-    folder = changed.folder(cell)
+    run = next(changed.table.runs())
+    folder = changed.folder(run)
     sizes = PreparedCorpus.open(changed.table.config.data, "test").sizes.sentences.tolist()
     texts = iter(Path(changed.table.config.sets[0].target).read_text().replace("\n\n", "\n").splitlines())
     folder.write_output("test", [[next(texts) for _ in range(size)] for size in sizes])
-    assert changed.missing(cell) == ["score test"]
+    assert changed.missing_steps(run) == ["score test"]
     changed.run()
-    assert changed.missing(cell) == []
+    assert changed.missing_steps(run) == []
     assert folder.read(SCORES)["test"]["bleu"]["value"] == pytest.approx(100)
 
 
 def test_translations_of_other_documents_are_refused(done: Experiment) -> None:
-    folder: ResultFolder = done.folder(next(done.table.cells()))
+    folder: ResultFolder = done.folder(next(done.table.runs()))
     with pytest.raises(DocgraphError, match="these translations have 17 lines, and the set has 3 sentences"):
         folder.read_output("test", [1, 2])
 
 
 def test_one_row_brings_the_base_it_needs(done: Experiment, tmp_path: Path) -> None:
-    fresh = Experiment(done.table, tmp_path / "runs", tmp_path / "results", say=lambda line: None)
+    fresh = Experiment(done.table, tmp_path / "runs", tmp_path / "results", log=lambda line: None)
     found = fresh._with_bases([fresh.table.row("graph")])
-    assert [str(cell.place) for cell in found] == ["toy/base/seed1", "toy/graph/seed1"]
+    assert [str(run.path) for run in found] == ["toy/base/seed1", "toy/graph/seed1"]
 
 
 def test_a_run_that_cannot_begin_here_is_told_and_the_table_is_still_there(done: Experiment, tmp_path: Path) -> None:
     without = copied(done, tmp_path, overrides=[f"data={tmp_path / 'nowhere'}"])
-    shutil.rmtree(without.results / "toy" / "graph")
+    shutil.rmtree(without.result_root / "toy" / "graph")
     without.run()
-    said = without.say.__self__  # type: ignore[attr-defined]
+    said = without.log.__self__  # type: ignore[attr-defined]
     assert said[0] == "toy/graph/seed1: training"
     assert said[1].startswith(
-        f"left out here: train toy/graph/seed1 ({tmp_path}/nowhere: this folder holds no prepared"
+        f"skipped on this machine: train toy/graph/seed1 ({tmp_path}/nowhere: this folder holds no prepared"
     )
-    assert Rendered(without).grid()[1] == Rendered(done).grid()[1]
+    assert RenderedTable(without).grid()[1] == RenderedTable(done).grid()[1]
 
 
 def test_a_config_that_changed_after_its_run_is_told(done: Experiment, tmp_path: Path) -> None:
-    assert [done.changed(cell) for cell in done.table.cells()] == [None] * 3
-    assert "another config" not in Rendered(done).markdown()
+    assert [done.describe_config_change(run) for run in done.table.runs()] == [None] * 3
+    assert "another config" not in RenderedTable(done).markdown()
     now = copied(done, tmp_path, overrides=["steps=7", "schedule.peak=0.02", "workers=2"])
-    line = now.changed(next(now.table.cells()))
+    line = now.describe_config_change(next(now.table.runs()))
     assert line is not None
     assert line.startswith("toy/base/seed1 was run with another config than its row has now (steps, schedule.peak): ")
     assert f"or remove {tmp_path}/results/toy/base/seed1 and {tmp_path}/runs/toy/base/seed1" in line
     now.run()
-    assert line in now.say.__self__  # type: ignore[attr-defined]
-    assert line in Rendered(now).notes()
+    assert line in now.log.__self__  # type: ignore[attr-defined]
+    assert line in RenderedTable(now).notes()
 
 
 def test_a_store_that_changed_is_told_and_one_that_is_elsewhere_is_not(done: Experiment, tmp_path: Path) -> None:
     store = tmp_path / "store"
     now = copied(done, tmp_path, overrides=[f"data={store}"])
-    cell = next(now.table.cells())
-    assert now.changed(cell) is None
+    run = next(now.table.runs())
+    assert now.describe_config_change(run) is None
     store.mkdir()
     manifest = json.loads((Path(done.table.config.data) / "manifest.json").read_bytes())
     (store / "manifest.json").write_text(json.dumps(manifest | {"fingerprint": "another"}))
-    assert "(data)" in (now.changed(cell) or "")
+    assert "(data)" in (now.describe_config_change(run) or "")
 
 
 def test_a_row_of_an_improvement_is_a_line_and_is_compared_with_every_role(done: Experiment, tmp_path: Path) -> None:
     now = copied(done, tmp_path)
     for name in ("control", "weak", "strong", "better"):
-        shutil.copytree(now.results / "toy" / "graph", now.results / "toy" / name)
-    strong = ResultFolder(now.results / "toy" / "strong" / "seed1")
+        shutil.copytree(now.result_root / "toy" / "graph", now.result_root / "toy" / name)
+    strong = ResultFolder(now.result_root / "toy" / "strong" / "seed1")
     scores = strong.read(SCORES)
     scores["test"]["bleu"]["value"] = 99.0
     strong.write(SCORES, scores)
@@ -221,7 +221,7 @@ def test_a_row_of_an_improvement_is_a_line_and_is_compared_with_every_role(done:
     path = tmp_path / "toy.yaml"
     path.write_text(yaml.safe_dump(values))
     now.table = find_table(str(path))
-    rendered = Rendered(now)
+    rendered = RenderedTable(now)
     head, *rows = rendered.grid()
     cells = {row[0]: dict(zip(head, row, strict=True)) for row in rows}
     for name in ("p vs Base", "p vs control", "p vs best baseline (strong)"):
@@ -229,22 +229,22 @@ def test_a_row_of_an_improvement_is_a_line_and_is_compared_with_every_role(done:
     assert cells["strong"]["p vs best baseline (strong)"] == cells["control"]["p vs control"] == "-"
     assert float(cells["better"]["minutes"]) >= 0
     assert len(rendered.values["base"][0].seeds) == 2
-    assert str(next(now.table.cells([now.table.row("better")])).base().place) == "toy/control/seed1"
+    assert str(next(now.table.runs([now.table.row("better")])).base().path) == "toy/control/seed1"
 
 
 def test_speed_is_compared_on_the_same_hardware(done: Experiment, tmp_path: Path) -> None:
     now = copied(done, tmp_path)
-    ResultFolder(now.results / "toy" / "graph" / "seed1").add(SIGNATURE, hardware="another")
-    head, base, graph = Rendered(now).grid()
+    ResultFolder(now.result_root / "toy" / "graph" / "seed1").update(SIGNATURE, hardware="another")
+    head, base, graph = RenderedTable(now).grid()
     assert float(base[head.index("speed")]) == pytest.approx(1, abs=0.01)
     assert graph[head.index("speed")] == "-"
 
 
 def test_an_analysis_finds_the_losses_that_training_logged(done: Experiment) -> None:
-    *_, graph = done.table.cells()
+    *_, graph = done.table.runs()
     logged = done.folder(graph).read(SIGNATURE)
-    documents = Documents.of_store(done.table.config.data, "dev")
-    own, wrong = token_losses(load(done.runs / graph.place / "best"), documents)
+    documents = Documents.from_store(done.table.config.data, "dev")
+    own, wrong = token_losses(load(done.run_root / graph.path / "best"), documents)
     assert own.mean() == pytest.approx(logged["nll"], rel=1e-5)
     assert wrong is not None
     assert wrong.mean() == pytest.approx(logged["wrong_context_nll"], rel=1e-5)
@@ -256,7 +256,7 @@ def test_a_set_may_be_translated_with_the_references_before_each_sentence(
     translate, asked = Documents.translate, []
     monkeypatch.setattr(Documents, "translate", lambda *a, **b: asked.append(b["known"]) or translate(*a, **b))
     now = copied(done, tmp_path, annotator="words:en")
-    now.runs = done.runs
+    now.run_root = done.run_root
     values = yaml.safe_load(now.table.path.read_text())
     known = {**values["sets"][0], "name": "test_known", "label": "test, earlier sentences known", "known": True}
     values |= {"sets": [*values["sets"], known], "columns": ["bleu:test", "bleu:test_known"], "suites": []}
@@ -265,21 +265,21 @@ def test_a_set_may_be_translated_with_the_references_before_each_sentence(
     now.table = find_table(str(tmp_path / "toy.yaml"))
     now.run()
     assert asked == [True] * 3
-    base, _, graph = now.table.cells()
+    base, _, graph = now.table.runs()
     assert now.folder(base).digest("test_known") == now.folder(base).digest("test"), "it reads no translations"
-    documents = Documents.of_store(done.table.config.data, "test")
+    documents = Documents.from_store(done.table.config.data, "test")
     search = now._config(graph).validation.search
-    expected = documents.translate(load(now.runs / graph.place / "best"), search, known=True)
+    expected = documents.translate(load(now.run_root / graph.path / "best"), search, known=True)
     sizes = [len(document) for document in documents.documents]
     found = now.folder(graph).read_output("test_known", sizes)
     assert found == [text for document in expected for text in document]
-    assert float(dict(zip(*Rendered(now).grid()[:3:2], strict=True))["BLEU test, earlier sentences known"]) >= 0
+    assert float(dict(zip(*RenderedTable(now).grid()[:3:2], strict=True))["BLEU test, earlier sentences known"]) >= 0
 
 
 def test_a_row_of_no_updates_is_a_row(done: Experiment, tmp_path: Path) -> None:
     now = copied(done, tmp_path, annotator="words:en")
-    now.runs = tmp_path / "runs"
-    shutil.copytree(done.runs / "toy" / "base", now.runs / "toy" / "base", symlinks=True)
+    now.run_root = tmp_path / "runs"
+    shutil.copytree(done.run_root / "toy" / "base", now.run_root / "toy" / "base", symlinks=True)
     values = yaml.safe_load(now.table.path.read_text())
     shutil.copytree(now.table.path.parents[1] / "train", tmp_path / "train")
     start = {"extends": "graph.yaml", "steps": 0, "model": {"context": {"encoder": "pointer", "sides": "target"}}}
@@ -289,11 +289,11 @@ def test_a_row_of_no_updates_is_a_row(done: Experiment, tmp_path: Path) -> None:
     (tmp_path / "toy.yaml").write_text(yaml.safe_dump(values))
     now.table = find_table(str(tmp_path / "toy.yaml"))
     now.run()
-    *_, cell = now.table.cells()
-    assert now.missing(cell) == []
-    signature = now.folder(cell).read(SIGNATURE)
+    *_, run = now.table.runs()
+    assert now.missing_steps(run) == []
+    signature = now.folder(run).read(SIGNATURE)
     assert (signature["updates"], signature["trained"], signature["tokens_per_second"]) == (0, 0, None)
-    head, *_, row = Rendered(now).grid()
+    head, *_, row = RenderedTable(now).grid()
     found = dict(zip(head, row, strict=True))
     assert found["dev NLL"] == f"{signature['nll']:.4f}"
     assert found["speed"] == "-"

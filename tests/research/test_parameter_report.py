@@ -14,8 +14,7 @@ from docgraph.model.checkpoint import save
 from docgraph.model.config import ContextConfig, GraphConfig, ModelConfig, TransformerConfig
 from docgraph.model.document_transformer import DocumentTransformer
 from docgraph.research.parameter_report import PAPER, read_model_config, report
-
-from .examples import small_config, small_model
+from model.examples import small_config, small_model
 
 CONFIGS = Path(__file__).resolve().parents[2] / "configs" / "model"
 

@@ -12,8 +12,8 @@ from conftest import SHARED, needs_data
 from docgraph.errors import DocgraphError
 from docgraph.evaluation.suites import read_suite
 from docgraph.model.checkpoint import blank
-from docgraph.research.scoring import read_texts
-from docgraph.research.tables import Column, Table, read_table
+from docgraph.research.run_results import read_outputs
+from docgraph.research.table_config import Column, Table, read_table
 
 FOLDER = Path(__file__).resolve().parents[2] / "configs" / "experiments"
 TABLES = sorted(path.stem for path in FOLDER.glob("*.yaml") if "rows:" in path.read_text())
@@ -30,22 +30,25 @@ def shipped(name: str) -> Table:
 
 @pytest.mark.parametrize("name", TABLES)
 def test_the_config_of_every_row_makes_a_model(name: str) -> None:
-    for cell in shipped(name).cells():
-        config = cell.read_config(Path("runs"))
-        assert config.seed == cell.seed
+    for run in shipped(name).runs():
+        config = run.read_config(Path("runs"))
+        assert config.seed == run.seed
         assert config.data == "prepared/europarl_en-fr"
         model = blank(config.model, "meta")
         assert (model.config.context is None) == (config.stage == "base")
         if config.base is not None:
-            assert config.base == f"runs/main/{cell.origin.base or 'base'}/seed{cell.seed}/best"
+            assert config.base == f"runs/main/{run.origin.base or 'base'}/seed{run.seed}/best"
 
 
 def test_the_main_table_has_the_rows_of_the_paper_and_the_control() -> None:
     table = shipped("main")
-    assert [row.name for row in table.of_role("base") + table.of_role("control")] == ["base", "base_continued"]
-    baselines = {row.config for row in table.of_role("baseline")}
+    assert [row.name for row in table.rows_of_role("base") + table.rows_of_role("control")] == [
+        "base",
+        "base_continued",
+    ]
+    baselines = {row.config for row in table.rows_of_role("baseline")}
     assert {"noise_hyb_both", "ctx", "han", "hm_gdc", "selective", "unified", "concatenation_2_1"} <= baselines
-    ours = {row.config for row in table.of_role("ours")}
+    ours = {row.config for row in table.rows_of_role("ours")}
     assert {f"docgraph_{place}_{sides}" for place in ("hyb", "post", "pre") for sides in ("source", "both")} <= ours
     assert table.row("docgraph_pre_both").paper.test == 38.99
 
@@ -62,7 +65,7 @@ def test_the_files_of_the_sets_and_suites_are_whole(monkeypatch: pytest.MonkeyPa
     sizes = {
         one.name: (len(data.reference), data.num_documents)
         for one in table.config.sets
-        if (data := read_texts(one, []))
+        if (data := read_outputs(one, []))
     }
     assert sizes == {"dev": (2009, 21), "test": (4106, 41), "test_known": (4106, 41), "ted": (1664, 11)}
     assert {suite.name: len(read_suite(suite.path).contrasts) for suite in table.suites} == {
@@ -72,8 +75,8 @@ def test_the_files_of_the_sets_and_suites_are_whole(monkeypatch: pytest.MonkeyPa
 
 
 def test_a_row_of_another_table_is_run_there() -> None:
-    [base] = shipped("relations").of_role("base")
-    places = {n: [str(cell.place) for cell in shipped("relations").cells([replace(base, seeds=n)])] for n in (1, 2, 3)}
+    [base] = shipped("relations").rows_of_role("base")
+    places = {n: [str(run.path) for run in shipped("relations").runs([replace(base, seeds=n)])] for n in (1, 2, 3)}
     assert base.seeds == 1
     assert places[1] == ["main/base/seed1"]
     assert places[2] == places[3] == ["main/base/seed1", "main/base/seed2"]
@@ -90,7 +93,7 @@ def toy(tmp_path: Path, **changes: object) -> Table:
 def test_a_row_is_the_name_of_a_config(tmp_path: Path) -> None:
     table = toy(tmp_path)
     assert [(row.name, row.label, row.seeds) for row in table.config.rows] == [("a", "a", 1), ("b", "b", 1)]
-    assert [str(cell.config_path) for cell in table.cells()][1] == f"{tmp_path}/train/b.yaml"
+    assert [str(run.config_path) for run in table.runs()][1] == f"{tmp_path}/train/b.yaml"
     assert table.columns == [Column("bleu", "test")]
 
 
