@@ -16,7 +16,7 @@ from docgraph.config import parse, read_config, read_values
 from docgraph.corpus.config import DataEntry, PrepareConfig
 from docgraph.errors import DocgraphError
 from docgraph.model.config import TransformerConfig
-from docgraph.research.tables import find_table, read_table
+from docgraph.research.table_config import find_table, read_table
 from docgraph.training.config import TrainingConfig
 
 ROOT = Path(__file__).resolve().parents[1]
