@@ -33,7 +33,7 @@ def lengths_of(tokens: int) -> list[int]:
 def padded(query: Tensor, key: Tensor, value: Tensor, packing: Packing, causal: bool) -> Tensor:
     """Attention as on a CPU: laid out, masked, packed again."""
     steps = torch.arange(packing.max_length, device=query.device)
-    visible = attention.never_blind(packing.mask[:, None, None, :] & ((steps <= steps[:, None]) | (not causal)))
+    visible = attention.unmask_empty_rows(packing.mask[:, None, None, :] & ((steps <= steps[:, None]) | (not causal)))
     laid_out = (packing.pad(x).transpose(1, 2) for x in (query, key, value))
     return packing.pack(attention.masked_attention(*laid_out, visible).transpose(1, 2))
 

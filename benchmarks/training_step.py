@@ -22,9 +22,9 @@ from torch import Tensor
 from benchmarks.synthetic import random_examples
 from docgraph.model.batch import DocumentBatch, DocumentExample, collate
 from docgraph.model.config import ContextConfig, ModelConfig, TransformerConfig
-from docgraph.model.device import Parcel
+from docgraph.model.device import TensorBundle
 from docgraph.model.document_transformer import DocumentTransformer
-from docgraph.model.gpu.cuda_graphs import Captured
+from docgraph.model.gpu.cuda_graphs import CapturedStep
 from docgraph.model.padding import capacity, fill_up
 from docgraph.model.transformer import Place
 from docgraph.training.optimizer import MasterWeights
@@ -78,8 +78,8 @@ class BareStep:
             self.model.compile_parts(dynamic=False)
             room = capacity(batches)
             filled = [fill_up(batch, room, config.transformer.pad) or batch for batch in batches]
-            self.batches = [Parcel.of(batch).open(pin=True) for batch in filled]
-            self.compute = Captured(self._gradient, room, self.masters.gradients.zero_, DEVICE)
+            self.batches = [TensorBundle.of(batch).unpack(pin=True) for batch in filled]
+            self.compute = CapturedStep(self._gradient, room, self.masters.gradients.zero_, DEVICE)
 
     def _gradient(self, batch: DocumentBatch) -> Tensor:
         loss, nll = self.model(batch, 0.1)

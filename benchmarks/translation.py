@@ -39,7 +39,7 @@ from docgraph.model.context_attention import ContextAttention
 from docgraph.model.document_transformer import DocumentTransformer
 from docgraph.model.marian import import_marian
 from docgraph.model.memory import Memories
-from docgraph.model.quantize import ready_for_cpu
+from docgraph.model.quantize import pack_for_cpu
 from docgraph.model.tokenizer import SPACE
 from docgraph.translation import search as searching
 from docgraph.translation.document_decoding import DecodedDocument, Mode, decode_documents
@@ -135,7 +135,7 @@ def serve(pipe: Connection, system: str, folder: Path, sentences: list[Ids], opt
     else:
         model = load(folder / "ours", "cuda").to(torch.bfloat16) if GPU else load(folder / "ours")
         if not GPU and system != "docgraph, not packed":
-            model = ready_for_cpu(model, "int8" if system.endswith("int8") else "float32")
+            model = pack_for_cpu(model, "int8" if system.endswith("int8") else "float32")
         if system == "docgraph, not captured":
             searching.CUDA_GRAPH_DEVICES = ()
         run = ours(model, sentences, options.length)
@@ -293,7 +293,7 @@ def documents(options: argparse.Namespace) -> None:
         if GPU:
             model.to("cuda", torch.bfloat16)
         else:
-            ready_for_cpu(model)
+            pack_for_cpu(model)
 
         def decode(beams: int) -> None:
             [found[name]] = decode_documents(model, WORDS, [example], fixed_length(beams, options.length), mode)

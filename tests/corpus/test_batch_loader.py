@@ -18,7 +18,7 @@ from docgraph.corpus.batches import BatchBuilder, BatchConfig, BatchLoader, Batc
 from docgraph.corpus.store import PreparedCorpus
 from docgraph.model.batch import DocumentBatch
 from docgraph.model.config import ContextConfig, GraphConfig, ModelConfig, TransformerConfig
-from docgraph.model.device import ALIGNMENT, Parcel
+from docgraph.model.device import ALIGNMENT, TensorBundle
 from docgraph.model.document_transformer import DocumentTransformer
 
 TRANSFORMER = TransformerConfig(50, 50, 32, 64, 4, 1, 1, max_positions=64)
@@ -137,13 +137,13 @@ def test_sentences_by_themselves_are_those_of_the_documents(corpus: PreparedCorp
     assert torch.equal(again.gold, batch.gold)
 
 
-def test_a_parcel_holds_what_was_put_in(corpus: PreparedCorpus) -> None:
+def test_a_bundle_unpacks_to_what_was_packed(corpus: PreparedCorpus) -> None:
     step = next(loader(corpus).steps())
-    parcel = Parcel.of(step)
-    opened = parcel.open()
+    bundle = TensorBundle.of(step)
+    opened = bundle.unpack()
     assert isinstance(opened.batch, DocumentBatch)
     assert same(step, opened)
     for tensor in tensors(opened):
-        assert tensor.untyped_storage().data_ptr() == parcel.buffer.data_ptr()
-        assert (tensor.data_ptr() - parcel.buffer.data_ptr()) % ALIGNMENT == 0
+        assert tensor.untyped_storage().data_ptr() == bundle.buffer.data_ptr()
+        assert (tensor.data_ptr() - bundle.buffer.data_ptr()) % ALIGNMENT == 0
         assert not tensor._is_view()

@@ -16,8 +16,8 @@ from docgraph.model.attention import (
     MultiHeadAttention,
     masked_attention,
     memory_attention,
-    never_blind,
     packed_attention,
+    unmask_empty_rows,
 )
 from docgraph.model.packing import Packing
 
@@ -59,16 +59,16 @@ def test_a_query_that_sees_nothing_is_finite_and_so_is_its_gradient(
 ) -> None:
     query, key, value = (torch.randn(1, 2, 3, 8, dtype=dtype, requires_grad=True) for _ in range(3))
     visible = torch.tensor([[True, False, True], [False, False, False], [True, True, True]])[None, None]
-    attend(query, key, value, never_blind(visible)).sum().backward()
+    attend(query, key, value, unmask_empty_rows(visible)).sum().backward()
     assert all(x.grad is not None and x.grad.isfinite().all() for x in (query, key, value))
 
 
 def test_memory_attention_is_the_fused_kernel_written_out(monkeypatch: pytest.MonkeyPatch) -> None:
     query, key, value = (torch.randn(2, 4, rows, 8, dtype=torch.float64, requires_grad=True) for rows in (5, 7, 7))
-    visible = never_blind(torch.rand(2, 1, 5, 7) < 0.5)
+    visible = unmask_empty_rows(torch.rand(2, 1, 5, 7) < 0.5)
     results = []
     for limit in (0, 1 << 20):  # the fused kernel, then the formula
-        monkeypatch.setattr(attention, "WRITTEN_OUT", limit)
+        monkeypatch.setattr(attention, "MAX_SCORES", limit)
         found = memory_attention(query, key, value, visible)
         results.append([found, *torch.autograd.grad(found.square().sum(), [query, key, value])])
     for fused, written in zip(*results, strict=True):

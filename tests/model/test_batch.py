@@ -126,7 +126,7 @@ def test_a_window_of_a_document_is_translated_as_in_the_whole(place: str, nodes:
     whole = batch_of(examples)
     part = batch_of([dataclasses.replace(e, window=w) for e, w in zip(examples, windows, strict=True)])
     kept = [2, 3, 4, 6, 7]
-    assert part.own.tolist() == kept
+    assert part.context_index.tolist() == kept
     assert part.index_of.tolist() == [2, 3, 4, 0, 1]
     assert part.num_sentences == 5
     assert torch.equal(part.context_source.tokens, whole.source.tokens)

@@ -25,7 +25,7 @@ from docgraph.model.document_transformer import DocumentTransformer
 from docgraph.model.memory import Memories
 from docgraph.model.output import MAX_SHARE, CopyDistribution, DecoderOutput, linear_cross_entropy
 from docgraph.model.padding import capacity, fill_up
-from docgraph.model.quantize import ready_for_cpu
+from docgraph.model.quantize import pack_for_cpu
 from docgraph.model.systems.pointer import LOOK_UP, NEAR, SLOPE, Pointer
 from docgraph.model.tokenizer import SPACE
 from docgraph.training.validation import mean_gates
@@ -326,7 +326,7 @@ def test_a_checkpoint_and_int8_keep_it(tmp_path: Path) -> None:
     expected = model.logits(batch).log_softmax(-1)
     assert torch.equal(again.logits(batch).log_softmax(-1), expected)
     with torch.inference_mode():
-        quick = ready_for_cpu(again, "int8").logits(batch).log_softmax(-1)
+        quick = pack_for_cpu(again, "int8").logits(batch).log_softmax(-1)
     assert (quick - expected).abs().mean() < 0.05
 
 

@@ -10,7 +10,7 @@ from torch import nn
 
 from docgraph.model.config import ModelConfig
 from docgraph.model.graph_encoder import GraphLayer
-from docgraph.model.quantize import Int8Linear, PackedLinear, ready_for_cpu
+from docgraph.model.quantize import Int8Linear, PackedLinear, pack_for_cpu
 from model.examples import batch_of, documents, small_config, small_model
 
 DOCUMENTS = documents(0, [3, 0, 5, 2], [4], [1, 6])
@@ -47,9 +47,9 @@ def test_a_model_says_nearly_the_same(norm: str, precision: str, tolerance: floa
     model = small_model(config, open_gates=True)
     batch = batch_of(DOCUMENTS)
     expected = model.logits(batch)
-    ready = ready_for_cpu(copy.deepcopy(model), precision)  # type: ignore[arg-type]
+    ready = pack_for_cpu(copy.deepcopy(model), precision)  # type: ignore[arg-type]
     whole = [module for module in ready.modules() if not isinstance(module, GraphLayer)]
     assert not any(isinstance(child, nn.Linear) for module in whole for child in module.children())
-    assert ready_for_cpu(ready) is ready
+    assert pack_for_cpu(ready) is ready
     torch.testing.assert_close(ready.logits(batch), expected, atol=tolerance, rtol=0)
     assert not torch.equal(ready.logits(batch), expected) or precision == "float32"

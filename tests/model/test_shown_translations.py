@@ -53,7 +53,7 @@ def showing(example: DocumentExample, sentence: int | None = None) -> DocumentEx
         other = 3 + (shown[sentence][:-1] + 14) % (VOCABULARY - 3)
         shown[sentence] = np.concatenate([other, [7, 9], shown[sentence][-1:]])
         words[sentence] = np.append(np.arange(len(shown[sentence]) - 1), -1)
-    return replace(example, shown=shown, target_words=words, given=np.zeros(len(shown), dtype=bool))
+    return replace(example, context_translations=shown, target_words=words, given=np.zeros(len(shown), dtype=bool))
 
 
 def losses(model: DocumentTransformer, batch: DocumentBatch) -> Tensor:

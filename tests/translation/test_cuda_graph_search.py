@@ -16,7 +16,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from docgraph.graph.selection import select
 from docgraph.model.config import LinkedConfig
 from docgraph.model.document_transformer import DocumentTransformer
-from docgraph.model.kv_cache import rounded
+from docgraph.model.kv_cache import round_up
 from docgraph.model.systems import selective
 from docgraph.model.systems.pointer import Pointer
 from docgraph.translation import cuda_graph_search as captured
@@ -164,7 +164,7 @@ def test_a_step_recorded_once_serves_later_searches(
 
 @pytest.mark.parametrize(("count", "places"), [(1, 1), (2, 2), (3, 3), (5, 6), (7, 8), (97, 128), (96, 96)])
 def test_rounded(count: int, places: int) -> None:
-    assert rounded(count) == places
+    assert round_up(count) == places
 
 
 class NothingRead(TorchDispatchMode):  # type: ignore[no-untyped-call]

@@ -91,7 +91,9 @@ def test_windows_keep_the_whole_memory(mode: str, nodes: str, monkeypatch: pytes
     whole = translations(decoded(model, texts, config, mode))
     encoded: list[int] = []
     source_memory = model.source_memory
-    monkeypatch.setattr(model, "source_memory", lambda batch: encoded.append(len(batch.own)) or source_memory(batch))
+    monkeypatch.setattr(
+        model, "source_memory", lambda batch: encoded.append(len(batch.context_index)) or source_memory(batch)
+    )
     monkeypatch.setattr(decoding, "BATCH_TOKENS", 12)
     assert translations(decoded(model, texts, config, mode)) == whole
     assert encoded == [1, 8], "the memory of a document in windows is made once"
@@ -140,7 +142,7 @@ class Chain:
 
     def target_memory(self, batch: DocumentBatch) -> Said:
         said = batch.context_target.tokens[batch.context_target.sentences.boundaries[:-1].long()]
-        return Said(torch.where(batch.index_of > 0, said[(batch.own - 1).clamp(min=0)], EOS))
+        return Said(torch.where(batch.index_of > 0, said[(batch.context_index - 1).clamp(min=0)], EOS))
 
     def encode(self, batch: DocumentBatch, memories: Memories) -> Tensor:
         return torch.zeros(batch.source.sentences.num_tokens, 1)

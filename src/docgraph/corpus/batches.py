@@ -27,7 +27,7 @@ from docgraph.errors import DocgraphError
 from docgraph.graph.links import ragged_ranges
 from docgraph.model.batch import DocumentBatch, DocumentExample, collate
 from docgraph.model.config import ModelConfig
-from docgraph.model.device import Parcel
+from docgraph.model.device import TensorBundle
 from docgraph.model.padding import Sizes, fill_up
 from docgraph.model.systems import context_needs, prepare
 from docgraph.model.tokenizer import Ids
@@ -244,9 +244,9 @@ class BatchBuilder:
         """Set the target context of the document to the translations, or to the references if they are None."""
         given = np.full(len(example.source), translations is None)
         if translations is None:
-            return replace(example, shown=example.target, given=given)
+            return replace(example, context_translations=example.target, given=given)
         words = self.corpus.tokenizer.target.words(translations) if self._target_words else ()
-        return replace(example, shown=translations, given=given, target_words=words)
+        return replace(example, context_translations=translations, given=given, target_words=words)
 
     @cached_property
     def _relations(self) -> tuple[str, ...] | None:
@@ -313,8 +313,8 @@ class BatchLoader:
         if not self.workers:
             yield from (replace(job, batch=self.builder(spans, job.epoch)) for job, spans in jobs)
             return
-        parcels = run_in_processes(_build, jobs, self.workers, _start_worker, (self.builder,), ordered=True)
-        yield from (parcel.open(self.pin) for parcel in parcels)
+        bundles = run_in_processes(_build, jobs, self.workers, _start_worker, (self.builder,), ordered=True)
+        yield from (bundle.unpack(self.pin) for bundle in bundles)
 
     def _jobs(self, epoch: int, step: int, epochs: int | None) -> Iterator[tuple[Step, Spans]]:
         for number in count(epoch) if epochs is None else range(epoch, epoch + epochs):
@@ -334,7 +334,7 @@ def _start_worker(builder: BatchBuilder) -> None:
     _builder = builder
 
 
-def _build(job: tuple[Step, Spans]) -> Parcel:
+def _build(job: tuple[Step, Spans]) -> TensorBundle:
     assert _builder is not None
     step, spans = job
-    return Parcel.of(replace(step, batch=_builder(spans, step.epoch)))
+    return TensorBundle.of(replace(step, batch=_builder(spans, step.epoch)))

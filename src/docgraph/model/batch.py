@@ -1,7 +1,7 @@
-"""DocumentBatch: documents, their sentences packed end to end, and their graphs side by side.
+"""DocumentBatch: whole documents as tensors, with packed sentences and a block-diagonal graph.
 
-S sentences to translate of D documents, in document order, among C sentences in all: a long document comes in windows,
-whose other sentences are context alone. A document's graph is in the batch once, for all its sentences.
+A batch has D documents with C sentences. S of these sentences are translated; C = S unless a long document comes in
+windows, whose other sentences are only context. Each document's graph is in the batch once, for all its sentences.
 """
 
 from __future__ import annotations
@@ -28,38 +28,39 @@ Ids = npt.NDArray[np.integer]
 
 @dataclass(frozen=True, eq=False)
 class DocumentExample:
-    """One document as numbers: the sub-words of its sentences and, for a graph, the words they make."""
+    """One document as arrays: the sub-words of its sentences and, for a graph, the words they belong to."""
 
     source: Sequence[Ids]
-    """[M] arrays of sub-word ids, end-of-sentence included."""
+    """M arrays of sub-word ids, each with end-of-sentence."""
     target: Sequence[Ids] = ()
-    """[M] arrays likewise, or none when there is no translation yet."""
+    """M arrays likewise; empty if there is no translation yet."""
     graph: DocumentGraph | None = None
     source_words: Sequence[Ids] = ()
-    """[M] arrays beside `source`: the word of the document each sub-word belongs to, -1 for none."""
+    """M arrays parallel to `source`: the word of the document each sub-word belongs to, -1 for none."""
     target_words: Sequence[Ids] = ()
-    """[M] arrays beside `context_target`: the word of its sentence each sub-word belongs to, -1 for none."""
+    """M arrays parallel to `context_target`: the word of its sentence each sub-word belongs to, -1 for none."""
     window: range | None = None
-    """The sentences to translate, consecutive, where not all are; the others are context alone."""
+    """The consecutive sentences to translate; the others are only context. None: all."""
     selection: Selection | None = None
-    """What each sentence is linked with, where the model reads that."""
+    """Words and sentences each sentence is linked with, if the model reads them."""
     given: npt.NDArray[np.bool_] | None = None
-    """[M]: whether each translation that others see was given, not made by the model; None where all were."""
+    """[M]: True for translations supplied by the user, False for the model's own; None: all were supplied."""
     ahead: bool = False
-    """Whether a sentence may see given translations after it, too, where the model reads no others."""
-    remembered: npt.NDArray[np.integer] | None = None
-    """[M, K]: sentences that each may read beside those it is linked with, -1 for none: entries of a translation
-    memory, which stand after the sentences of the graph."""
-    shown: Sequence[Ids] = ()
-    """[M] arrays like `target`: the translations that other sentences see, where they are not those."""
+    """A sentence may also see supplied translations of later sentences (for models that read only supplied ones)."""
+    memory_sentences: npt.NDArray[np.integer] | None = None
+    """[M, K]: sentences that each sentence may read in addition to its linked ones, -1 for none. These are entries of
+    a translation memory; they come after the sentences of the graph."""
+    context_translations: Sequence[Ids] = ()
+    """M arrays like `target`: the translations that other sentences see, if they differ from `target`."""
 
     @property
     def context_target(self) -> Sequence[Ids]:
         """The translations that other sentences see."""
-        return self.shown or self.target
+        return self.context_translations or self.target
 
     @property
     def translated(self) -> range:
+        """The sentences to translate."""
         return range(len(self.source)) if self.window is None else self.window
 
 
@@ -72,7 +73,7 @@ class Side:
     sentences: Packing
     documents: Blocks
     blocks: Blocks | None = None
-    """Of sentences, where a sentence is not one."""
+    """The blocks of each sentence; None: each sentence is one block."""
 
     @property
     def ids(self) -> list[tuple[int, ...]]:
@@ -82,6 +83,7 @@ class Side:
 
     @property
     def queries(self) -> Queries:
+        """The rows that read a memory: every sub-word."""
         return Queries(self.sentences.sequence_of, self.documents, self.sentences, self.blocks, fused=True)
 
 
@@ -90,68 +92,71 @@ class GraphInput:
     """A graph to encode: the sub-words of its words, and its structure."""
 
     tokens: Tensor
-    """[P] int64: sub-words, word after word."""
+    """[P] int64: sub-words, in the order of their words."""
     offsets: Tensor
-    """[W+1] int64: where the sub-words of each word begin."""
+    """[W+1] int64: the first sub-word of each word, and P."""
     structure: GraphStructure
     places: Tensor | None = None
-    """[P] int64: where each of these sub-words stands among those of all sentences of its side, if it stands there."""
+    """[P] int64: the index of each of these sub-words among all sub-words of its side; None if they are not there."""
 
 
 @dataclass(frozen=True, eq=False)
 class Linked:
-    """What each of S sentences is linked with, the strongest first; -1 for nothing."""
+    """The links of each of S sentences, strongest first; -1 fills unused entries."""
 
     words: Tensor
-    """[S, K] int64: words of the batch's graph, in other sentences of the document."""
+    """[S, K] int64: words of the batch's graph in other sentences of the document."""
     sentences: Tensor
-    """[S, T] int64: those whose translations it reads, among the C."""
+    """[S, T] int64: sentences, among the C, whose translations are read."""
 
 
 @dataclass(frozen=True, eq=False)
 class DocumentBatch:
-    """D documents of C sentences, S of which are to be translated (C = S unless there are windows)."""
+    """D documents with C sentences, of which S are translated (C = S unless there are windows)."""
 
     source: Side
     """The S sentences."""
     target: Side | None
-    """Decoder input of the S sentences: begin-of-sentence and the reference."""
+    """Decoder input of the S sentences: begin-of-sentence, then the reference."""
     gold: Tensor | None
-    """[Nt] int64: the reference and end-of-sentence."""
+    """[Nt] int64: the reference, then end-of-sentence."""
     slots: Tensor
-    """[D, M] int64: the sentences of each document, among C; unused slots hold 0."""
+    """[D, M] int64: the sentences of each document, among the C; unused slots hold 0."""
     used: Tensor
-    """[D, M] bool."""
+    """[D, M] bool: the slots that hold a sentence."""
     places: Tensor
     """[C] int64: the slot (d * M + m) of each sentence."""
     document_of: Tensor
-    """[S] int64."""
+    """[S] int64: the document of each sentence."""
     index_of: Tensor
-    """[S] int64: the place of each sentence in its document."""
-    own: Tensor
-    """[S] int64: each sentence among the C."""
+    """[S] int64: the position of each sentence in its document."""
+    context_index: Tensor
+    """[S] int64: the index of each sentence among the C."""
     all_source: Side | None = None
-    """The C sentences, where they are more than the S; read it as `context_source`."""
+    """The C sentences, if C > S; read `context_source` instead."""
     all_target: Side | None = None
-    """The C translations that others see, where they are not the references of the S; read it as `context_target`."""
+    """The C translations that others see, if they are not `gold`; read `context_target` instead."""
     graph: GraphInput | None = None
     target_graph: GraphInput | None = None
     linked: Linked | None = None
     given: Tensor | None = None
-    """[C] bool: whether each translation was given; None where all were."""
-    kept: dict[tuple[Any, ...], Tensor] | None = None
-    """Where a decoder of documents keeps what Base makes of sentences, [n, d], by their ids and translations' ids."""
+    """[C] bool: True for translations supplied by the user; None: all were."""
+    state_cache: dict[tuple[Any, ...], Tensor] | None = None
+    """Cache of Base's states [n, d] of sentences, by their ids and the ids of their translations; document decoding
+    keeps it between passes."""
 
     @property
     def num_sentences(self) -> int:
+        """S."""
         return len(self.document_of)
 
     @property
     def num_documents(self) -> int:
+        """D."""
         return len(self.slots)
 
     def prefix(self, seen: Tensor | None = None) -> Prefix:
-        """That each of the S sentences sees the first `seen` [S] of the sentences of its document, or all of them."""
+        """A mask by which each of the S sentences sees the first `seen` [S] sentences of its document; None: all."""
         count = self.used.sum(1)
         return Prefix(self.slots[:, 0], count, count[self.document_of] if seen is None else seen)
 
@@ -162,17 +167,18 @@ class DocumentBatch:
 
     @property
     def context_target(self) -> Side | None:
-        """The translations of all C sentences, as far as there are any, each with its end."""
+        """The translations of all C sentences with end-of-sentence; None without translations."""
         if self.all_target is not None or self.target is None or self.gold is None:
             return self.all_target
         return replace(self.target, tokens=self.gold)
 
     def to(self, device: torch.device | str) -> DocumentBatch:
+        """A copy on `device`."""
         return to_device(self, device)
 
 
 def collate(documents: Sequence[DocumentExample], bos: int, plain_graph: bool = False) -> DocumentBatch:
-    """A batch of documents; `plain_graph` keeps adjacency as one sparse matrix, for tests."""
+    """Makes a batch of documents; `plain_graph` stores adjacency as one sparse matrix, for tests."""
     counts = np.array([len(document.source) for document in documents], dtype=np.int64)
     translated = [document.translated for document in documents]
     begins = np.array([window.start for window in translated], dtype=np.int64)
@@ -200,10 +206,10 @@ def collate(documents: Sequence[DocumentExample], bos: int, plain_graph: bool = 
         places=torch.from_numpy(np.flatnonzero(used)),
         document_of=torch.from_numpy(document_of),
         index_of=torch.from_numpy(index_of),
-        own=torch.from_numpy(bounds[:-1][document_of] + index_of),
+        context_index=torch.from_numpy(bounds[:-1][document_of] + index_of),
         all_source=_side([s for document in documents for s in document.source], counts) if windowed else None,
         all_target=_side([s for document in documents for s in document.context_target], counts)
-        if known and (windowed or any(document.shown for document in documents))
+        if known and (windowed or any(document.context_translations for document in documents))
         else None,
         graph=_source_graph(documents, plain_graph),
         target_graph=_target_graph(documents, plain_graph) if known else None,
@@ -213,7 +219,7 @@ def collate(documents: Sequence[DocumentExample], bos: int, plain_graph: bool = 
 
 
 def _slot_width(sentences: int) -> int:
-    """Slots for so many sentences: 8, 16, 32, then multiples of 64: few compiled variants serve all batches."""
+    """Number of slots: 8, 16, 32, then multiples of 64, so that few compiled variants serve all batches."""
     return max(8, 1 << (sentences - 1).bit_length()) if sentences <= 32 else -(-sentences // 64) * 64
 
 
@@ -229,7 +235,7 @@ def _side(sentences: Sequence[Ids], counts: npt.NDArray[np.int64]) -> Side:
 
 
 def shifted(side: Side, bos: int) -> Tensor:
-    """[N]: each sentence begun with `bos`, its last token left out."""
+    """[N]: the sentences with `bos` first and without their last token."""
     return side.tokens.roll(1).masked_fill_(side.sentences.positions == 0, bos)
 
 
@@ -258,7 +264,7 @@ def _target_graph(documents: Sequence[DocumentExample], plain: bool) -> GraphInp
 
 
 def _pooled(tokens: Sequence[Ids], words: Sequence[Ids], structure: GraphStructure) -> GraphInput:
-    """Sub-words in the order of the words they belong to; those of no word are left out."""
+    """Sorts sub-words by the word they belong to and drops those of no word."""
     flat, owner = (np.concatenate([np.empty(0, np.int64), *arrays]).astype(np.int64) for arrays in (tokens, words))
     places = np.flatnonzero(owner >= 0)
     places = places[np.argsort(owner[places], kind="stable")]

@@ -41,6 +41,7 @@ from docgraph.model.model_folder import (
     metadata_checksum,
     previous_folder,
 )
+from docgraph.model.quantize import quantize_rows
 
 BASE_MODULES = ("embeddings.", "encoder.", "decoder.")
 SCALES = ".scales"
@@ -162,12 +163,6 @@ def _write_weights(tensors: dict[str, Tensor], folder: Path, precision: Precisio
     else:
         path.write_bytes(gzip.compress(save_bytes(tensors, metadata={"format": "pt"}), mtime=0))
     return path.name
-
-
-def quantize_rows(weight: Tensor) -> tuple[Tensor, Tensor]:
-    """Int8 values [o, i] and fp32 scales [o] of a matrix [o, i]: weight = values * scale, within half a step."""
-    scale = weight.abs().amax(1) / 127
-    return (weight / scale.clamp(min=1e-30)[:, None]).round().to(torch.int8), scale
 
 
 def _check_replaceable(target: Path) -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import torch
 from torch import Tensor, nn
 
-from docgraph.model.attention import MultiHeadAttention, never_blind, packed_attention
+from docgraph.model.attention import MultiHeadAttention, packed_attention, unmask_empty_rows
 from docgraph.model.memory import Layout, SlotMemory, WordLayout, WordMemory
 from docgraph.model.packing import Packing
 
@@ -182,5 +182,5 @@ class WordAttention(GatedSite):
         """Attention over the words of a run: [N, h, T]."""
         query = layout.rows.pad(self.attention.split(self.attention.query(x))).transpose(1, 2)
         scores = query @ run.words.pad(run.key).permute(0, 2, 3, 1) / query.shape[-1] ** 0.5
-        visible = never_blind(run.words.mask[:, None, None, :])
+        visible = unmask_empty_rows(run.words.mask[:, None, None, :])
         return layout.rows.pack(scores.masked_fill(~visible, float("-inf")).softmax(-1).transpose(1, 2))

@@ -1,4 +1,4 @@
-"""Devices, and moving nested dataclasses of tensors between them, and between processes as one buffer."""
+"""Choosing a device, and moving nested dataclasses of tensors between devices and processes."""
 
 from __future__ import annotations
 
@@ -13,37 +13,37 @@ from docgraph.errors import DocgraphError
 
 T = TypeVar("T")
 ALIGNMENT = 64
-"""Bytes; vectorised kernels read from such addresses."""
+"""Bytes; vectorised kernels need aligned addresses."""
 
 
 def to_device(value: T, device: torch.device | str) -> T:
-    """A copy of `value` with every tensor in it, however deep, on `device`."""
-    return _mapped(value, Tensor, lambda tensor: tensor.to(device, non_blocking=True))
+    """A copy of `value` with all its tensors, at any depth, on `device`."""
+    return _map_nested(value, Tensor, lambda tensor: tensor.to(device, non_blocking=True))
 
 
 def tensors_of(value: Any) -> list[Tensor]:
-    """Every tensor in `value`, however deep, in the order of its fields."""
+    """All tensors in `value`, at any depth, in the order of its fields."""
     found: list[Tensor] = []
-    _mapped(value, Tensor, found.append)
+    _map_nested(value, Tensor, found.append)
     return found
 
 
-def _mapped(value: T, kind: type, function: Callable[[Any], Any]) -> T:
-    """A copy of `value` with everything of a kind in it, however deep, replaced by what the function makes of it."""
+def _map_nested(value: T, kind: type, function: Callable[[Any], Any]) -> T:
+    """A copy of `value` in which `function` replaced every object of type `kind`, at any depth."""
     made: Any = value
     if isinstance(value, kind):
         made = function(value)
     elif is_dataclass(value) and not isinstance(value, type):
-        parts = {field.name: _mapped(getattr(value, field.name), kind, function) for field in fields(value)}
+        parts = {field.name: _map_nested(getattr(value, field.name), kind, function) for field in fields(value)}
         made = replace(value, **parts)
     elif isinstance(value, tuple):
-        made = tuple(_mapped(part, kind, function) for part in value)
+        made = tuple(_map_nested(part, kind, function) for part in value)
     return made
 
 
 @dataclass(frozen=True)
-class _Place:
-    """Where a tensor stands in a buffer."""
+class _Slice:
+    """The position and layout of a tensor in a buffer."""
 
     offset: int
     shape: torch.Size
@@ -51,46 +51,47 @@ class _Place:
     dtype: torch.dtype
 
     def read(self, buffer: Tensor) -> Tensor:
-        """The tensor, on the memory of the buffer; no view for autograd or a compiler, which would track its base."""
+        """The tensor on the buffer's memory. It is not a view: autograd and compilers would track the buffer."""
         start = self.offset // self.dtype.itemsize
         return torch.empty(0, dtype=self.dtype).set_(buffer.untyped_storage(), start, self.shape, self.stride)
 
 
 @dataclass(frozen=True, eq=False)
-class Parcel:
-    """A nested dataclass whose tensors lie in one buffer: it reaches another process as a single piece of memory."""
+class TensorBundle:
+    """A nested dataclass whose tensors share one buffer, so that another process receives a single block of memory."""
 
     buffer: Tensor
-    """[bytes] uint8."""
+    """[B] uint8."""
     content: Any
-    """The value, with the place of each tensor in its stead."""
+    """The value, with every tensor replaced by its `_Slice`."""
 
     @classmethod
-    def of(cls, value: Any) -> Parcel:
-        tensors: list[tuple[Tensor, _Place]] = []
+    def of(cls, value: Any) -> TensorBundle:
+        """Copies all tensors of `value` into one buffer."""
+        tensors: list[tuple[Tensor, _Slice]] = []
         size = 0
 
-        def place(tensor: Tensor) -> _Place:
+        def reserve(tensor: Tensor) -> _Slice:
             nonlocal size
-            found = _Place(size, tensor.shape, tensor.contiguous().stride(), tensor.dtype)
-            tensors.append((tensor, found))
+            part = _Slice(size, tensor.shape, tensor.contiguous().stride(), tensor.dtype)
+            tensors.append((tensor, part))
             size += -(-tensor.nbytes // ALIGNMENT) * ALIGNMENT
-            return found
+            return part
 
-        content = _mapped(value, Tensor, place)
+        content = _map_nested(value, Tensor, reserve)
         buffer = torch.empty(size, dtype=torch.uint8)
-        for tensor, where in tensors:
-            where.read(buffer).copy_(tensor)
+        for tensor, part in tensors:
+            part.read(buffer).copy_(tensor)
         return cls(buffer, content)
 
-    def open(self, pin: bool = False) -> Any:
-        """The value, its tensors on the memory of the buffer, or of a page-locked copy, which a GPU reads by itself."""
+    def unpack(self, pin: bool = False) -> Any:
+        """The value, with its tensors on the buffer's memory; `pin` copies the buffer to page-locked memory first."""
         buffer = self.buffer.pin_memory() if pin else self.buffer
-        return _mapped(self.content, _Place, lambda place: place.read(buffer))
+        return _map_nested(self.content, _Slice, lambda part: part.read(buffer))
 
 
 def find_device(name: str | None) -> torch.device:
-    """The device of this name; a GPU where there is one, and none is named."""
+    """The device called `name`; None: a GPU if there is one, else the CPU."""
     if name is None:
         name = "cuda" if torch.cuda.is_available() else "cpu"
     try:
@@ -98,5 +99,5 @@ def find_device(name: str | None) -> torch.device:
     except RuntimeError:
         raise DocgraphError(f"there is no device '{name}'; choose cpu or cuda") from None
     if device.type == "cuda" and not torch.cuda.is_available():
-        raise DocgraphError("there is no GPU here that torch can use; take --device cpu")
+        raise DocgraphError("torch finds no GPU; use --device cpu")
     return device

@@ -1,8 +1,8 @@
-"""The decoder's cache: keys and values kept between steps, allocated once, never moved while hypotheses branch.
+"""The decoder's key-value cache, allocated once and never moved when beams are reordered.
 
-R = S * K rows: K beams of each of S sentences, side by side. The beams of a sentence read one copy of its source, and
-one store of its past: all K tokens of every step lie there, and `lineage` says which of them a beam descends from. So
-reordering beams moves that mask alone, not the keys and values of every layer.
+The R = S * K rows are the K beams of each of S sentences. The beams of a sentence share one copy of its source and one
+store of past tokens: all K tokens of every step are kept there, and `lineage` marks those that a beam descends from.
+Reordering beams therefore changes only that mask, not the keys and values of every layer.
 """
 
 from __future__ import annotations
@@ -14,30 +14,30 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from docgraph.model.attention import MultiHeadAttention, masked_attention, never_blind
+from docgraph.model.attention import MultiHeadAttention, masked_attention, unmask_empty_rows
 from docgraph.model.packing import Packing
 
 
 @dataclass(eq=False)
 class LayerCache:
-    """What one decoder layer keeps: its own past, and the source as it sees it."""
+    """Keys and values of one decoder layer: those of past tokens and those of the source."""
 
     owner: DecoderCache
     key: Tensor
-    """[S, h, T * K, e]: step after step, K beams each; filled up to owner.length steps."""
+    """[S, h, T * K, e]: K beams per step; filled up to owner.length steps."""
     value: Tensor
     source_key: Tensor
     """[S, h, Ts, e]."""
     source_value: Tensor
 
     def attend_self(self, x: Tensor, attention: MultiHeadAttention) -> Tensor:
-        """Append x [R, d] and attend to everything each row descends from, itself included."""
+        """Appends x [R, d] and computes each row's attention to the tokens it descends from and to itself."""
         query, key, value = (self._by_sentence(part) for part in attention.project_all(x))
         past = self.owner.append(self, key, value)
         return self._joined(masked_attention(query, *past, self.owner.past_mask()), attention, x.dtype)
 
     def attend_source(self, x: Tensor, attention: MultiHeadAttention) -> Tensor:
-        """x [R, d] over the source; the beams of a sentence are queries of one attention."""
+        """Computes attention of x [R, d] over the source; the beams of a sentence are queries of one attention."""
         query = self._by_sentence(attention.split(attention.query(x)))
         attended = masked_attention(query, self.source_key, self.source_value, self.owner.source_mask)
         return self._joined(attended, attention, x.dtype)
@@ -51,21 +51,21 @@ class LayerCache:
 
 
 class DecoderCache:
-    """The caches of all layers, and how many steps they hold."""
+    """The caches of all layers."""
 
     def __init__(
         self, attentions: Iterable[MultiHeadAttention], encoded: Tensor, source: Packing, beams: int, max_length: int
     ) -> None:
-        """Room for `beams` hypotheses of each sentence of `encoded` [Ns, d], `max_length` tokens each.
+        """Allocates space for `beams` hypotheses of `max_length` tokens for each sentence of `encoded` [Ns, d].
 
-        `attentions` are the cross-attentions of the decoder's layers, which project the source once, here.
+        `attentions` are the cross-attentions of the decoder layers; they project the source here, once.
         """
         self.length, self.beams = 0, beams
-        self.source_mask = never_blind(source.mask[:, None, None, :])
+        self.source_mask = unmask_empty_rows(source.mask[:, None, None, :])
         self.layers: list[LayerCache] = []
         sentences, room = source.num_sequences, max_length * beams
         self.lineage = torch.zeros(sentences, beams, room, dtype=torch.bool, device=encoded.device)
-        """[S, K, T * K]: whether a beam descends from a stored token."""
+        """[S, K, T * K]: True if a beam descends from a stored token."""
         self._past_mask: Tensor | None = None
         for attention in attentions:
             key, value = (
@@ -75,17 +75,17 @@ class DecoderCache:
             self.layers.append(LayerCache(self, own[0], own[1], key, value))
 
     def positions(self, tokens: Tensor) -> Tensor:
-        """The position of the newest token of each row, in the shape of these."""
+        """The position of the newest token of each row, in the shape of `tokens`."""
         return torch.full_like(tokens, self.length)
 
     def append(self, layer: LayerCache, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
-        """Keep what a layer makes of the step under way, [S, h, K, e] each; all it has made so far."""
+        """Stores a layer's key and value [S, h, K, e] of the current step; returns all keys and values so far."""
         begin, end = self.length * self.beams, (self.length + 1) * self.beams
         layer.key[:, :, begin:end], layer.value[:, :, begin:end] = key, value
         return layer.key[:, :, :end], layer.value[:, :, :end]
 
     def past_mask(self) -> Tensor | None:
-        """[S, 1, K, (length + 1) * K]: what each row of the step under way sees; the same for every layer."""
+        """[S, 1, K, (length + 1) * K]: the tokens that each row of the current step sees, in every layer."""
         if self.beams == 1:
             return None
         if self._past_mask is None:
@@ -95,18 +95,18 @@ class DecoderCache:
         return self._past_mask
 
     def advance(self) -> None:
-        """The step under way is done."""
+        """Ends the current step."""
         self.length += 1
         self._past_mask = None
 
     def reorder(self, rows: Tensor) -> None:
-        """Row r becomes what row rows[r] [R], of the same sentence, was."""
+        """Row r continues what was row rows[r] (rows [R]) of the same sentence."""
         end = self.length * self.beams
         filled = self.lineage.flatten(0, 1)
         filled[:, :end] = filled[rows, :end]
 
     def select(self, sentences: Tensor) -> None:
-        """Keep only these sentences [S'] (finished ones leave the batch); only the filled part is copied."""
+        """Keeps only these sentences [S']; finished ones leave the batch. Only the filled part is copied."""
         end = self.length * self.beams
         self.source_mask, self.lineage = self.source_mask[sentences], self.lineage[sentences]
         for layer in self.layers:
@@ -120,52 +120,51 @@ class DecoderCache:
         return kept
 
 
-Place = Callable[[str, Tensor, Sequence[int]], Tensor]
-"""A tensor of these sizes that begins with the content given, the rest zeros, in a memory of that name: the same memory
-every time."""
+Allocate = Callable[[str, Tensor, Sequence[int]], Tensor]
+"""(name, content, shape) -> a tensor of that shape, the content first, then zeros; equal names share memory."""
 
 
-class StaticCache(DecoderCache):
-    """A cache of one size at one place, whose length is a number on the device: a captured step finds it as it was.
+class FixedCache(DecoderCache):
+    """A cache of fixed size and address, for CUDA graphs: its length is a number on the device.
 
-    The stores are read whole, T steps, and what is not filled is masked. Masks are what is added to scores, made once a
-    step and not by the attention of every layer, over a multiple of 8 keys, as kernels want them.
+    Attention reads all T steps and masks the unfilled ones. Masks are additive, are made once per step rather than in
+    every layer, and cover a multiple of 8 keys, as the kernels require.
     """
 
-    def __init__(self, place: Place, time: Tensor, started: DecoderCache, sentences: int, room: int) -> None:
-        """Room for `room` steps of so many sentences, the first of which are those of a cache just started.
+    def __init__(self, allocate: Allocate, time: Tensor, started: DecoderCache, sentences: int, room: int) -> None:
+        """Allocates `room` steps for `sentences` sentences; the first ones are those of the new cache `started`.
 
-        `time` [1] counts the steps; who reads the cache sets it to 0.
+        `time` [1] counts the steps; the caller sets it to 0.
         """
-        self.place, self.time, self.beams = place, time, started.beams
+        self.allocate, self.time, self.beams = allocate, time, started.beams
         names = ("source_key", "source_value")
         source = torch.stack([torch.stack([getattr(layer, name) for layer in started.layers]) for name in names])
-        more = rounded(max(source.shape[4], 32)) - source.shape[4]
-        mask = _added(F.pad(started.source_mask, (0, more)), source.dtype)
+        more = round_up(max(source.shape[4], 32)) - source.shape[4]
+        mask = _additive(F.pad(started.source_mask, (0, more)), source.dtype)
         past, lineage = source[..., :0, :], started.lineage[..., :0]
-        self._lay_out(F.pad(source, (0, 0, 0, more)), mask, past, lineage, sentences, room)
+        self._allocate_all(F.pad(source, (0, 0, 0, more)), mask, past, lineage, sentences, room)
 
-    def _lay_out(
+    def _allocate_all(
         self, source: Tensor, source_mask: Tensor, past: Tensor, lineage: Tensor, sentences: int, room: int
     ) -> None:
         layers, heads, width, size = (source.shape[axis] for axis in (1, 3, 4, 5))
         slots = room * self.beams
-        self.source = self.place("source", source, (2, layers, sentences, heads, width, size))
+        self.source = self.allocate("source", source, (2, layers, sentences, heads, width, size))
         """[2, layers, S, h, Ts, e]: keys and values."""
-        self.source_mask = self.place("source_mask", source_mask, (sentences, 1, 1, width))
-        self.past = self.place("past", past, (2, layers, sentences, heads, slots, size))
-        """[2, layers, S, h, T * K, e]"""
-        self.lineage = self.place("lineage", lineage, (sentences, self.beams, slots))
+        self.source_mask = self.allocate("source_mask", source_mask, (sentences, 1, 1, width))
+        self.past = self.allocate("past", past, (2, layers, sentences, heads, slots, size))
+        """[2, layers, S, h, T * K, e]: keys and values."""
+        self.lineage = self.allocate("lineage", lineage, (sentences, self.beams, slots))
         self.layers = [LayerCache(self, *parts) for parts in zip(*self.past, *self.source, strict=True)]
         self._step: tuple[Tensor, Tensor] | None = None
 
     def move(self, keep: Tensor, sentences: int, room: int) -> None:
-        """Keep these sentences [S'], among so many, with room for so many steps."""
+        """Keeps the sentences keep [S'] in a cache of `sentences` sentences and `room` steps."""
         source, past = (part.index_select(2, keep) for part in (self.source, self.past))
-        self._lay_out(source, self.source_mask[keep], past, self.lineage[keep], sentences, room)
+        self._allocate_all(source, self.source_mask[keep], past, self.lineage[keep], sentences, room)
 
     def select(self, sentences: Tensor) -> None:
-        """Nothing: to `move` is more than this."""
+        """No-op; use `move`."""
 
     def positions(self, tokens: Tensor) -> Tensor:
         return self.time.expand_as(tokens)
@@ -175,16 +174,16 @@ class StaticCache(DecoderCache):
         return layer.key.index_copy_(2, slots, key), layer.value.index_copy_(2, slots, value)
 
     def past_mask(self) -> Tensor:
-        """[S, 1, K, T * K], to be added."""
+        """[S, 1, K, T * K]: the additive mask of the current step."""
         return self._slots_and_mask()[1]
 
     def _slots_and_mask(self) -> tuple[Tensor, Tensor]:
-        """Where the step under way is kept [K], and what its rows see: the same for every layer."""
+        """The slots [K] of the current step and its mask, the same for every layer."""
         if self._step is None:
             slots = self.time * self.beams + torch.arange(self.beams, device=self.time.device)
             own = torch.eye(self.beams, dtype=torch.bool, device=self.time.device)
             self.lineage.index_copy_(2, slots, own.expand(len(self.lineage), -1, -1))
-            self._step = slots, _added(self.lineage, self.past.dtype)[:, None]
+            self._step = slots, _additive(self.lineage, self.past.dtype)[:, None]
         return self._step
 
     def advance(self) -> None:
@@ -195,12 +194,12 @@ class StaticCache(DecoderCache):
         self.lineage.copy_(self.lineage.flatten(0, 1)[rows].view_as(self.lineage))
 
 
-def rounded(count: int) -> int:
-    """`count`, or a little more: 1, 2, 3, 4, 6, 8, 12, 16, 24, ..."""
+def round_up(count: int) -> int:
+    """The smallest of 1, 2, 3, 4, 6, 8, 12, 16, 24, ... that is at least `count`."""
     power = 1 << max(count - 1, 0).bit_length()
     return power * 3 // 4 if count <= power * 3 // 4 else power
 
 
-def _added(visible: Tensor, dtype: torch.dtype) -> Tensor:
-    """What is added to scores: nothing where a key is visible, else minus infinity."""
+def _additive(visible: Tensor, dtype: torch.dtype) -> Tensor:
+    """An additive mask: 0 where a key is visible, else minus infinity."""
     return torch.where(visible, 0.0, -torch.inf).to(dtype)

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import torch
 from torch import Tensor
 
-from docgraph.model.attention import memory_attention, never_blind
-from docgraph.model.packing import Blocks, Packing, lay_out
+from docgraph.model.attention import memory_attention, unmask_empty_rows
+from docgraph.model.packing import Blocks, Packing, pad_rows
 from docgraph.model.runs import Runs, places
 from docgraph.model.sparse import HAS_TRITON
 
@@ -90,7 +90,7 @@ class SlotMemory(Memory):
         if self.packed:
             return projected
         if self.places is not None:
-            return copied(lay_out(projected, self.slots, self.places), self.owner).transpose(1, 2)
+            return copied(pad_rows(projected, self.slots, self.places), self.owner).transpose(1, 2)
         # One copy, not one a group and another a block: slots of sentences are the larger part of a step's memory.
         return projected[self.slots_of_blocks].transpose(1, 2)
 
@@ -110,7 +110,7 @@ class SlotMemory(Memory):
     def written_out(self, queries: Queries) -> Layout:
         """The layout for those who read the slots block by block."""
         rows, seen = self._blocks(queries).rows, self.visible[queries.sentence]
-        return Layout(rows, never_blind(rows.pad(seen)[:, None]), seen.any(-1, keepdim=True))
+        return Layout(rows, unmask_empty_rows(rows.pad(seen)[:, None]), seen.any(-1, keepdim=True))
 
     def for_blocks(self, queries: Queries) -> SlotMemory:
         packed = self._gathers_later or self._through_kernel(queries)

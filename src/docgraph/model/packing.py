@@ -1,7 +1,7 @@
-"""Packed sequences: the tokens of many sentences end to end, [N, ...], without a padding token between them.
+"""Packed sequences: the tokens of many sentences end to end, [N, ...], without padding.
 
-Token-wise work (projections, norms, feed-forward) runs on the packed tokens. Only attention needs to know where a
-sentence ends: on a GPU the variable-length kernel reads `boundaries`, elsewhere `index` lays the tokens out padded.
+Token-wise layers (projections, norms, feed-forward) run on the packed tokens. Only attention needs the ends of
+sentences: on a GPU the variable-length kernel reads `boundaries`; otherwise `index` makes a padded copy.
 """
 
 from __future__ import annotations
@@ -17,31 +17,31 @@ from torch import Tensor
 from docgraph.model.device import to_device
 
 VECTOR = 16
-"""Numbers in the longest vectors of a CPU; what is left of a row beside whole ones is rounded otherwise."""
+"""fp32 numbers in the widest CPU vector. Sums over a row whose length is a multiple of it do not depend on padding."""
 
 
 @dataclass(frozen=True, eq=False)
 class Packing:
-    """Where each of B sequences lies among N packed tokens."""
+    """The layout of B sequences among N packed tokens."""
 
     boundaries: Tensor
     """[B+1] int32: sequence b is tokens boundaries[b] .. boundaries[b+1]-1."""
     index: Tensor
-    """[B, T] int64: the token at each padded place; padding points at token 0 and is masked."""
+    """[B, T] int64: the token at each padded position; padding points at token 0 and is masked."""
     mask: Tensor
-    """[B, T] bool: True at real tokens."""
+    """[B, T] bool: True for tokens, False for padding."""
     place: Tensor
-    """[N] int64: the padded place (b * T + t) of each token."""
+    """[N] int64: the padded position (b * T + t) of each token."""
     max_length: int
     """T, the longest sequence, at least 1."""
     kernel_length: int
-    """T rounded up to a power of two: what kernels are told, so that few compiled variants serve all batches."""
+    """T rounded up to a power of two, for kernels: few compiled variants then serve all batches."""
 
     @classmethod
     def of(
         cls, lengths: Sequence[int] | Tensor, device: torch.device | str = "cpu", width: int | None = None
     ) -> Packing:
-        """Packing of sequences of these lengths; the longest counts as `width`, where that is given."""
+        """Packing of sequences of these lengths, padded to `width` (default: the longest)."""
         sizes = torch.as_tensor(lengths, dtype=torch.int64, device="cpu")
         longest = width or max(int(sizes.max()) if len(sizes) else 0, 1)
         boundaries = torch.zeros(len(sizes) + 1, dtype=torch.int64)
@@ -55,21 +55,21 @@ class Packing:
 
     @classmethod
     def of_sentences(cls, lengths: Sequence[int] | Tensor, device: torch.device | str = "cpu") -> Packing:
-        """Packing whose padding does not change a number: sums over the keys of attention fill the vectors of a CPU."""
+        """Packing padded to whole CPU vectors, so that results do not depend on the other sentences of a batch."""
         sizes = torch.as_tensor(lengths, dtype=torch.int64, device="cpu")
-        return cls.of(sizes, device, width=whole_vectors(max(int(sizes.max()) if len(sizes) else 0, 1)))
+        return cls.of(sizes, device, width=round_up_to_vectors(max(int(sizes.max()) if len(sizes) else 0, 1)))
 
     @classmethod
     def covering(cls, ends: Tensor, tokens: int, longest: int, kernel_length: int) -> Packing:
-        """Sequences that end at these tokens [B], ascending, and as many more as may be needed for all `tokens`.
+        """Packing of sequences that end at the tokens ends [B], ascending, plus enough sequences for all `tokens`.
 
-        None of them has more than `longest` tokens. Nothing is read back from a GPU.
+        No sequence has more than `longest` tokens. Makes no GPU synchronisation.
         """
         steps = torch.arange(1, -(-tokens // longest) + 1, device=ends.device)
         last = F.pad(ends, (1, 0))[-1:]
         stops = torch.cat([ends, (last + steps * longest).clamp(max=tokens)])
         bounds, order = F.pad(stops, (1, 0)), torch.arange(tokens, device=ends.device)
-        # Not bounds[1:]: compiled for a GPU, PyTorch before 2.13 fails to search a slice, or searches what it is of.
+        # Not bounds[1:]: searchsorted of a slice fails to compile, or searches the base, in PyTorch before 2.13.
         sequence = torch.searchsorted(stops, order, right=True)
         mask = torch.arange(longest, device=ends.device) < bounds.diff()[:, None]
         index = torch.where(mask, bounds[:-1, None] + torch.arange(longest, device=ends.device), 0)
@@ -77,7 +77,7 @@ class Packing:
         return cls(bounds.to(torch.int32), index, mask, place, longest, kernel_length)
 
     def with_empty(self, count: int) -> Packing:
-        """The same, with sequences of no token after the others, `count` in all."""
+        """The same packing with empty sequences appended, `count` sequences in total."""
         more = count - self.num_sequences
         boundaries = torch.cat([self.boundaries, self.boundaries[-1:].expand(more)])
         index, mask = (F.pad(table, (0, 0, 0, more)) for table in (self.index, self.mask))
@@ -85,10 +85,12 @@ class Packing:
 
     @property
     def num_sequences(self) -> int:
+        """B."""
         return len(self.boundaries) - 1
 
     @property
     def num_tokens(self) -> int:
+        """N."""
         return len(self.place)
 
     @property
@@ -102,39 +104,39 @@ class Packing:
         return self.place // self.max_length
 
     def tokens_of(self, sequences: Tensor) -> Tensor:
-        """The tokens of these sequences [B'], one sequence after the other: [N']."""
+        """[N']: the indices of the tokens of these sequences [B'], in their order."""
         return self.index[sequences][self.mask[sequences]]
 
     def pad(self, packed: Tensor) -> Tensor:
-        """[N, ...] -> [B, T, ...]; what stands at padding is arbitrary, must be masked, and gets no gradient."""
-        return lay_out(packed, self.index, self.place)
+        """[N, ...] -> [B, T, ...]. Values at padding are arbitrary: mask them. They get no gradient."""
+        return pad_rows(packed, self.index, self.place)
 
     def pack(self, padded: Tensor) -> Tensor:
         """[B, T, ...] -> [N, ...]."""
         return _Pack.apply(padded, self.index, self.mask, self.place)  # type: ignore[no-untyped-call]
 
 
-def whole_vectors(length: int) -> int:
-    """`length`, or a little more: a multiple of what any CPU adds up at once."""
+def round_up_to_vectors(length: int) -> int:
+    """`length` rounded up to a multiple of `VECTOR`."""
     return -(-length // VECTOR) * VECTOR
 
 
 @dataclass(frozen=True, eq=False)
 class Blocks:
-    """Rows of G groups, packed, in B blocks of consecutive rows of one group each, every row in one of them."""
+    """Packed rows of G groups, cut into B blocks; a block holds consecutive rows of one group."""
 
     rows: Packing
     """The rows of each block."""
     owner: Tensor | None = None
-    """[B] int64: the group of each block; None where block g is the whole of group g."""
+    """[B] int64: the group of each block; None: block g is all of group g."""
     groups: Tensor | None = None
-    """[G+1] int32: where the rows of each group begin and the last one's end; None likewise."""
+    """[G+1] int32: the first row of each group, and the number of rows; None if `owner` is None."""
 
     @classmethod
     def of(cls, lengths: Tensor, width: int, count: int) -> Blocks | None:
-        """Groups of these lengths [G] in blocks of at most `width` rows, `count` in all; None where these are too few.
+        """Cuts groups of these lengths [G] into `count` blocks of at most `width` rows; None if more are needed.
 
-        Blocks left over are empty and count as the first group's.
+        Surplus blocks are empty and belong to group 0.
         """
         needed = _blocks_of(lengths, width)
         missing = count - int(needed.sum())
@@ -152,24 +154,24 @@ class Blocks:
         return self.rows.boundaries if self.groups is None else self.groups
 
     def count(self, width: int) -> int:
-        """The blocks there are or, of whole groups, how many of at most `width` rows they would make."""
+        """Number of blocks; for blocks that are whole groups, the number they would make with at most `width` rows."""
         return int(_blocks_of(self.rows.boundaries.diff(), width).sum()) if self.owner is None else len(self.owner)
 
 
 def _blocks_of(lengths: Tensor, width: int) -> Tensor:
-    """[G] int64: blocks of at most `width` rows for each group of these lengths [G]."""
+    """[G] int64: the number of blocks of at most `width` rows for groups of these lengths [G]."""
     return (lengths.long() + width - 1) // width
 
 
-def lay_out(packed: Tensor, index: Tensor, place: Tensor) -> Tensor:
-    """packed[index]: [N, ...] -> [B, T, ...], where row n of N has the one real place `place`[n] of B * T."""
+def pad_rows(packed: Tensor, index: Tensor, place: Tensor) -> Tensor:
+    """packed[index]: [N, ...] -> [B, T, ...]. Row n has exactly one real position, place[n], among the B * T."""
     if not len(packed):
         return packed.new_zeros(*index.shape, *packed.shape[1:])
     return _Pad.apply(packed, index, place)  # type: ignore[no-untyped-call]
 
 
 class _Pad(torch.autograd.Function):
-    """Laying out; since every row has one real place, the gradient is a gather, not a scatter with sums."""
+    """Padding whose gradient is a gather, not a scatter with sums, because every row has one real position."""
 
     @staticmethod
     def forward(ctx: Any, packed: Tensor, index: Tensor, place: Tensor) -> Tensor:
@@ -183,6 +185,8 @@ class _Pad(torch.autograd.Function):
 
 
 class _Pack(torch.autograd.Function):
+    """The inverse of `_Pad`."""
+
     @staticmethod
     def forward(ctx: Any, padded: Tensor, index: Tensor, mask: Tensor, place: Tensor) -> Tensor:
         ctx.save_for_backward(index, mask)
@@ -198,7 +202,7 @@ class _Pack(torch.autograd.Function):
 
 
 def windows(lengths: Sequence[int], room: int, begin: int = 0) -> Iterator[range]:
-    """Consecutive sentences, from `begin` on, of at most `room` sub-words, or one sentence."""
+    """Splits the sentences from `begin` on into windows of at most `room` sub-words, or of a single sentence."""
     size = 0
     for place, length in enumerate(lengths[begin:], start=begin):
         if place > begin and size + length > room:

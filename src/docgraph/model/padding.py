@@ -108,7 +108,7 @@ def fill_up(batch: DocumentBatch, room: Sizes, pad: int) -> DocumentBatch | None
         places=torch.cat([places, torch.full((sentences,), sizes["documents"] * room["slots"])]),
         document_of=torch.cat([batch.document_of, sizes["documents"] + owner]),
         index_of=F.pad(batch.index_of, (0, sentences)),
-        own=torch.cat([batch.own, torch.arange(count, count + sentences)]),
+        context_index=torch.cat([batch.context_index, torch.arange(count, count + sentences)]),
         all_target=shown,
         given=None if batch.given is None else F.pad(batch.given, (0, sentences), value=True),
         linked=None if batch.linked is None else _fill_linked(batch.linked, sentences),

@@ -1,8 +1,8 @@
-"""Linear layers made ready for translation on a CPU: weights packed for its kernels, in fp32 or in int8.
+"""Packed linear layers for translation on a CPU, in fp32 or int8.
 
-oneDNN keeps packed weights in the order its kernels read them; in int8 they are bytes with a scale a row, and so are
-the inputs, row by row: a sentence's numbers do not depend on what else is in the batch. Where oneDNN is absent, and on
-a GPU, layers stay as they are.
+oneDNN stores packed weights in the order its kernels read them. In int8, weights and inputs are bytes with one scale
+per row, so a sentence's results do not depend on the other sentences of its batch. Without oneDNN, and on a GPU, layers
+do not change.
 """
 
 from __future__ import annotations
@@ -13,15 +13,20 @@ import torch
 from torch import Tensor, nn
 
 from docgraph.model.attention import MultiHeadAttention
-from docgraph.model.checkpoint import quantize_rows
 from docgraph.model.document_transformer import DocumentTransformer
 from docgraph.model.graph_encoder import GraphLayer
 
 CpuPrecision = Literal["float32", "int8"]
 
 
+def quantize_rows(weight: Tensor) -> tuple[Tensor, Tensor]:
+    """Int8 values [o, i] and fp32 scales [o] of a matrix [o, i]: weight = values * scale, within half a step."""
+    scale = weight.abs().amax(1) / 127
+    return (weight / scale.clamp(min=1e-30)[:, None]).round().to(torch.int8), scale
+
+
 class PackedLinear(nn.Module):
-    """x W^T + b with W packed, in fp32."""
+    """x W^T + b with packed W in fp32."""
 
     def __init__(self, weight: Tensor, bias: Tensor | None) -> None:
         super().__init__()
@@ -35,7 +40,7 @@ class PackedLinear(nn.Module):
 
 
 class Int8Linear(nn.Module):
-    """x W^T + b with W packed in bytes, a scale a row; x becomes bytes on the way, a scale a row too."""
+    """x W^T + b with packed int8 W; x is quantised on the fly. Both have one scale per row."""
 
     def __init__(self, weight: Tensor, bias: Tensor | None) -> None:
         super().__init__()
@@ -59,8 +64,8 @@ class Int8Linear(nn.Module):
 
 
 @torch.no_grad()
-def ready_for_cpu(model: DocumentTransformer, precision: CpuPrecision = "float32") -> DocumentTransformer:
-    """The model itself, changed in place for translation on a CPU: it can be neither trained nor saved any more."""
+def pack_for_cpu(model: DocumentTransformer, precision: CpuPrecision = "float32") -> DocumentTransformer:
+    """Packs the linear layers of a model in place and returns it; it can no longer be trained or saved."""
     if not torch._C._has_mkldnn or model.device.type != "cpu" or model.embeddings.projection is not None:
         return model
     layer = PackedLinear if precision == "float32" else Int8Linear
@@ -72,7 +77,7 @@ def ready_for_cpu(model: DocumentTransformer, precision: CpuPrecision = "float32
             attention.query = attention.key = attention.value = nn.Identity()  # type: ignore[assignment]
     embeddings = model.embeddings
     embeddings.projection = layer(embeddings.output_weight, embeddings.output_bias)
-    # A graph layer, applied once a document, multiplies by parts of its weights.
+    # A graph layer runs once per document and multiplies by parts of its weights, which packing would hide.
     for module in [module for module in model.modules() if not isinstance(module, GraphLayer)]:
         for name, child in list(module.named_children()):
             if isinstance(child, nn.Linear):

@@ -25,7 +25,7 @@ from docgraph.model import checkpoint
 from docgraph.model.batch import DocumentBatch
 from docgraph.model.config import ModelConfig
 from docgraph.model.document_transformer import DocumentTransformer
-from docgraph.model.gpu.cuda_graphs import Captured
+from docgraph.model.gpu.cuda_graphs import CapturedStep
 from docgraph.model.padding import capacity
 from docgraph.training.build import build_model, open_translations, resolve_model_config
 from docgraph.training.checkpoints import (
@@ -118,12 +118,12 @@ class Trainer:
         corpus = PreparedCorpus.open(config.data, "train", CORPUS_CACHE_BYTES)
         batches = BatchSampler(corpus, config.batches, config.seed)
         builder = BatchBuilder(corpus, model_config, config.batches.unit, translations=train_context)
-        self.captured: Captured | None = None
+        self.captured: CapturedStep | None = None
         if self.compiled and world.device.type == "cuda":
             sample = (builder(spans) for spans in batches.sample(CAPACITY_SAMPLE))
             room = capacity(batch for batch in sample if batch is not None)
             builder = replace(builder, room=room)
-            self.captured = Captured(self._backward, room, self._zero_gradients, world.device)
+            self.captured = CapturedStep(self._backward, room, self._zero_gradients, world.device)
         loader = BatchLoader(batches, builder, world.rank, world.size, config.workers, pin=world.device.type == "cuda")
         self.steps = resources.enter_context(closing(loader.steps(progress.epoch, progress.batch)))
         self.drop_words = WordDropout(config.word_dropout, corpus.tokenizer, model_config.transformer, world.device)

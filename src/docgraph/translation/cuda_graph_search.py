@@ -4,7 +4,7 @@
 addresses, so a search has slots for a fixed number of sentences and a fixed number of tokens per hypothesis, and masks
 what is unused. The host checks every few steps which sentences are done. When the token slots are full, or half of the
 sentence slots are done, the remaining sentences move to a layout with twice the length, or half the slots, which has a
-graph of its own. Sizes are rounded, so that few graphs serve all batches. Graphs live as long as their model.
+graph of its own. Sizes are round_up, so that few graphs serve all batches. Graphs live as long as their model.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from torch import Tensor
 
 from docgraph.model.document_transformer import DecodingState, DocumentTransformer
 from docgraph.model.integration import SiteReader
-from docgraph.model.kv_cache import StaticCache, rounded
+from docgraph.model.kv_cache import FixedCache, round_up
 from docgraph.translation.hypotheses import Hypothesis, SearchConfig, top_candidates
 
 CHECK_EVERY = 4
@@ -155,12 +155,12 @@ class _Search:
         begin = torch.full((*rows, 1), transformer.bos, device=device)
         limit = torch.tensor(limits, device=device)
         places = self._num_slots(len(limits))
-        self.cache = state.cache = StaticCache(workspace.place, workspace.time, state.cache, places, INITIAL_LENGTH)
+        self.cache = state.cache = FixedCache(workspace.place, workspace.time, state.cache, places, INITIAL_LENGTH)
         self._lay_out((begin, totals, limit, limit < 0, lengths[..., None], best, lengths), places, INITIAL_LENGTH)
 
     def _num_slots(self, sentences: int) -> int:
         """Returns the number of slots for so many sentences."""
-        return sentences if self.has_reader else rounded(max(sentences, MIN_SENTENCES))
+        return sentences if self.has_reader else round_up(max(sentences, MIN_SENTENCES))
 
     def _lay_out(self, parts: Sequence[Tensor], places: int, room: int) -> None:
         """Copies the tensors of STATE into buffers for `places` sentences and `room` tokens."""

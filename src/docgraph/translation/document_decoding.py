@@ -231,7 +231,7 @@ class _GroupDecoder:
 
     def _collated(self, documents: Iterable[DocumentExample]) -> DocumentBatch:
         batch = collate(list(documents), self.model.config.transformer.bos).to(self.model.device)
-        return replace(batch, kept=self.kept)
+        return replace(batch, state_cache=self.kept)
 
     def decode(self, mode: Literal["once"] | Mode) -> Iterator[int]:
         """Do it; says after every pass how many sentences are final."""

@@ -61,5 +61,5 @@ def with_memory(
     said = tokenizer.target.ids([memory.targets[entry] for entry in entries])
     words = [*example.source_words, *(np.full(len(each), -1) for each in shown)] if example.source_words else ()
     everything = [*example.source, *shown]
-    example = replace(example, source=everything, source_words=words, window=range(len(texts)), remembered=table)
+    example = replace(example, source=everything, source_words=words, window=range(len(texts)), memory_sentences=table)
     return example, dict(zip(entries.values(), said, strict=True))

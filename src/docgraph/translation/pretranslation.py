@@ -17,7 +17,7 @@ from docgraph.model import checkpoint
 from docgraph.model.device import find_device
 from docgraph.model.document_transformer import DocumentTransformer
 from docgraph.model.model_folder import ModelFolder
-from docgraph.model.quantize import ready_for_cpu
+from docgraph.model.quantize import pack_for_cpu
 from docgraph.model.systems import context_needs
 from docgraph.translation.document_decoding import decode_documents
 from docgraph.translation.hypotheses import SearchConfig
@@ -48,7 +48,7 @@ def pretranslate(
         )
     place, source = find_device(device), ModelFolder(model)
     system = checkpoint.load(source, place)
-    system = system.to(torch.bfloat16) if system.device.type == "cuda" else ready_for_cpu(system)
+    system = system.to(torch.bfloat16) if system.device.type == "cuda" else pack_for_cpu(system)
     parts = translated(system, corpus, search, tokens, progress)
     return write_translations(folder, corpus, parts, {"model": source.fingerprint, "search": asdict(search)})
 

@@ -29,7 +29,7 @@ from docgraph.model.batch import DocumentExample, Ids
 from docgraph.model.device import find_device
 from docgraph.model.document_transformer import DocumentTransformer
 from docgraph.model.model_folder import ModelFolder, find_model
-from docgraph.model.quantize import ready_for_cpu
+from docgraph.model.quantize import pack_for_cpu
 from docgraph.model.systems import context_needs
 from docgraph.model.tokenizer import UNKNOWN, Tokenizer
 from docgraph.translation.document_decoding import (
@@ -149,7 +149,7 @@ class Translator:
         if precision == "int8" and place.type != "cpu":
             raise DocgraphError(f"int8 is for the CPU, not for '{place}'; take bfloat16 or float32")
         model = checkpoint.load(folder, place)
-        model = model.to(torch.bfloat16) if precision == "bfloat16" else ready_for_cpu(model, precision)
+        model = model.to(torch.bfloat16) if precision == "bfloat16" else pack_for_cpu(model, precision)
         tokenizer = Tokenizer.load(folder.path, model.config.transformer)
         return cls(model, tokenizer, folder.languages, annotator, tag)
 

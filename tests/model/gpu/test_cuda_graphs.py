@@ -8,7 +8,7 @@ from torch import Tensor
 
 from docgraph.model.batch import DocumentBatch
 from docgraph.model.document_transformer import DocumentTransformer
-from docgraph.model.gpu.cuda_graphs import Captured
+from docgraph.model.gpu.cuda_graphs import CapturedStep
 from docgraph.model.padding import capacity, fill_up, sizes_of
 from model.examples import batch_of, documents, small_config, small_model
 
@@ -38,7 +38,7 @@ class Gradients:
 def test_a_batch_of_other_sizes_is_computed_as_it_is() -> None:
     model = small_model(small_config(), open_gates=True)
     direct, through = Gradients(model), Gradients(model)
-    captured = Captured(through, capacity(BATCHES), through.reset, torch.device("cpu"))
+    captured = CapturedStep(through, capacity(BATCHES), through.reset, torch.device("cpu"))
     for batch in BATCHES:
         assert torch.equal(captured(batch), direct(batch))
     assert captured.missed == len(BATCHES)
@@ -51,7 +51,7 @@ def test_a_replay_computes_what_was_captured(place: str) -> None:
     model = small_model(small_config(integration=place), open_gates=True).cuda()
     direct, through = Gradients(model), Gradients(model)
     room = capacity(BATCHES)
-    captured = Captured(through, room, through.reset, torch.device("cuda"))
+    captured = CapturedStep(through, room, through.reset, torch.device("cuda"))
     for batch in BATCHES:
         filled = fill_up(batch, room, pad=0)
         assert filled is not None

@@ -16,7 +16,7 @@ WARM_UP = 3
 Compute = Callable[[DocumentBatch], Tensor]
 
 
-class Captured:
+class CapturedStep:
     """`compute` of batches as they come: of those of the common sizes by replay, of others as it is, uncompiled.
 
     Whatever `compute` writes besides what it returns must be written in place, for a replay repeats its kernels, not

@@ -41,7 +41,7 @@ class BaseStatesContext(ContextEncoder):
 
     def begin(self, batch: DocumentBatch, base: Base) -> tuple[Tensor, int]:
         """Where context comes in after the stack, and it was kept, all that is before is done already."""
-        if batch.kept is None or self.config.integration != "post":
+        if batch.state_cache is None or self.config.integration != "post":
             return super().begin(batch, base)
         return _layered(batch.source, batch, base), len(base.encoder.layers)
 
@@ -63,33 +63,35 @@ def _encoded(batch: DocumentBatch, base: Base) -> Tensor:
 
 
 def _layered(side: Side, batch: DocumentBatch, base: Base) -> Tensor:
-    """The same of any sentences before the last norm; what is in `batch.kept` is not computed again."""
+    """The same of any sentences before the last norm; what is in `batch.state_cache` is not computed again."""
 
     def made(side: Side) -> Tensor:
         return base.encoder.layered(base.embeddings(side.tokens, side.sentences.positions, "source"), side.sentences)
 
-    if batch.kept is None:
+    if batch.state_cache is None:
         return made(side)
-    return _from_kept([(ids,) for ids in side.ids], batch.kept, base, lambda part: made(part.source))
+    return _from_kept([(ids,) for ids in side.ids], batch.state_cache, base, lambda part: made(part.source))
 
 
 @torch.no_grad()
 def decoded(side: Side, batch: DocumentBatch, base: Base, encoded: Tensor | None, read: Tensor | None = None) -> Tensor:
     """The state in which the decoder of Base chooses each token of all C translations: [N, d].
 
-    Without `encoded` (see `_target`), what is in `batch.kept` is not computed again; nor at all, but left zero, what
-    nobody will `read` [C].
+    Without `encoded` (see `_target`), states in `batch.state_cache` are not computed again. States of sentences that
+    nobody will `read` [C] stay zero.
     """
-    if encoded is None and batch.kept is not None:
+    if encoded is None and batch.state_cache is not None:
 
         def anew(part: DocumentBatch) -> Tensor:
             assert part.context_target is not None
-            return decoded(part.context_target, part, base, _encoded(replace(part, kept=batch.kept), base))
+            return decoded(
+                part.context_target, part, base, _encoded(replace(part, state_cache=batch.state_cache), base)
+            )
 
         pairs = list(zip(batch.context_source.ids, side.ids, strict=True))
         if read is None:
-            return _from_kept(pairs, batch.kept, base, anew)
-        made = _from_kept(list(itertools.compress(pairs, read.tolist())), batch.kept, base, anew)
+            return _from_kept(pairs, batch.state_cache, base, anew)
+        made = _from_kept(list(itertools.compress(pairs, read.tolist())), batch.state_cache, base, anew)
         states = made.new_zeros(len(side.tokens), made.shape[1])
         states[read[side.sentences.sequence_of]] = made
         return states

@@ -29,5 +29,5 @@ class PreviousSentencesContext(ContextEncoder):
     def source_memory(self, batch: DocumentBatch, base: Base) -> WordMemory:
         side = batch.context_source
         embedded = base.embeddings(side.tokens, side.sentences.positions, "source")
-        run = Runs.before(side.sentences, batch.own, batch.index_of, self.config.previous)
+        run = Runs.before(side.sentences, batch.context_index, batch.index_of, self.config.previous)
         return WordMemory(self.encoder(embedded, side.sentences), (run,))

@@ -71,7 +71,7 @@ class DocumentGraphContext(ContextEncoder):
             states = torch.cat([states[:words], states[words:] + place.to(states.dtype)])
         if nodes == "sentence":
             return SlotMemory(states, batch.slots, visible, "document", batch.places, prefix=prefix)
-        own, own_mask = (of_all[batch.own] for of_all in own_words(graph))
+        own, own_mask = (of_all[batch.context_index] for of_all in own_words(graph))
         if nodes == "word":
             return SlotMemory(states[:words], own, own_mask, "sentence")
         slots = torch.cat([words + batch.slots[batch.document_of], own], dim=1)

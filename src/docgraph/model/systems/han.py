@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 from torch import Tensor
 
-from docgraph.model.attention import MultiHeadAttention, never_blind
+from docgraph.model.attention import MultiHeadAttention, unmask_empty_rows
 from docgraph.model.batch import DocumentBatch, DocumentExample
 from docgraph.model.config import ModelConfig
 from docgraph.model.context_attention import FeedForwardSite, ProjectedRun, WordAttention
@@ -42,7 +42,7 @@ class HierarchicalAttention(FeedForwardSite, WordAttention):
         key, value = self.sentences.project(read)
         query = self.sentences.split(self.sentences.query(x))[:, None]
         scores = (query * key).sum(-1) * key.shape[-1] ** -0.5
-        visible = never_blind(layout.visible)[:, :, None]
+        visible = unmask_empty_rows(layout.visible)[:, :, None]
         return scores.masked_fill(~visible, float("-inf")).softmax(1).to(value.dtype), value
 
     def attention_weights(self, x: Tensor, projected: list[ProjectedRun], layout: WordLayout) -> Tensor:
@@ -61,5 +61,5 @@ class HierarchicalContext(BaseStatesContext):
 
     def memory(self, states: Tensor, words: Packing, batch: DocumentBatch, past: bool) -> WordMemory:
         distances = range(1, self.config.previous + 1)
-        runs = tuple(Runs.before(words, batch.own, batch.index_of, far=j, near=j) for j in distances)
+        runs = tuple(Runs.before(words, batch.context_index, batch.index_of, far=j, near=j) for j in distances)
         return WordMemory(states, runs)

@@ -21,7 +21,7 @@ from docgraph.model.batch import DocumentBatch, DocumentExample, Side
 from docgraph.model.config import LinkedConfig, ModelConfig
 from docgraph.model.context_attention import ContextAttention, Projected
 from docgraph.model.memory import SlotMemory
-from docgraph.model.packing import whole_vectors
+from docgraph.model.packing import round_up_to_vectors
 from docgraph.model.systems import ContextNeeds, context_encoder
 from docgraph.model.systems.base_states import BaseStatesContext, decoded
 from docgraph.model.transformer import Base
@@ -99,7 +99,7 @@ class LinkedWords(BaseStatesContext):
         memory = self._target(batch, base, None)
         if memory is None:
             return None
-        used = whole_vectors(max(int(memory.visible.sum(1).max()), 1))
+        used = round_up_to_vectors(max(int(memory.visible.sum(1).max()), 1))
         order = memory.visible.sort(dim=1, descending=True, stable=True).indices[:, :used]
         return replace(memory, slots=memory.slots.gather(1, order), visible=memory.visible.gather(1, order))
 
@@ -108,7 +108,7 @@ class LinkedWords(BaseStatesContext):
         if side is None or linked is None or not self.reads_target or not len(side.tokens):
             return None
         read = None
-        if batch.kept is not None:
+        if batch.state_cache is not None:
             places = linked.sentences.flatten() + 1  # the first for those that are none
             read = places.new_zeros(side.sentences.num_sequences + 1, dtype=torch.bool).index_fill_(0, places, True)[1:]
             if not read.any():
@@ -145,4 +145,4 @@ def _selection(example: DocumentExample, linked: LinkedConfig, needs: ContextNee
         among = example.given if needs.only_given_translations else None
         among = None if among is None else among[: example.graph.num_sentences]
         selection = select(example.graph, linked.words, linked.sentences, among, example.ahead)
-    return selection if example.remembered is None else selection.with_sentences(example.remembered)
+    return selection if example.memory_sentences is None else selection.with_sentences(example.memory_sentences)

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor, nn
 
-from docgraph.model.attention import never_blind
+from docgraph.model.attention import unmask_empty_rows
 from docgraph.model.batch import DocumentBatch
 from docgraph.model.context_attention import FeedForwardSite
 from docgraph.model.memory import Layout, Memory, Queries, SlotMemory, copied
-from docgraph.model.packing import Packing, lay_out
+from docgraph.model.packing import Packing, pad_rows
 from docgraph.model.systems import context_encoder
 from docgraph.model.systems.base_states import BaseStatesContext
 from docgraph.model.systems.hm_gdc import sentence_means
@@ -65,7 +65,7 @@ class TwoLevelMemory(Memory):
         """[R, h, e] -> [B, h, M * T, e], unless they are read where they are."""
         if self.packed:
             return projected
-        return copied(lay_out(projected, self.slots, self.places), self.sentences.owner).transpose(1, 2)
+        return copied(pad_rows(projected, self.slots, self.places), self.sentences.owner).transpose(1, 2)
 
 
 @dataclass(eq=False)
@@ -92,7 +92,7 @@ class SelectiveAttention(FeedForwardSite):
         sentence_key = self.attention.split(self.sentence_key(memory.sentences.states))
         key, value = (memory.in_slots(projected) for projected in self.attention.project(memory.states))
         owner = memory.sentences.owner
-        words = never_blind(memory.words if owner is None else memory.words[owner])[:, None, None]
+        words = unmask_empty_rows(memory.words if owner is None else memory.words[owner])[:, None, None]
         return TwoLevelProjected(memory.sentences.in_slots(sentence_key), key, value, words)
 
     def attend(self, x: Tensor, projected: TwoLevelProjected, layout: Layout | TwoLevelLayout) -> Tensor:

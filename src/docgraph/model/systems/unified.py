@@ -29,7 +29,7 @@ class UnifiedContext(ContextEncoder):
     def begin(self, batch: DocumentBatch, base: Base) -> tuple[Tensor, int]:
         """The current sentences after the layers that see context, [Ns, d]."""
         side, source = batch.context_source, batch.source
-        run = Runs.before(side.sentences, batch.own, batch.index_of, far=self.config.previous, near=0)
+        run = Runs.before(side.sentences, batch.context_index, batch.index_of, far=self.config.previous, near=0)
         # The current sentence stands last in its run; training may have dropped words of it, but not of the context.
         starts = run.packing.boundaries[:-1][: batch.num_sentences] + run.lengths - source.sentences.boundaries.diff()
         current = starts[source.sentences.sequence_of] + source.sentences.positions
@@ -45,5 +45,5 @@ class UnifiedContext(ContextEncoder):
     def distances(self, batch: DocumentBatch, run: Runs) -> Tensor:
         """[P]: the segment of each place, 0 for the sentence before; arbitrary, but in range, outside the context."""
         reader = run.packing.sequence_of.clamp(max=batch.num_sentences - 1)
-        back = batch.own[reader] - batch.context_source.sentences.sequence_of[run.index]
+        back = batch.context_index[reader] - batch.context_source.sentences.sequence_of[run.index]
         return (back - 1).clamp(0, self.config.previous - 1)
