@@ -1,9 +1,9 @@
-"""Annotation: words a second on one core, component by component.
+"""Annotation speed: words per second on one core, for each component of a pipeline.
 
     python -m benchmarks.annotation [FILE [SPEC]]
 
-The file (an example of this repository otherwise) is repeated to about 20,000 words, each copy a document; the
-components of the pipeline (the default English one otherwise) are timed apart, each on what those before it found.
+FILE (default: an example of this repository) is repeated to about 20,000 words; each copy is a document. SPEC is the
+pipeline (default: the English one). Each component is timed separately, on the annotations of the earlier ones.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ from docgraph.formats import read
 
 EXAMPLE = Path(__file__).parent.parent / "examples" / "three_men_in_a_boat.txt"
 WORDS = 20_000
-BAR_COREFERENCE = 10_000
-"""Words a second that coreference must reach beyond parsing."""
+MIN_COREFERENCE_SPEED = 10_000
+"""Minimum words per second of coreference, without parsing."""
 
 
 def main(path: Path = EXAMPLE, spec: str = "en") -> None:
-    """Print the table."""
+    """Prints the table."""
     if not path.is_file():
-        raise SystemExit(f"there is no {path}; name a text: python -m benchmarks.annotation FILE")
+        raise SystemExit(f"{path} does not exist; name a text file: python -m benchmarks.annotation FILE")
     pipeline = load_pipeline(spec)
     documents = read(path)
-    words = sum(pipeline(document).num_words for document in documents)  # also warms caches up
+    words = sum(pipeline(document).num_words for document in documents)  # also warms up caches
     documents = documents * max(1, round(WORDS / max(words, 1)))
     annotations: list[Annotation | None] = [None] * len(documents)
     table = Table(title=f"Annotation on one core: {path.name}, {len(documents)} documents")
@@ -43,14 +43,14 @@ def main(path: Path = EXAMPLE, spec: str = "en") -> None:
         table.add_column(column, justify="left" if column == "component" else "right")
     total = 0.0
     for component in pipeline.components:
-        began = time.process_time()  # one thread: processor time is what a quiet machine would take
+        began = time.process_time()  # one thread, so processor time does not depend on other load
         annotations = [component(*pair) for pair in zip(documents, annotations, strict=True)]
         seconds = time.process_time() - began
         total += seconds
         words = sum(annotation.num_words for annotation in annotations if annotation is not None)
         table.add_row(component.name, f"{words:,}", f"{seconds:.2f}", f"{words / seconds:,.0f}")
     table.add_row("all", f"{words:,}", f"{total:.2f}", f"{words / total:,.0f}", style="bold")
-    table.caption = f"bar for coreference: {BAR_COREFERENCE:,} words/s"
+    table.caption = f"minimum for coreference: {MIN_COREFERENCE_SPEED:,} words/s"
     Console().print(table)
     for note in pipeline.notes:
         print(note)

@@ -1,10 +1,10 @@
-"""Sentence splitters against the sentence boundaries of Universal Dependencies treebanks.
+"""Compare sentence splitters with the sentence boundaries of Universal Dependencies treebanks.
 
     python -m benchmarks.sentence_splitting en_ewt-dev.conllu.xz en_ontogum-dev.conllu.xz [--language en]
 
 Paragraphs are rebuilt from the treebank (`# newdoc`, `# newpar`, `# text`) and split again. A boundary is the end of a
-sentence inside its paragraph: the end of the paragraph itself is given, so it is not counted. Splitters that are not
-installed are named and left out; `pip install sentencex pysbd blingfire syntok sentence-splitter nupunkt` brings all.
+sentence inside its paragraph; the end of the paragraph is given, so it is not counted. Splitters that are not installed
+are listed and skipped. Install all with `pip install sentencex pysbd blingfire syntok sentence-splitter nupunkt`.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 Splitter = Callable[[str], list[str]]
-"""Paragraph -> its sentences in order; white space around them does not count."""
+"""Paragraph -> its sentences in order; white space around them is ignored."""
 
 
 def paragraphs(path: Path) -> Iterator[list[str]]:
-    """The sentences of each paragraph, each with the white space that follows it in the running text."""
+    """Yields the sentences of each paragraph, with the white space that follows them in the running text."""
     opener = lzma.open if path.suffix == ".xz" else open
     current: list[str] = []
     text, last = "", ""
@@ -44,18 +44,21 @@ def paragraphs(path: Path) -> Iterator[list[str]]:
 
 
 def docgraph_splitter(language: str) -> Splitter:
+    """Returns the splitter of docgraph."""
     from docgraph.formats.sentences import split_sentences
 
     return lambda text: [text[start:end] for start, end in split_sentences(text, language)]
 
 
 def sentencex(language: str) -> Splitter:
+    """Returns the splitter of sentencex."""
     from sentencex import segment
 
     return lambda text: list(segment(language, text))
 
 
 def pysbd(language: str) -> Splitter:
+    """Returns the splitter of pysbd."""
     from pysbd import Segmenter
 
     segmenter = Segmenter(language=language, clean=False)
@@ -63,6 +66,7 @@ def pysbd(language: str) -> Splitter:
 
 
 def spacy_sentencizer(language: str) -> Splitter:
+    """Returns the splitter of spaCy's rule-based sentencizer."""
     import spacy
 
     pipeline = spacy.blank(language)
@@ -71,12 +75,14 @@ def spacy_sentencizer(language: str) -> Splitter:
 
 
 def blingfire(language: str) -> Splitter:
+    """Returns the splitter of BlingFire."""
     from blingfire import text_to_sentences
 
     return lambda text: text_to_sentences(text).split("\n")
 
 
 def syntok(language: str) -> Splitter:
+    """Returns the splitter of syntok."""
     from syntok import segmenter
 
     def split(text: str) -> list[str]:
@@ -87,12 +93,14 @@ def syntok(language: str) -> Splitter:
 
 
 def sentence_splitter(language: str) -> Splitter:
+    """Returns the splitter of sentence-splitter (Moses)."""
     from sentence_splitter import SentenceSplitter
 
     return SentenceSplitter(language=language).split
 
 
 def nupunkt(language: str) -> Splitter:
+    """Returns the splitter of nupunkt."""
     from nupunkt import sent_tokenize
 
     return lambda text: list(sent_tokenize(text))
@@ -111,7 +119,7 @@ SPLITTERS: dict[str, tuple[str, Callable[[str], Splitter]]] = {
 
 
 def boundaries(sentences: list[str]) -> set[int]:
-    """Inner boundaries, as numbers of non-space characters before them: splitters may change the white space."""
+    """Returns inner boundaries as numbers of preceding non-space characters, since splitters may change white space."""
     ends, position = set(), 0
     for sentence in sentences:
         position += len("".join(sentence.split()))
@@ -120,29 +128,31 @@ def boundaries(sentences: list[str]) -> set[int]:
 
 
 def measure(splitter: Splitter, gold: list[list[str]]) -> tuple[float, float, float, float]:
-    """Precision, recall, F1 (%) of the boundaries inside paragraphs, and thousands of characters a second."""
+    """Returns precision, recall and F1 (%) of boundaries inside paragraphs, and thousands of characters per second."""
     texts = ["".join(sentences).strip() for sentences in gold]
     splitter(texts[0])  # the first call may load tables
     began = time.perf_counter()
     predicted = [splitter(text) for text in texts]
     seconds = time.perf_counter() - began
-    hits = found = wanted = 0
-    for sentences, answer in zip(gold, predicted, strict=True):
-        gold_ends, answer_ends = boundaries(sentences), boundaries(answer)
-        hits, found, wanted = hits + len(gold_ends & answer_ends), found + len(answer_ends), wanted + len(gold_ends)
-    precision, recall = hits / max(found, 1), hits / max(wanted, 1)
+    correct = predicted_count = gold_count = 0
+    for gold_sentences, predicted_sentences in zip(gold, predicted, strict=True):
+        gold_ends, predicted_ends = boundaries(gold_sentences), boundaries(predicted_sentences)
+        correct += len(gold_ends & predicted_ends)
+        predicted_count += len(predicted_ends)
+        gold_count += len(gold_ends)
+    precision, recall = correct / max(predicted_count, 1), correct / max(gold_count, 1)
     f1 = 2 * precision * recall / max(precision + recall, 1e-9)
     return 100 * precision, 100 * recall, 100 * f1, sum(map(len, texts)) / seconds / 1000
 
 
 def main(arguments: Sequence[str] = ()) -> None:
-    """Print a table a treebank."""
+    """Prints one table per treebank."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("treebanks", nargs="*", type=Path, help="CoNLL-U files, plain or .xz")
     parser.add_argument("--language", default="en", help="ISO 639-1 code of the treebanks")
     options = parser.parse_args(arguments)
     if not options.treebanks:
-        print("sentence splitting needs treebanks: python -m benchmarks.sentence_splitting TREEBANK.conllu ...")
+        print("name at least one treebank: python -m benchmarks.sentence_splitting TREEBANK.conllu ...")
         return
     missing = [name for name, (module, _) in SPLITTERS.items() if importlib.util.find_spec(module) is None]
     for path in options.treebanks:
@@ -154,7 +164,7 @@ def main(arguments: Sequence[str] = ()) -> None:
                 precision, recall, f1, speed = measure(make(options.language), gold)
                 print(f"{name:<20}{precision:>10.1f}{recall:>8.1f}{f1:>7.1f}{speed:>10.0f}", flush=True)
     if missing:
-        print(f"\nNot installed, left out: {', '.join(missing)}")
+        print(f"\nNot installed, skipped: {', '.join(missing)}")
 
 
 if __name__ == "__main__":

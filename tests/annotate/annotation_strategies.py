@@ -1,4 +1,4 @@
-"""Hypothesis strategies: documents with annotations of any shape the columns allow."""
+"""Hypothesis strategies for documents with arbitrary valid annotations."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SPACE = st.sampled_from([" ", "", "  ", "\u00a0", " \u2003"])
 
 @st.composite
 def sentences(draw: st.DrawFn) -> tuple[str, list[tuple[int, int, str]]]:
-    """(text, words as (start, end, form)): words stand apart or touch, share characters, or leave some out."""
+    """(text, words as (start, end, form)): words may touch, share characters, or leave characters out."""
     text, words = draw(SPACE), []
     for _ in range(draw(st.integers(0, 6))):
         if draw(st.integers(0, 5)) == 0:
@@ -35,7 +35,7 @@ def sentences(draw: st.DrawFn) -> tuple[str, list[tuple[int, int, str]]]:
 
 @st.composite
 def forests(draw: st.DrawFn, lengths: list[int]) -> list[int]:
-    """Heads [W] without a cycle, each in its sentence."""
+    """Acyclic heads [W], each in its sentence."""
     heads: list[int] = []
     for length in lengths:
         base = len(heads)
@@ -50,6 +50,7 @@ def forests(draw: st.DrawFn, lengths: list[int]) -> list[int]:
 
 @st.composite
 def annotated_documents(draw: st.DrawFn) -> tuple[Document, Annotation]:
+    """Documents of up to four sentences with any combination of layers."""
     found = draw(st.lists(sentences(), max_size=4))
     lengths = [len(words) for _, words in found]
     words = [word for _, sentence in found for word in sentence]
@@ -84,7 +85,7 @@ def annotated_documents(draw: st.DrawFn) -> tuple[Document, Annotation]:
 
 
 def assert_same(found: Annotation, expected: Annotation) -> None:
-    """Equal column by column."""
+    """Asserts that all columns are equal."""
     for name in ("offsets", "starts", "ends", "heads", "coreference"):
         mine, other = getattr(found, name), getattr(expected, name)
         assert (mine is None) == (other is None), name

@@ -1,4 +1,4 @@
-"""A compact notation for parsed sentences, and the links found in them by the words they join."""
+"""A compact notation for parsed sentences, and their coreference links as pairs of words."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Parsed = tuple[Document, Annotation]
 
 
 def parsed(*sentences: str, speakers: Sequence[str | None] | None = None) -> Parsed:
-    """Words as `form/UPOS/head/relation`, then, where they matter, `/lemma` and `/features`; the root has head 0."""
+    """Parses words like `form/UPOS/head/relation`, optionally with `/lemma` and `/features`; a root has head 0."""
     texts, offsets = [], [0]
     starts: list[int] = []
     heads: list[int] = []
@@ -48,7 +48,7 @@ def parsed(*sentences: str, speakers: Sequence[str | None] | None = None) -> Par
 
 
 def links(example: Parsed, language: str = "en", *, use_ranker: bool = False) -> list[tuple[str, str]]:
-    """(antecedent, mention) as `form:index`, in the order of the mentions."""
+    """Returns (antecedent, mention) as `form:index`, in the order of the mentions."""
     document, annotation = example
     found = CorefAnnotator(language, use_ranker=use_ranker)(document, annotation)
     found.check(document)

@@ -1,4 +1,4 @@
-"""The Arrow store: lossless, whole or not at all, and plain about files that are not its own."""
+"""Arrow files: lossless round trips, atomic writes, and errors for other files."""
 
 from __future__ import annotations
 

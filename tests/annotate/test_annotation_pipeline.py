@@ -1,4 +1,4 @@
-"""The protocol and its pipelines: requirements, versions, and annotators that break their word."""
+"""Pipelines of annotators: required layers, versions, and invalid annotations."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ DOCUMENT = Document.from_sentences(["One fish.", "", "Two fish."])
 
 @dataclass(frozen=True)
 class Upper:
-    """A component that needs words and calls the upper-cased form a lemma."""
+    """Requires words and assigns the upper-cased form as lemma."""
 
     name: str = "upper"
     version: str = "1"
@@ -32,7 +32,7 @@ class Upper:
 
 @dataclass(frozen=True)
 class Outside(Upper):
-    """A component that puts a word outside its sentence."""
+    """Assigns a word outside its sentence."""
 
     name: str = "outside"
     requires: frozenset[Layer] = frozenset()
@@ -60,7 +60,7 @@ def test_missing_layer_is_named_with_a_component_that_assigns_it() -> None:
         Pipeline((WordAnnotator("en"), Upper(requires=frozenset({"words", "heads"}))))
 
 
-def test_words_are_assigned_once_and_by_someone() -> None:
+def test_exactly_one_component_assigns_words() -> None:
     with pytest.raises(DocgraphError, match="would replace the words"):
         Pipeline((WordAnnotator("en"), WordAnnotator("fr")))
     with pytest.raises(DocgraphError, match="no annotator assigns words"):
@@ -86,7 +86,7 @@ def test_a_broken_annotator_is_named() -> None:
         Pipeline((Outside(),))(DOCUMENT)
 
 
-def test_head_word_is_the_first_that_hangs_outside() -> None:
+def test_head_word_is_the_first_whose_head_is_outside() -> None:
     heads = int_array([2, 2, 2, 2, 3])  # root 2
     assert head_word([0, 1, 2], heads) == 2
     assert head_word([0, 1], heads) == 0

@@ -1,4 +1,4 @@
-"""Many documents: parallel equals sequential, the cache spares work, and kill -9 loses and doubles nothing."""
+"""Annotating many documents: parallel equals sequential, the cache is used, and `kill -9` is survived."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ DOCUMENTS = [Document.from_sentences([f"Document {n} is here.", "It ends."] * (1
 
 @dataclass(frozen=True)
 class Counting:
-    """Words, and a record of the documents that were annotated."""
+    """Assigns words and records the documents that it annotated."""
 
     seen: list[str] = field(default_factory=list)
     name: str = "counting"
@@ -61,7 +61,7 @@ def test_parallel_equals_sequential(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("small_chunks")
-def test_what_is_cached_is_not_annotated_again(tmp_path: Path) -> None:
+def test_cached_documents_are_not_annotated_again(tmp_path: Path) -> None:
     first = Counting()
     before = list(annotate_all(DOCUMENTS, Pipeline((first,)), cache=tmp_path))
     assert len(first.seen) == 12
@@ -102,7 +102,7 @@ def test_the_key_is_the_content() -> None:
 
 
 @pytest.mark.usefixtures("small_chunks")
-def test_interrupted_keeps_what_is_done(tmp_path: Path) -> None:
+def test_an_interrupted_run_keeps_finished_chunks(tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
         annotate_all(DOCUMENTS, Pipeline((Counting(fails_at="d7"),)), cache=tmp_path)
     again = Counting()
@@ -112,7 +112,7 @@ def test_interrupted_keeps_what_is_done(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("small_chunks")
-def test_a_damaged_file_of_the_cache_is_made_anew(tmp_path: Path) -> None:
+def test_a_damaged_cache_file_is_replaced(tmp_path: Path) -> None:
     list(annotate_all(DOCUMENTS, Pipeline((Counting(),)), cache=tmp_path))
     victim = next(tmp_path.rglob("*.arrow"))
     victim.write_bytes(victim.read_bytes()[:100])
@@ -137,7 +137,7 @@ from docgraph.annotate.pipeline import Pipeline
 from docgraph.annotation import from_spans
 from docgraph.document import Document
 
-runner.CHUNK_CHARACTERS = 1  # a document a chunk
+runner.CHUNK_CHARACTERS = 1  # one document per chunk
 LOG = Path(sys.argv[1])
 
 class Slow:
@@ -197,7 +197,7 @@ def test_resumes_after_kill_9(tmp_path: Path) -> None:
 DYING = SLOW.replace("time.sleep(0.1)", "os._exit(3)")
 
 
-def test_a_dead_worker_is_one_sentence(tmp_path: Path) -> None:
+def test_a_dead_worker_gives_a_one_sentence_error(tmp_path: Path) -> None:
     script = tmp_path / "dying.py"
     script.write_text(DYING)
     command = [sys.executable, str(script), str(tmp_path / "log"), str(tmp_path / "cache"), str(tmp_path / "out")]
@@ -207,7 +207,7 @@ def test_a_dead_worker_is_one_sentence(tmp_path: Path) -> None:
     assert "fewer --jobs" in result.stderr
 
 
-def test_a_cache_that_cannot_be_written_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unwritable_cache_gives_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refused(*_: object) -> None:
         raise PermissionError(13, "Permission denied", "x")
 

@@ -27,7 +27,7 @@ def test_a_spec_names_components_and_their_arguments() -> None:
     assert pipeline.notes == ()
 
 
-def test_a_plus_in_a_path_is_no_joint(tmp_path: Path) -> None:
+def test_a_plus_in_a_path_does_not_separate_components(tmp_path: Path) -> None:
     path = tmp_path / "a+b" / "c+d.conllu"
     path.parent.mkdir()
     path.write_text("1\ta\ta\t_\t_\t_\t_\t_\t_\t_\n\n")
@@ -106,7 +106,7 @@ def test_english_is_complete() -> None:
 
 @dataclass(frozen=True)
 class Letters:
-    """Each character a word."""
+    """Assigns each character as a word."""
 
     name: str = "letters"
     version: str = "1"
@@ -122,7 +122,7 @@ def letters(argument: str) -> Annotator:
 
 
 def install_distribution(folder: Path, monkeypatch: pytest.MonkeyPatch, entry: str) -> None:
-    """What pip leaves of a package that registers an annotator."""
+    """Writes the metadata of an installed package that registers an annotator."""
     metadata = folder / "other-1.0.dist-info"
     metadata.mkdir()
     (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: other\nVersion: 1.0\n")

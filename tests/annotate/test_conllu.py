@@ -1,4 +1,4 @@
-"""CoNLL-U: what is written reads back the same, treebanks survive, and broken files give one sentence."""
+"""CoNLL-U: round trips, treebanks, and one-sentence errors for broken files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Embedded coreference: each sieve by hand, every language's table, the ranker, and its level on OntoGUM."""
+"""Embedded coreference: each sieve on examples, all languages, the ranker, and scores on OntoGUM."""
 
 from __future__ import annotations
 
@@ -159,7 +159,7 @@ def test_i_in_a_quotation_is_whoever_says_it() -> None:
     assert links(before) == [("Mary:0", "I:3")]
 
 
-ELSEWHERE = {
+EXAMPLES = {
     "fr": (
         parsed(
             "La/DET/2/det voiture/NOUN/3/nsubj/voiture/Gender=Fem|Number=Sing dépasse/VERB/0/root "
@@ -199,13 +199,13 @@ ELSEWHERE = {
 }
 
 
-@pytest.mark.parametrize("language", ELSEWHERE)
+@pytest.mark.parametrize("language", EXAMPLES)
 def test_other_languages_resolve_an_example(language: str) -> None:
-    example, expected = ELSEWHERE[language]
+    example, expected = EXAMPLES[language]
     assert links(example, language) == expected
 
 
-def test_tables_ship_for_five_languages_and_others_are_refused() -> None:
+def test_word_lists_exist_for_five_languages_and_others_are_refused() -> None:
     assert languages() == ["de", "en", "fr", "ru", "zh"]
     assert load_word_lists("zh-Hans") is load_word_lists("zh-Hans")
     assert {pronoun.person for pronoun in load_word_lists("ru").pronouns} == {1, 2, 3}
@@ -224,7 +224,7 @@ def test_the_registry_creates_it_and_a_parser_is_asked_for() -> None:
         annotator(document, None)
 
 
-def test_the_ranker_survives_a_round_trip_and_skips_hopeless_pairs() -> None:
+def test_the_ranker_survives_a_round_trip_and_skips_pairs_below_the_cut() -> None:
     rng = np.random.default_rng(0)
     questions = rng.integers(0, 5, (4, 3)).astype(np.int16)
     leaves = rng.normal(size=(4, 8)).astype(np.float16).astype(np.float32)
@@ -331,8 +331,8 @@ def test_candidates_are_few_and_earlier_however_long_the_document() -> None:
 
 
 @needs_data
-def test_the_level_on_ontogum_dev_with_gold_trees() -> None:
-    """One point below what was measured (docs/coreference.md); predicted trees are the training script's report."""
+def test_scores_on_ontogum_dev_with_gold_trees() -> None:
+    """Minimum scores, one point below the measured ones in docs/coreference.md."""
     annotator = CorefAnnotator("en")
     scores = []
     for gold in read_gold(SHARED / "ud" / "en_ontogum-dev.conllu.xz"):

@@ -38,7 +38,7 @@ def test_antecedents_of_all_and_of_some_mentions() -> None:
     assert counts.f1 == pytest.approx(2 * (1 / 3) * (1 / 4) / (1 / 3 + 1 / 4))
 
 
-def test_third_person_pronouns_are_told_by_their_forms() -> None:
+def test_third_person_pronouns_are_detected_by_form() -> None:
     forms = ["x"] * 10
     forms[4], forms[7] = "She", "itself"
     assert evaluate(GOLD, LINKS, forms)["third person"] == Counts(1, 1, 1, 2)

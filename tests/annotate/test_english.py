@@ -1,4 +1,4 @@
-"""The embedded English pipeline: it ships, is small, and parses and lemmatises as its model card says."""
+"""The embedded English pipeline: size, model card, lemmas and scores."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from docgraph.annotate.english.tag_reranker import (
     WordTables,
     sentence_style,
     shape,
-    uncertain,
+    uncertain_words,
 )
 from docgraph.annotate.registry import ENGLISH, load_pipeline
 from docgraph.annotate.spacy import SpacyAnnotator
@@ -28,7 +28,7 @@ from docgraph.document import Document
 
 TEST_SET = SHARED / "ud" / "en_ewt-test.conllu.xz"
 UAS, LEMMA = 87.2, 97.0
-"""Least scores on EWT test; 87.5 and 97.3 were measured."""
+"""Minimum scores on EWT test; 87.5 and 97.3 were measured."""
 
 
 @pytest.fixture(scope="module")
@@ -119,7 +119,7 @@ RULES = LemmaRules({"VB": {"model": "model"}, "NNP": {"Texas": "Texas"}, "VBZ": 
 
 
 @pytest.mark.parametrize(
-    ("form", "tag", "guess", "shouted", "lemma"),
+    ("form", "tag", "guess", "all_caps", "lemma"),
     [
         ("'s", "VBZ", "have", False, "have"),  # the lexicon leaves it to the context
         ("modelling", "VBG", "modell", False, "model"),  # an attested stem
@@ -136,14 +136,14 @@ RULES = LemmaRules({"VB": {"model": "model"}, "NNP": {"Texas": "Texas"}, "VBZ": 
         ("blorfles", "NNS", "blorfle", False, "blorfle"),  # in no dictionary: the guess
     ],
 )
-def test_rules(form: str, tag: str, guess: str, shouted: bool, lemma: str) -> None:
-    assert RULES(form, tag, guess, shouted) == lemma
+def test_rules(form: str, tag: str, guess: str, all_caps: bool, lemma: str) -> None:
+    assert RULES(form, tag, guess, all_caps) == lemma
 
 
 def test_the_reranker_weighs_features_against_the_tagger() -> None:
     labels = ("NN", "NNP", "VB")
     logits = np.array([[9, 0, 0], [1, 0.8, -9]], dtype=np.float32)
-    assert [(i, [tag for tag, _ in tags]) for i, tags in uncertain(logits, labels)] == [(1, ["NN", "NNP"])]
+    assert [(i, [tag for tag, _ in tags]) for i, tags in uncertain_words(logits, labels)] == [(1, ["NN", "NNP"])]
     sentence = TaggedSentence.of(["go", "Team"], ["NN", "NN"])
     plain, moved = (
         dict(TagReranker(1.0, weights, WordTables({}, {}))(sentence, logits, labels))[1]

@@ -1,4 +1,4 @@
-"""jieba and simplemma for real; Stanza, fastcoref and coreferee behind stand-ins that answer as their manuals say."""
+"""Rule-based annotators, jieba and simplemma; Stanza, fastcoref and coreferee as fakes with their documented API."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def test_a_missing_package_gives_the_command(monkeypatch: pytest.MonkeyPatch, fa
 
 @dataclass
 class StanzaPipeline:
-    """White-space tokens, a French contraction, each word hanging from the first; no_ssplit splits at blank lines."""
+    """White-space tokens, two multiword tokens, the first word as head; no_ssplit splits at blank lines."""
 
     lang: str
     processors: str

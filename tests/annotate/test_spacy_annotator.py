@@ -1,4 +1,4 @@
-"""The spaCy backend, on blank pipelines and on small ones made by rule."""
+"""The spaCy annotator, with blank pipelines and small rule-based ones."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from docgraph.errors import DocgraphError
 
 @Language.component("toy_parser", assigns=["token.head", "token.dep"])
 def toy_parser(doc: Doc) -> Doc:
-    """Every word hangs from the one before it, save that each "root" is a root."""
+    """Attaches every word to the previous one, except that each "root" is a root."""
     for token in doc:
         is_root = token.i == 0 or token.text == "root"
         token.head, token.dep_ = (token, "ROOT") if is_root else (doc[token.i - 1], "dep")
@@ -44,7 +44,7 @@ def toy(tmp_path_factory: pytest.TempPathFactory) -> SpacyAnnotator:
     return SpacyAnnotator.load(folder)
 
 
-def test_a_blank_pipeline_assigns_words_alone(tmp_path: Path) -> None:
+def test_a_blank_pipeline_assigns_only_words(tmp_path: Path) -> None:
     spacy.blank("fr").to_disk(tmp_path / "blank_fr")
     annotator = SpacyAnnotator.load(tmp_path / "blank_fr")
     assert annotator.assigns == {"words"}
@@ -67,7 +67,7 @@ def test_every_sentence_is_one_tree(toy: SpacyAnnotator) -> None:
     assert annotation.deprels.to_list() == ["root", "dep", "dep", "parataxis", "dep", "root"]
 
 
-def test_white_space_is_no_word(toy: SpacyAnnotator) -> None:
+def test_white_space_is_not_a_word(toy: SpacyAnnotator) -> None:
     document = Document.from_sentences([" one  two\tthree \u2003 four"])
     annotation = toy(document, None)
     slices = [document.texts[0][a:b] for a, b in zip(annotation.starts, annotation.ends, strict=True)]

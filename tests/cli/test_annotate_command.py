@@ -1,4 +1,4 @@
-"""docgraph annotate, as a user runs it."""
+"""The command docgraph annotate."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Run = Callable[..., tuple[int, str, str]]
 
 @pytest.fixture
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Run:
-    """Run the command in this process, in the folder of the files: (exit code, standard output, standard error)."""
+    """Runs the command in this process, in the folder of the files; returns (exit code, stdout, stderr)."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("DOCGRAPH_CACHE", str(tmp_path / "cache"))
 

@@ -1,1 +1,1 @@
-"""The parts of the embedded English pipeline that spaCy does not have."""
+"""The components of the embedded English pipeline: lemmas and the reranking of tags."""

@@ -1,12 +1,12 @@
-"""A log-linear second look at the tags a neural tagger is unsure of.
+"""A log-linear reranker for tags that the neural tagger is uncertain about.
 
-The tagger's window is narrow: it does not see that a whole sentence is a title or shouted in capitals, nor how often a
-word is capitalised elsewhere. Those decide between common and proper noun, and with it whether a lemma keeps its
-capital. For each uncertain word, the tagger's few best tags t are scored as
+The tagger sees a narrow window. It does not see that a sentence is a title or all in capitals, nor how often a word is
+capitalised elsewhere. These facts decide between common and proper noun, and therefore whether a lemma keeps its
+capital. For each uncertain word, the tagger's best tags t are scored as
 
     score(t) = scale * log p(t) + sum over features f of weight[f, t]
 
-and the softmax of the scores is their probability. Words the tagger is sure of cost nothing.
+and the softmax of the scores is their probability. Certain words are skipped.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 Candidate = tuple[str, float]
-"""A tag and the tagger's log-probability of it."""
+"""A tag and its log-probability by the tagger."""
 Weights = dict[str, dict[str, float]]
 """Feature -> tag -> weight."""
 
 CERTAIN = 0.98
-"""A tag at least this probable is left alone."""
-CANDIDATES = 4
-LEAST = -7.0
-"""Tags with a smaller log-probability are no candidates."""
-SHOUTED = "a"
+"""Tags with at least this probability are not reranked."""
+MAX_CANDIDATES = 4
+MIN_LOG_PROBABILITY = -7.0
+"""Tags with a smaller log-probability are not candidates."""
+ALL_CAPS = "a"
 """The first letter of the style of a sentence in capitals."""
 _START, _END = "<s>", "</s>"
 _STOPS = frozenset(".?!")
@@ -41,7 +41,7 @@ _SHAPE_LENGTH = 12
 
 @lru_cache(maxsize=1 << 14)
 def shape(word: str) -> str:
-    """`McDonald's` -> `XxXxx'x`: letter classes, runs cut to two."""
+    """Returns the letter classes of a word, with runs cut to two: `McDonald's` -> `XxXxx'x`."""
     kinds: list[str] = []
     for letter in word[:_SHAPE_LENGTH]:
         kind = "X" if letter.isupper() else "x" if letter.islower() else "d" if letter.isdigit() else letter
@@ -51,18 +51,21 @@ def shape(word: str) -> str:
 
 
 def capitals(word: str) -> str:
-    """`U` all capitals (two letters or more), `C` a capital first, `l` otherwise."""
+    """Returns `U` for two or more capitals only, `C` for a capital first, `l` otherwise."""
     if word.isupper() and len(word) > 1:
         return "U"
     return "C" if word[0].isupper() else "l"
 
 
 def sentence_style(words: Sequence[str]) -> str:
-    """Share of capitalised words (`SHOUTED` if most are all capitals), length class, whether a full stop ends it."""
+    """Returns a code of three letters: share of capitalised words, length class, and whether a full stop ends it.
+
+    The first letter is `ALL_CAPS` if most words are all capitals.
+    """
     alphabetic = [word for word in words if word[0].isalpha()]
-    shouted = sum(word.isupper() and len(word) > 1 for word in alphabetic)
-    if len(alphabetic) > 1 and shouted > 0.6 * len(alphabetic):
-        style = SHOUTED
+    all_caps = sum(word.isupper() and len(word) > 1 for word in alphabetic)
+    if len(alphabetic) > 1 and all_caps > 0.6 * len(alphabetic):
+        style = ALL_CAPS
     else:
         rest = alphabetic[1:]
         style = str(int(min(4.0, 5 * sum(word[0].isupper() for word in rest) / max(1, len(rest)))))
@@ -72,38 +75,38 @@ def sentence_style(words: Sequence[str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class TaggedSentence:
-    """The words of a sentence with the tagger's tags, and what its words say of the whole of it."""
+    """The words of a sentence with the tagger's tags, and attributes of the whole sentence."""
 
     words: Sequence[str]
     tags: Sequence[str]
     style: str
     initial: int
-    """The first word with a letter."""
+    """Index of the first word that begins with a letter."""
 
     @classmethod
     def of(cls, words: Sequence[str], tags: Sequence[str]) -> TaggedSentence:
-        """Derive the style and the initial word."""
+        """Computes the style and the initial word."""
         initial = next((i for i, word in enumerate(words) if word[0].isalpha()), 0)
         return cls(words, tags, sentence_style(words), initial)
 
     @property
-    def shouted(self) -> bool:
+    def is_all_caps(self) -> bool:
         """Whether most words are in capitals."""
-        return self.style[0] == SHOUTED
+        return self.style[0] == ALL_CAPS
 
 
 @dataclass(frozen=True, slots=True)
 class WordTables:
-    """What is known of words whatever their sentence; keys are lower case."""
+    """Attributes of words that do not depend on the sentence; keys are lower case."""
 
     tags: Mapping[str, str]
-    """The one or two most frequent tags in the treebanks, as `NN/VB`."""
+    """The one or two most frequent tags in the treebanks, such as `NN/VB`."""
     capitalised: Mapping[str, str]
-    """How often raw text capitalises the word inside sentences: `0` hardly, `1` seldom, `2` mostly, `3` always."""
+    """How often raw text capitalises the word inside sentences: `0` hardly ever, `1` rarely, `2` mostly, `3` always."""
 
 
 def features(sentence: TaggedSentence, i: int, candidates: Sequence[Candidate], tables: WordTables) -> list[str]:
-    """The features of word i."""
+    """Returns the features of word i."""
     words, tags, style = sentence.words, sentence.tags, sentence.style
     word, lower = words[i], words[i].lower()
     before, tag_before = (words[i - 1], tags[i - 1]) if i else (_START, _START)
@@ -136,27 +139,30 @@ def features(sentence: TaggedSentence, i: int, candidates: Sequence[Candidate], 
     ]
 
 
-def uncertain(
+def uncertain_words(
     logits: NDArray[np.float32], labels: Sequence[str], certain: float = CERTAIN
 ) -> Iterator[tuple[int, list[Candidate]]]:
-    """The words whose best tag is less probable than `certain`, with their candidates; logits: [words, labels]."""
+    """Yields the words whose best tag is less probable than `certain`, with their candidates.
+
+    `logits`: [words, labels].
+    """
     logp = logits - logits.max(axis=1, keepdims=True)
     logp -= np.log(np.exp(logp).sum(axis=1, keepdims=True))
     rows = np.flatnonzero(logp.max(axis=1) < np.log(certain))
-    columns = np.argsort(-logp[rows], axis=1)[:, :CANDIDATES]
+    columns = np.argsort(-logp[rows], axis=1)[:, :MAX_CANDIDATES]
     values = np.take_along_axis(logp[rows], columns, axis=1).tolist()
     for i, best, scores in zip(rows.tolist(), columns.tolist(), values, strict=True):
-        yield i, [(labels[j], score) for j, score in zip(best, scores, strict=True) if score > LEAST]
+        yield i, [(labels[j], score) for j, score in zip(best, scores, strict=True) if score > MIN_LOG_PROBABILITY]
 
 
 class TagReranker:
-    """The trained weights, and the choice by them."""
+    """Trained weights that rescore the tags of uncertain words."""
 
     def __init__(self, scale: float, weights: Weights, tables: WordTables) -> None:
         self.scale, self.weights, self.tables = scale, weights, tables
 
     def scores(self, active: Sequence[str], candidates: Sequence[Candidate]) -> list[float]:
-        """The score of each candidate under the active features."""
+        """Returns the score of each candidate given the active features."""
         totals = {tag: self.scale * logp for tag, logp in candidates}
         for row in filter(None, map(self.weights.get, active)):
             for tag in totals.keys() & row.keys():
@@ -166,14 +172,14 @@ class TagReranker:
     def __call__(
         self, sentence: TaggedSentence, logits: NDArray[np.float32], labels: Sequence[str]
     ) -> Iterator[tuple[int, dict[str, float]]]:
-        """The uncertain words of a sentence, each with the probabilities of its candidate tags."""
-        for i, candidates in uncertain(logits, labels):
+        """Yields the uncertain words of a sentence with the probabilities of their candidate tags."""
+        for i, candidates in uncertain_words(logits, labels):
             scores = self.scores(features(sentence, i, candidates, self.tables), candidates)
             yield i, dict(zip((tag for tag, _ in candidates), softmax(scores), strict=True))
 
 
 def softmax(scores: Sequence[float]) -> list[float]:
-    """Probabilities from scores."""
+    """Returns probabilities from scores."""
     highest = max(scores)
     exponents = [math.exp(score - highest) for score in scores]
     total = sum(exponents)
