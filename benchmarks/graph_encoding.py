@@ -62,8 +62,7 @@ def encoder_call(path: str, words: int) -> tuple[Callable[[], object], Callable[
     from benchmarks.synthetic import synthetic_annotation
     from docgraph.graph import build_graph
     from docgraph.model.config import GraphConfig
-    from docgraph.model.graph_encoder import GraphEncoder
-    from docgraph.model.graph_structure import source_structure
+    from docgraph.model.graph_encoder import GraphEncoder, source_structure
 
     torch.manual_seed(0)
     graph = build_graph(synthetic_annotation(words))

@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from docgraph.annotation import Annotation
+from docgraph.graph import DocumentGraph
 from docgraph.model.graph_encoder import GraphEncoder, GraphLayer
 
 Array = npt.NDArray[np.float64]
@@ -29,6 +30,15 @@ def adjacency(annotation: Annotation, max_distance: int | None = None) -> Array:
             dependent = annotation.heads[i] == j and i != j
             if adjacent or dependent or (near and j < i and (alike or (j, i) in coreferent)):
                 matrix[i, j] = 1
+    return matrix
+
+
+def adjacency_of(graph: DocumentGraph) -> Array:
+    """A [N, N] from the edges of the relations of a graph, one by one."""
+    matrix = np.zeros((graph.num_nodes,) * 2)
+    for name in graph.relations:
+        edges = graph.edges(name)
+        matrix[edges.target, edges.source] = 1
     return matrix
 
 

@@ -16,7 +16,7 @@ from docgraph.annotation import Annotation, Strings
 from docgraph.graph import DocumentGraph, RelationOptions, build_graph
 from docgraph.model.batch import DocumentBatch, DocumentExample, collate
 from docgraph.model.config import ContextConfig, GraphConfig, ModelConfig, TransformerConfig
-from docgraph.model.context_attention import GatedSite
+from docgraph.model.context_attention import GatedContextLayer
 from docgraph.model.document_transformer import DocumentTransformer
 
 BOS, EOS = 1, 2
@@ -166,9 +166,9 @@ def assert_steps_as_forced(model: DocumentTransformer, batch: DocumentBatch) -> 
     torch.testing.assert_close(first, model.logits(batch)[begins])
 
 
-def sites(model: DocumentTransformer) -> list[GatedSite]:
+def sites(model: DocumentTransformer) -> list[GatedContextLayer]:
     """The context attentions of a model."""
-    return [module for module in model.modules() if isinstance(module, GatedSite)]
+    return [module for module in model.modules() if isinstance(module, GatedContextLayer)]
 
 
 def with_base_of(model: DocumentTransformer, base: DocumentTransformer) -> DocumentTransformer:

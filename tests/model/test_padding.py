@@ -73,6 +73,25 @@ def test_links_of_a_maximal_distance_stay_so() -> None:
     torch.testing.assert_close(*(model(b)[0] for b in (batch, filled)), rtol=1e-5, atol=1e-5)
 
 
+def test_edges_between_sentences_stay_so() -> None:
+    """And batches without such edges, which are summed in another way, do not share their sizes."""
+    rng = np.random.default_rng(0)
+    sizes = [4, 3, 5, 2, 6]
+    example, annotation = random_document(rng, sizes), random_annotation(rng, sizes, kinds=4)
+    batch, without = (
+        batch_of([dataclasses.replace(example, graph=build_graph(annotation, relations))])
+        for relations in ("all,tfidf", "all")
+    )
+    room = capacity([batch])
+    filled = fill_up(batch, room, PAD)
+    assert filled is not None
+    assert sizes_of(filled) == room
+    assert fill_up(without, room, PAD) is None
+    model = small_model(small_config(), open_gates=True)
+    for expected, found in zip(*(loss_and_gradients(model, b) for b in (batch, filled)), strict=True):
+        torch.testing.assert_close(found, expected, rtol=1e-3, atol=1e-4)
+
+
 def test_equal_sizes_are_equal_shapes() -> None:
     def shapes(value: object) -> list[object]:
         if isinstance(value, torch.Tensor):

@@ -21,8 +21,7 @@ from docgraph.model.attention import masked_attention
 from docgraph.model.batch import DocumentExample
 from docgraph.model.config import GraphConfig
 from docgraph.model.document_transformer import DocumentTransformer
-from docgraph.model.graph_encoder import GraphEncoder
-from docgraph.model.graph_structure import source_structure
+from docgraph.model.graph_encoder import GraphEncoder, source_structure
 from docgraph.model.systems.docgraph import pooled_words
 from docgraph.model.transformer import DecoderLayer
 
@@ -101,12 +100,12 @@ def test_context_keys_appended_again_at_each_decoding_step(place: str) -> None:
     with torch.no_grad():
         memories = model.memories(batch)
         state = model.start(batch, model.encode(batch, memories), memories, 2, 8)
-        keys = [site.projected.key for site in state.reader.sites]  # type: ignore[attr-defined]
+        keys = [site.projected.key for site in state.reader.layers]  # type: ignore[attr-defined]
         kept = [key.clone() for key in keys]
         tokens = torch.ones(2 * batch.num_sentences, dtype=torch.int64)
         for _ in range(8):
             model.step(tokens, state)
-    for site, key, copy in zip(state.reader.sites, keys, kept, strict=True):  # type: ignore[attr-defined]
+    for site, key, copy in zip(state.reader.layers, keys, kept, strict=True):  # type: ignore[attr-defined]
         assert site.projected.key is key
         assert torch.equal(key, copy)
         assert key.shape[2] == batch.slots.shape[1]  # one slot a sentence of the longest document
@@ -157,7 +156,7 @@ def test_an_adjacency_rebuilt_per_batch_in_a_loop(monkeypatch: pytest.MonkeyPatc
         raise AssertionError("the model built an adjacency")
 
     for name in ("source_structure", "target_structure", "_structure", "_ordered_cliques"):
-        monkeypatch.setattr(f"docgraph.model.graph_structure.{name}", never)
+        monkeypatch.setattr(f"docgraph.model.graph_encoder.{name}", never)
     monkeypatch.setattr("docgraph.model.sparse.Rows.of", never)
     assert model(batch)[0].isfinite()
 

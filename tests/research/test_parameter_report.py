@@ -54,13 +54,14 @@ def test_added_parameters_of_the_paper_size() -> None:
     d = 512
     site = 6 * d * d + 5 * d
     rest = 3 * d * d + 3 * d + 2 * d + 512 * d
-    expected = {"hyb": 12 * site + rest, "post": 2 * site + rest, "pre": 2 * site + rest}
+    sites = {"hyb both": 12, "hyb source": 12, "post both": 2, "post source": 2, "pre both": 2, "pre source": 1}
     found = report(ModelConfig())
     assert [row.paper_millions for row in found.systems] == list(PAPER.values())
     for row in found.systems:
         if row.system.startswith("docgraph"):
-            assert row.total == expected[row.system.split()[1]]
-    assert "19.96M (Hyb) and 4.20M (Post, Pre)" in found.comparison
+            assert row.sites == sites[row.system.removeprefix("docgraph ")]
+            assert row.total == row.sites * site + rest
+    assert "19.96M (Hyb), 4.20M (Post, and Pre with both sides) and 2.63M (source-only Pre)" in found.comparison
 
 
 def test_added_parameters_of_the_baselines() -> None:
@@ -80,8 +81,8 @@ def test_unshared_layers_and_more_places_come_near_the_paper() -> None:
     found = report(ModelConfig(context=ContextConfig(graph=graph)))
     totals = {row.system: round(row.total / 1e6, 2) for row in found.systems}
     assert totals["docgraph hyb source"] == PAPER["docgraph", "hyb", "source"]
-    assert totals["docgraph pre source"] == 5.25
-    assert "21.01M (Hyb) and 5.25M (Pre)" in report(ModelConfig()).comparison
+    assert totals["docgraph pre source"] == 3.68
+    assert "21.01M (Hyb) and 3.68M (source-only Pre)" in report(ModelConfig()).comparison
 
 
 def test_another_size_is_not_compared() -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from docgraph.translation import explain
-from docgraph.translation.explain import Reading, readings
+from docgraph.translation.explain import ContextWeights, context_weights
 from model.examples import SYSTEMS, batch_of, documents, sentence_rows, small_config, small_model
 
 [DOCUMENT] = documents(5, [3, 4, 2, 5, 1, 3, 4])
@@ -24,7 +24,7 @@ ALL = {
 @pytest.mark.parametrize("name", ALL)
 def test_weights_are_of_sentences_that_can_be_read(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     model = small_model(small_config(**ALL[name]), open_gates=True)
-    found = readings(model, DOCUMENT, range(7))
+    found = context_weights(model, DOCUMENT, range(7))
     near = {"ctx": 2, "han": 3}.get(name, 7)
     for m, reading in enumerate(found):
         assert 0 < reading.gate <= 1
@@ -38,7 +38,7 @@ def test_weights_are_of_sentences_that_can_be_read(name: str, monkeypatch: pytes
     assert any(reading.source for reading in found) == (name != "word nodes")
     assert found[0].target == {}
     monkeypatch.setattr(explain, "CELLS", 60)
-    for whole, part in zip(found, readings(model, DOCUMENT, range(7)), strict=True):
+    for whole, part in zip(found, context_weights(model, DOCUMENT, range(7)), strict=True):
         assert whole.gate == pytest.approx(part.gate, rel=1e-4)
         for side in ("source", "target"):
             assert getattr(whole, side) == pytest.approx(getattr(part, side), rel=1e-3)
@@ -46,7 +46,7 @@ def test_weights_are_of_sentences_that_can_be_read(name: str, monkeypatch: pytes
 
 def test_weights_are_means_over_sub_words_heads_and_layers() -> None:
     model = small_model(small_config(), open_gates=True)
-    found = readings(model, DOCUMENT, range(7))
+    found = context_weights(model, DOCUMENT, range(7))
     recorders = model.inspect(batch_of([DOCUMENT]))
     for stack, side, texts in (("encoder", "source", DOCUMENT.source), ("decoder", "target", DOCUMENT.target)):
         attention = np.mean([part.numpy() for part in recorders[stack].attention], axis=0)
@@ -59,14 +59,16 @@ def test_weights_are_means_over_sub_words_heads_and_layers() -> None:
 def test_parts_of_a_sentence_count_as_one() -> None:
     model = small_model(small_config(), open_gates=True)
     owners = [0, 1, 1, 2, 3, 3, 4]
-    alone, joined = readings(model, DOCUMENT, range(7)), readings(model, DOCUMENT, owners)
+    alone, joined = context_weights(model, DOCUMENT, range(7)), context_weights(model, DOCUMENT, owners)
     assert joined[0].source[1] == pytest.approx(alone[0].source[1] + alone[0].source[2], rel=1e-4)
     assert 1 not in joined[2].source
-    mean = Reading.mean([Reading({3: 0.5, 4: 0.1}, {}, 1.0), Reading({3: 0.1, 5: 0.6}, {0: 1.0}, 0.5)])
-    assert mean == Reading({3: 0.3, 5: 0.3, 4: 0.05}, {0: 0.5}, 0.75)
-    assert Reading.mean([]) is None
+    mean = ContextWeights.mean(
+        [ContextWeights({3: 0.5, 4: 0.1}, {}, 1.0), ContextWeights({3: 0.1, 5: 0.6}, {0: 1.0}, 0.5)]
+    )
+    assert mean == ContextWeights({3: 0.3, 5: 0.3, 4: 0.05}, {0: 0.5}, 0.75)
+    assert ContextWeights.mean([]) is None
 
 
 def test_without_gates_nothing_is_told() -> None:
     for fields in ({"context": False}, SYSTEMS["unified"]):
-        assert readings(small_model(small_config(**fields)), DOCUMENT, range(7)) == []
+        assert context_weights(small_model(small_config(**fields)), DOCUMENT, range(7)) == []

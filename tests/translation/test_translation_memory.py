@@ -19,8 +19,8 @@ from docgraph.document import Document
 from docgraph.errors import DocgraphError
 from docgraph.model.config import LinkedConfig
 from docgraph.model.packing import Packing
-from docgraph.model.recalling import add_recall
 from docgraph.model.systems import base_states, pointer
+from docgraph.model.systems.pointer import add_recall
 from docgraph.model.transformer import Decoder
 from docgraph.translation import document_decoding as documents
 from docgraph.translation import translation_memory
@@ -180,7 +180,7 @@ def test_states_of_entries_are_made_once_and_the_same_in_any_company(
 
     whole, states = translated(SENTENCES)
     assert len(states) == sum(map(len, made)) == 2, "one entry is like no sentence, and nobody reads it"
-    monkeypatch.setitem(base_states.MADE_AT_ONCE, "cpu", 1)
+    monkeypatch.setitem(base_states.BATCH_TOKENS, "cpu", 1)
     apart, again = translated(SENTENCES[:1], SENTENCES[1:])
     assert apart == whole
     assert [len(each) for each in made] == [1, 1]

@@ -119,7 +119,7 @@ def recall(
     """
     from docgraph.model.config import LinkedConfig
     from docgraph.model.model_folder import ModelFolder, find_model
-    from docgraph.model.recalling import add_recall
+    from docgraph.model.systems.pointer import add_recall
 
     linked = LinkedConfig(sentences=sentences, own_weight=own_weight)
     add_recall(find_model(model), folder, linked, precision)

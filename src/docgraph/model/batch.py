@@ -19,7 +19,7 @@ from torch import Tensor
 from docgraph.graph import DocumentGraph, batch_graphs
 from docgraph.graph.selection import Selection
 from docgraph.model.device import to_device
-from docgraph.model.graph_structure import GraphStructure, source_structure, target_structure
+from docgraph.model.graph_encoder import GraphStructure, source_structure, target_structure
 from docgraph.model.memory import Prefix, Queries
 from docgraph.model.packing import Blocks, Packing
 

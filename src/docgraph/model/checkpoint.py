@@ -246,4 +246,6 @@ def check_tensors(expected: Mapping[str, Tensor], found: Mapping[str, Tensor], p
             raise DocgraphError(f"'{name}' has shape {shapes}; {COPY_AGAIN}", path=path)
     strange = next((name for name in found if name not in expected), None)
     if strange is not None:
-        raise DocgraphError(f"the weights hold '{strange}', which {CONFIG} does not know; {COPY_AGAIN}", path=path)
+        older = "an older docgraph gave source-only Pre context attention in the decoder; train it again"
+        remedy = older if strange.startswith("integration.decoder.") else COPY_AGAIN
+        raise DocgraphError(f"the weights hold '{strange}', which {CONFIG} does not know; {remedy}", path=path)

@@ -1,60 +1,64 @@
-"""Context-Attn: attention over a memory, joined to the Transformer through a gate (section 2.4 of the paper).
+"""Context-Attn: gated attention over a memory, and where it sits in the Transformer (section 2.4 of the paper).
 
-The gate is one; what goes through it is attention over slots (the document graph, HM-GDC), over the words of the
-sentences before (CTX), or over two levels, which HAN and Selective bring along.
+Every context layer has the same gate. What it gates is attention over slots (the document graph, HM-GDC), over the
+words of the sentences before (CTX), or over two levels (HAN and Selective, which define their own layers).
+
+The integration decides where the layers are. Hyb: after the self-attention of every encoder and decoder layer. Post:
+after each stack. Pre: on the embeddings, before each stack. The encoder reads the source memory. The decoder reads the
+target memory or, if the system has no target side, the source memory; but source-only Pre, like the architecture it is
+added to (Unified), has no context attention in the decoder. A system may read the target memory at the output instead.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import torch
 from torch import Tensor, nn
 
 from docgraph.model.attention import MultiHeadAttention, packed_attention, unmask_empty_rows
-from docgraph.model.memory import Layout, SlotMemory, WordLayout, WordMemory
+from docgraph.model.config import ContextConfig, ModelConfig
+from docgraph.model.memory import Memory, Queries, SlotLayout, SlotMemory, WordLayout, WordMemory
 from docgraph.model.packing import Packing
+from docgraph.model.transformer import Place, Reader, Site, no_context
 
-if TYPE_CHECKING:  # it needs Triton
+if TYPE_CHECKING:  # needs Triton
     from docgraph.model.gpu.prefix_attention import PrefixLayout
 
 
-@dataclass(eq=False)
-class Projected:
-    """Keys and values for one attention: of the slots that each block of rows reads, [B, h, M, e] each, or [R, h, e].
-
-    The latter are those of the states themselves, for a kernel, or for `in_slots`.
-    """
-
-    key: Tensor
-    value: Tensor
-
-    def in_slots(self, memory: SlotMemory) -> Projected:
-        """Of the slots that each block reads, from those of the states."""
-        return Projected(memory.in_slots(self.key).contiguous(), memory.in_slots(self.value).contiguous())
+def linear_flops(modules: Iterable[nn.Module], factor: int) -> float:
+    """FLOPs per row of the linear layers of some modules: `factor` per weight, and 2 more if the weight trains."""
+    weights = [part.weight for module in modules for part in module.modules() if isinstance(part, nn.Linear)]
+    return float(sum(weight.numel() * (factor + 2 * weight.requires_grad) for weight in weights))
 
 
-class ContextSite(nn.Module):
-    """What reads a memory at a place of the Transformer."""
+class ContextLayer(nn.Module):
+    """A layer that reads a memory at one place of the Transformer."""
 
     def project(self, memory: Any) -> Any:
-        """What is made of the memory once for all who read it: keys and values."""
+        """Keys and values of the memory, computed once for all rows that read it."""
         raise NotImplementedError
 
     def forward(self, x: Tensor, projected: Any, layout: Any) -> Any:
-        """x [N, d] -> [N, d] or, at the output, what is recalled."""
+        """x [N, d] -> [N, d]; at the output, what the layer recalls instead."""
         raise NotImplementedError
 
     def weights(self, x: Tensor, projected: Any, layout: Any) -> tuple[Tensor, Tensor]:
-        """For inspection: attention over what is read, mean over heads [N, M], and the mean gate [N], 1 if closed."""
+        """For inspection: attention weights, mean over heads [N, M], and the mean gate [N], 1 if closed."""
         raise NotImplementedError
 
+    def flops_per_row(self) -> float:
+        """FLOPs of a training step per row of x, forward and backward."""
+        return linear_flops([self], 4)
 
-class GatedSite(ContextSite):
-    """A gated residual around attention of X over a memory; where a row sees no memory, X exactly.
 
-    A kind of site says how it attends, in `project`, `attend` and `attention_weights`.
+class GatedContextLayer(ContextLayer):
+    """A gated residual connection around attention of X over a memory; a row that sees no memory stays X exactly.
+
+    Subclasses define the attention: `project`, `attend` and `attention_weights`.
     """
 
     def __init__(
@@ -69,15 +73,15 @@ class GatedSite(ContextSite):
         self.identity_start = gate == "identity"
         self.prepare(dimension, heads)
         if self.identity_start:
-            # H_c is zero and X passes as it is, while d loss / d W_o = (1 - lambda) * attended * grad is alive.
+            # H_c is zero and X passes unchanged, while d loss / d W_o = (1 - lambda) * attended * grad is not zero.
             nn.init.zeros_(self.last.weight)
 
     def prepare(self, dimension: int, heads: int) -> None:
-        """Modules beside the attention over words or sentences."""
+        """Create the modules of a subclass."""
 
     @property
     def last(self) -> nn.Linear:
-        """The projection that ends in H_c."""
+        """The projection that computes H_c."""
         return self.attention.output
 
     def attend(self, x: Tensor, projected: Any, layout: Any) -> Tensor:
@@ -85,7 +89,7 @@ class GatedSite(ContextSite):
         raise NotImplementedError
 
     def attention_weights(self, x: Tensor, projected: Any, layout: Any) -> Tensor:
-        """What `attend` attends to, mean over heads: [N, M] sentences, or words."""
+        """Attention weights of `attend`, mean over heads: [N, M] for sentences or words."""
         raise NotImplementedError
 
     def forward(self, x: Tensor, projected: Any, layout: Any) -> Tensor:
@@ -110,9 +114,13 @@ class GatedSite(ContextSite):
         gate = self.gate_weight(normed, self.attend(normed, projected, layout)).mean(-1)
         return torch.where(layout.some, attention, 0.0), torch.where(layout.some[:, 0], gate, 1.0)
 
+    def flops_per_row(self) -> float:
+        """The same without the keys and values, which are projected once per state of the memory."""
+        return super().flops_per_row() - linear_flops([self.attention.key, self.attention.value], 4)
 
-class FeedForwardSite(GatedSite):
-    """A site whose attention ends in a feed-forward network, `widening` times as wide inside."""
+
+class FeedForwardContextLayer(GatedContextLayer):
+    """A gated layer whose attention is followed by a feed-forward network with `widening` * d inner units."""
 
     widening: ClassVar[int]
 
@@ -128,59 +136,183 @@ class FeedForwardSite(GatedSite):
         return self.outer
 
     def feed_forward(self, x: Tensor) -> Tensor:
+        """x [N, d] -> [N, d]."""
         return self.outer(torch.relu(self.inner(x)))
 
 
-class ContextAttention(GatedSite):
-    """Attention over the slots of a memory."""
+@dataclass(eq=False)
+class SlotKeys:
+    """Keys and values of slots, [B, h, M, e] each; or of the states, [R, h, e], for a kernel or for `in_slots`."""
 
-    def project(self, memory: SlotMemory) -> Projected:
+    key: Tensor
+    value: Tensor
+
+    def in_slots(self, memory: SlotMemory) -> SlotKeys:
+        """Those of the slots that each block reads, from those of the states."""
+        return SlotKeys(memory.in_slots(self.key).contiguous(), memory.in_slots(self.value).contiguous())
+
+
+class ContextAttention(GatedContextLayer):
+    """Attention over the slots of a `SlotMemory`."""
+
+    def project(self, memory: SlotMemory) -> SlotKeys:
         key, value = self.attention.project(memory.states)
-        return Projected(memory.in_slots(key), memory.in_slots(value))
+        return SlotKeys(memory.in_slots(key), memory.in_slots(value))
 
-    def attend(self, x: Tensor, projected: Projected, layout: Layout | PrefixLayout) -> Tensor:
+    def attend(self, x: Tensor, projected: SlotKeys, layout: SlotLayout | PrefixLayout) -> Tensor:
         """H_c = Context-Attn(X, H_G, H_G) (equation 8): [N, d]."""
         query = self.attention.split(self.attention.query(x))
         return self.attention.join(layout.attend(query, projected.key, projected.value))
 
-    def attention_weights(self, x: Tensor, projected: Projected, layout: Layout) -> Tensor:
+    def attention_weights(self, x: Tensor, projected: SlotKeys, layout: SlotLayout) -> Tensor:
         query = layout.rows.pad(self.attention.split(self.attention.query(x))).transpose(1, 2)
         scores = query @ projected.key.transpose(-2, -1) / query.shape[-1] ** 0.5
         return layout.rows.pack(scores.masked_fill(~layout.visible, float("-inf")).softmax(-1).mean(1))
 
 
 @dataclass(eq=False)
-class ProjectedRun:
-    """Keys and values of a run of words for one attention, [P, h, e] each, and the run of each sentence."""
+class SpanKeys:
+    """Keys and values of the words of spans, [P, h, e] each, and the packing of the spans."""
 
     key: Tensor
     value: Tensor
     words: Packing
 
 
-class WordAttention(GatedSite):
-    """Attention over the words of a run, each of `layout.rows` over those of its sentence."""
+class WordAttention(GatedContextLayer):
+    """Attention over the words of a `WordMemory`: the rows of a sentence attend to the span of that sentence."""
 
-    def project(self, memory: WordMemory) -> list[ProjectedRun]:
+    def project(self, memory: WordMemory) -> list[SpanKeys]:
         key, value = self.attention.project(memory.states)
-        return [ProjectedRun(run.take(key), run.take(value), run.packing) for run in memory.runs]
+        return [SpanKeys(span.take(key), span.take(value), span.packing) for span in memory.spans]
 
-    def attend(self, x: Tensor, projected: list[ProjectedRun], layout: WordLayout) -> Tensor:
-        return self.attend_runs(x, projected, layout)[:, 0]
+    def attend(self, x: Tensor, projected: list[SpanKeys], layout: WordLayout) -> Tensor:
+        return self.attend_spans(x, projected, layout)[:, 0]
 
-    def attend_runs(self, x: Tensor, projected: list[ProjectedRun], layout: WordLayout) -> Tensor:
-        """x [N, d] over the words of each of J runs -> [N, J, d]; nothing is read where there are none."""
+    def attend_spans(self, x: Tensor, projected: list[SpanKeys], layout: WordLayout) -> Tensor:
+        """x [N, d] over the words of each of J spans -> [N, J, d]; zero attention for empty spans."""
         query = self.attention.split(self.attention.query(x))
-        attended = [packed_attention(query, run.key, run.value, layout.rows, run.words, False) for run in projected]
+        attended = [packed_attention(query, span.key, span.value, layout.rows, span.words, False) for span in projected]
         read = torch.where(layout.visible[:, :, None, None], torch.stack(attended, dim=1), 0)
         return self.attention.join(read)
 
-    def attention_weights(self, x: Tensor, projected: list[ProjectedRun], layout: WordLayout) -> Tensor:
-        return self.run_weights(x, projected[0], layout).mean(1)
+    def attention_weights(self, x: Tensor, projected: list[SpanKeys], layout: WordLayout) -> Tensor:
+        return self.span_weights(x, projected[0], layout).mean(1)
 
-    def run_weights(self, x: Tensor, run: ProjectedRun, layout: WordLayout) -> Tensor:
-        """Attention over the words of a run: [N, h, T]."""
+    def span_weights(self, x: Tensor, span: SpanKeys, layout: WordLayout) -> Tensor:
+        """Attention over the words of a span: [N, h, T]."""
         query = layout.rows.pad(self.attention.split(self.attention.query(x))).transpose(1, 2)
-        scores = query @ run.words.pad(run.key).permute(0, 2, 3, 1) / query.shape[-1] ** 0.5
-        visible = unmask_empty_rows(run.words.mask[:, None, None, :])
+        scores = query @ span.words.pad(span.key).permute(0, 2, 3, 1) / query.shape[-1] ** 0.5
+        visible = unmask_empty_rows(span.words.mask[:, None, None, :])
         return layout.rows.pack(scores.masked_fill(~visible, float("-inf")).softmax(-1).transpose(1, 2))
+
+
+@dataclass(frozen=True, eq=False)
+class BoundLayer:
+    """A context layer with the projected memory that it reads."""
+
+    layer: ContextLayer
+    projected: Any
+    layout: Any
+
+    def __call__(self, x: Tensor) -> Any:
+        return self.layer(x, self.projected, self.layout)
+
+
+@dataclass(frozen=True, eq=False)
+class ContextReader:
+    """The context layers of one stack, bound to one memory, whose keys and values are projected once."""
+
+    place: Place
+    memory: Memory
+    projected: list[tuple[ContextLayer, Any]]
+    layers: list[BoundLayer]
+
+    @classmethod
+    def of(cls, place: Place, layers: nn.ModuleList, memory: Memory, queries: Queries) -> ContextReader:
+        """Project the memory for each layer and bind the layers to these query rows."""
+        arranged = memory.for_queries(queries)
+        projected = [(layer, layer.project(arranged)) for layer in layers if isinstance(layer, ContextLayer)]
+        return cls(place, memory, projected, []).for_queries(queries)
+
+    def for_queries(self, queries: Queries) -> ContextReader:
+        """The same memory, read by other rows, without projecting it again."""
+        layout, arrange = self.memory.layout(queries), self.memory.arrange
+        return replace(
+            self, layers=[BoundLayer(layer, arrange(keys, queries), layout) for layer, keys in self.projected]
+        )
+
+    def __call__(self, place: Place, layer: int) -> Site | None:
+        return self.layers[layer] if place == self.place else None
+
+
+class AttentionRecorder:
+    """A reader that also records, for each layer, the attention weights [N, M] and the mean gate [N]."""
+
+    def __init__(self, reader: ContextReader) -> None:
+        self.reader = reader
+        self.attention: list[Tensor] = []
+        self.gates: list[Tensor] = []
+
+    def __call__(self, place: Place, layer: int) -> Site | None:
+        bound = self.reader(place, layer)
+        return partial(self.record, bound) if isinstance(bound, BoundLayer) else None
+
+    def record(self, bound: BoundLayer, x: Tensor) -> Any:
+        """The output of a layer, whose weights and gate are recorded."""
+        attention, gate = bound.layer.weights(x, bound.projected, bound.layout)
+        self.attention.append(attention)
+        self.gates.append(gate)
+        return bound(x)
+
+
+class Integration(nn.Module):
+    """The context layers of the encoder and of the decoder, or of the output instead of the decoder.
+
+    `attention` is the type of the layers, None for none; `target_attention` the type that reads a target memory, if it
+    differs; `output` the layer that reads the target memory at the output.
+    """
+
+    def __init__(
+        self,
+        config: ModelConfig,
+        attention: type[GatedContextLayer] | None,
+        target_attention: type[GatedContextLayer] | None = None,
+        output: ContextLayer | None = None,
+    ) -> None:
+        super().__init__()
+        transformer, context = config.transformer, config.context or ContextConfig()
+        self.place: Place = context.integration
+        self.sides = context.sides
+
+        def layers(count: int, kind: type[GatedContextLayer] | None) -> nn.ModuleList:
+            if kind is None:
+                return nn.ModuleList()
+            # With pre-norm layers the states inside a stack are not normalised; after the stack they are.
+            inside = transformer.norm == "pre" and context.integration == "hyb"
+            return nn.ModuleList(
+                kind(transformer.dimension, context.heads, context.dropout, context.gate, inside)
+                for _ in range(count if context.integration == "hyb" else 1)
+            )
+
+        in_decoder = attention if self.sides == "source" else target_attention or attention
+        if output is not None or (self.sides, self.place) == ("source", "pre"):
+            in_decoder = None
+        self.encoder = layers(transformer.encoder_layers, None if self.sides == "target" else attention)
+        self.decoder = layers(transformer.decoder_layers, in_decoder)
+        self.output = nn.ModuleList([] if output is None else [output])
+
+    def encoder_reader(self, source: Memory | None, queries: Queries) -> Reader:
+        """The reader of the encoder."""
+        return self._reader(self.place, self.encoder, source, queries)
+
+    def decoder_reader(self, source: Memory | None, target: Memory | None, queries: Queries) -> Reader:
+        """The reader of the decoder, or of the output."""
+        if len(self.output):
+            return self._reader("output", self.output, target, queries)
+        return self._reader(self.place, self.decoder, source if self.sides == "source" else target, queries)
+
+    def _reader(self, place: Place, layers: nn.ModuleList, memory: Memory | None, queries: Queries) -> Reader:
+        if memory is None or not len(layers) or not len(memory.states):
+            return no_context
+        return ContextReader.of(place, layers, memory, queries)

@@ -1,4 +1,4 @@
-"""DocumentTransformer: a system = Transformer x context encoder x integration."""
+"""DocumentTransformer: a system, made of a Transformer, a context encoder and an integration."""
 
 from __future__ import annotations
 
@@ -9,59 +9,47 @@ from torch import Tensor, nn
 
 from docgraph.model.batch import DocumentBatch
 from docgraph.model.config import FreezePolicy, ModelConfig
-from docgraph.model.integration import Integration, Recorder, SiteReader
+from docgraph.model.context_attention import AttentionRecorder, ContextReader, Integration
 from docgraph.model.kv_cache import DecoderCache
 from docgraph.model.memory import Memories, Memory, Queries
 from docgraph.model.output import ChunkLoss, DecoderOutput, chunk_loss, linear_cross_entropy
 from docgraph.model.packing import Packing
-from docgraph.model.systems import ContextEncoder, context_class
-from docgraph.model.transformer import (
-    Decoder,
-    DecoderLayer,
-    Embeddings,
-    Encoder,
-    Reader,
-    no_context,
-)
+from docgraph.model.systems import context_class
+from docgraph.model.transformer import Decoder, DecoderLayer, Embeddings, Encoder, Reader, no_context
 
 
 @dataclass(eq=False)
 class DecodingState:
-    """Hypotheses being extended: K rows for each of the sentences not yet finished."""
+    """Hypotheses being extended: K rows for each unfinished sentence."""
 
     cache: DecoderCache
     reader: Reader
     sentences: Tensor
-    """[S'] int64, ascending: the sentences of the batch not yet finished."""
+    """[S'] int64, ascending: the unfinished sentences of the batch."""
     beams: int
     document_of: Tensor
     """[S] int64: the document of every sentence of the batch."""
     num_documents: int
 
     def reorder(self, rows: Tensor) -> None:
-        """Row r becomes what row rows[r] [R] was; rows only move among those of their sentence."""
+        """Replace row r by row rows[r] [R], which must belong to the same sentence."""
         self.cache.reorder(rows)
 
     def select(self, keep: Tensor) -> None:
-        """Keep only these of the unfinished sentences, by their places [S''], ascending."""
+        """Keep only some of the unfinished sentences, by their indices in `sentences` [S''], ascending."""
         self.cache.select(keep)
         self.sentences = self.sentences[keep]
-        if isinstance(self.reader, SiteReader):
+        if isinstance(self.reader, ContextReader):
             self.reader = self.reader.for_queries(self.queries)
 
     @property
     def queries(self) -> Queries:
+        """The rows, as they read memories."""
         return Queries.of_beams(self.sentences, self.beams, self.document_of, self.num_documents)
 
 
-def _recalling(hidden: Tensor, reader: Reader) -> DecoderOutput:
-    """Decoder states, and what is recalled in them."""
-    recall = reader("output", 0)
-    return DecoderOutput(hidden) if recall is None else DecoderOutput(hidden, recall(hidden))
-
-
 class DocumentTransformer(nn.Module):
-    """A Transformer that, unless it is Base, reads the memories of the documents it translates."""
+    """A Transformer that, unless it is Base, reads memories of the documents it translates."""
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
@@ -69,15 +57,14 @@ class DocumentTransformer(nn.Module):
         self.embeddings = Embeddings(config.transformer)
         self.encoder = Encoder(config.transformer)
         self.decoder = Decoder(config.transformer)
-        self.context: ContextEncoder = context_class(config)(config)
-        self.integration: Integration | None = None
         self.chunk_loss = chunk_loss
-        if config.context is not None:
-            kinds = self.context.site, self.context.target_site
-            self.integration = Integration(config, *kinds, self.context.output(config.transformer))
+        context = self.context = context_class(config)(config)
+        output = context.output(config.transformer)
+        self.integration = Integration(config, context.attention, context.target_attention, output)
 
     @property
     def device(self) -> torch.device:
+        """The device of the weights."""
         return self.embeddings.target_table.weight.device
 
     def memories(self, batch: DocumentBatch) -> Memories:
@@ -85,24 +72,29 @@ class DocumentTransformer(nn.Module):
         return self.context.memories(batch, self)
 
     def source_memory(self, batch: DocumentBatch) -> Memory | None:
-        """What the source sentences in a batch offer; None for a system that does not read them."""
+        """The memory of the source sentences in a batch; None for a system that does not read them."""
         return self.context.source_memory(batch, self)
 
     def target_memory(self, batch: DocumentBatch) -> Memory | None:
-        """What the translations in a batch offer; None for a system that does not read them."""
+        """The memory of the translations in a batch; None for a system that does not read them."""
         return self.context.target_memory(batch, self)
 
-    def encode(self, batch: DocumentBatch, memories: Memories) -> Tensor:
-        """Encoded source, [Ns, d]."""
-        return self.encode_with(batch, self.encoder_reader(batch.source.queries, memories))
+    def encoder_reader(self, queries: Queries, memories: Memories) -> Reader:
+        """The context layers of the encoder, bound to the source memory."""
+        return self.integration.encoder_reader(memories.source, queries)
 
-    def encode_with(self, batch: DocumentBatch, reader: Reader) -> Tensor:
-        """Encoded source, [Ns, d], with what a reader gives at each place."""
-        x, first = self.context.begin(batch, self)
-        return self.encoder(x, batch.source.sentences, reader, first)
+    def decoder_reader(self, queries: Queries, memories: Memories) -> Reader:
+        """The context layers of the decoder and the output, bound to their memory."""
+        return self.integration.decoder_reader(memories.source, memories.target, queries)
+
+    def encode(self, batch: DocumentBatch, memories: Memories, reader: Reader | None = None) -> Tensor:
+        """Encoded source, [Ns, d]; `reader` replaces the one of the memories."""
+        reader = reader or self.encoder_reader(batch.source.queries, memories)
+        x, applied = self.context.begin(batch, self)
+        return self.encoder(x, batch.source.sentences, reader, applied)
 
     def decode(self, batch: DocumentBatch, encoded: Tensor, memories: Memories) -> DecoderOutput:
-        """What follows each token of the reference (teacher forcing), [Nt]."""
+        """The decoder states that predict each reference token (teacher forcing), [Nt]."""
         side = batch.target
         assert side is not None, "the batch has no target side"
         reader = self.decoder_reader(side.queries, memories)
@@ -111,12 +103,12 @@ class DocumentTransformer(nn.Module):
     def decode_with(
         self, tokens: Tensor, encoded: Tensor, target: Packing, source: Packing, reader: Reader
     ) -> DecoderOutput:
-        """What follows each of N tokens, with what a reader gives at each place; encoded [Ns, d]."""
+        """The decoder states after each of N tokens; encoded [Ns, d]."""
         embedded = self.embeddings(tokens, target.positions, "target")
-        return _recalling(self.decoder(embedded, encoded, target, source, reader), reader)
+        return _with_copies(self.decoder(embedded, encoded, target, source, reader), reader)
 
     def states(self, batch: DocumentBatch, memories: Memories) -> DecoderOutput:
-        """What follows each token of the reference, [Nt]: the part of a training step that is compiled whole."""
+        """The decoder states that predict each reference token, [Nt]; compiled as a whole for training."""
         return self.decode(batch, self.encode(batch, memories), memories)
 
     def loss(
@@ -127,13 +119,13 @@ class DocumentTransformer(nn.Module):
         return linear_cross_entropy(decoded.hidden, *output, gold, smoothing, pad, chunk_loss, decoded.copy_terms(gold))
 
     def scores(self, decoded: DecoderOutput) -> Tensor:
-        """[N, V]: their softmax are the probabilities."""
+        """[N, V]: logits, or log-probabilities if there are copies; their softmax are the probabilities."""
         return self.embeddings.logits(decoded.hidden) if decoded.copies is None else self.log_probabilities(decoded)
 
     def log_probabilities(self, decoded: DecoderOutput, out: Tensor | None = None) -> Tensor:
-        """[N, V] in fp32, in a tensor given or a new one."""
-        found = torch.log_softmax(self.embeddings.logits(decoded.hidden).float(), -1, out=out)
-        return found if decoded.copies is None else decoded.copies.mix_(found)
+        """[N, V] in fp32, written to `out` if it is given."""
+        base = torch.log_softmax(self.embeddings.logits(decoded.hidden).float(), -1, out=out)
+        return base if decoded.copies is None else decoded.copies.mix_(base)
 
     def forward(self, batch: DocumentBatch, smoothing: float = 0.0) -> tuple[Tensor, Tensor]:
         """Summed label-smoothed loss and summed negative log-likelihood of the reference."""
@@ -141,18 +133,8 @@ class DocumentTransformer(nn.Module):
         return self.loss(self.states(batch, self.memories(batch)), batch.gold, smoothing, self.chunk_loss)
 
     def logits(self, batch: DocumentBatch) -> Tensor:
-        """Scores of every next token of the reference, [Nt, V]: for tests and small batches."""
+        """Scores of every reference token, [Nt, V]; for tests and small batches."""
         return self.scores(self.states(batch, self.memories(batch)))
-
-    def encoder_reader(self, queries: Queries, memories: Memories) -> Reader:
-        if self.integration is None:
-            return no_context
-        return self.integration.encoder_reader(memories.source, queries)
-
-    def decoder_reader(self, queries: Queries, memories: Memories) -> Reader:
-        if self.integration is None:
-            return no_context
-        return self.integration.decoder_reader(memories.source, memories.target, queries)
 
     def start(
         self,
@@ -164,9 +146,9 @@ class DocumentTransformer(nn.Module):
         sentences: Tensor | None = None,
         reader: Reader | None = None,
     ) -> DecodingState:
-        """Room for `beams` hypotheses a sentence, none of them begun; of `sentences` [S'] alone, ascending, if given.
+        """A state with room for `beams` hypotheses per sentence, of all sentences or of `sentences` [S'] (ascending).
 
-        `reader` is that of an earlier start over the same memories, whose keys and values then serve again.
+        `reader` is that of an earlier start with the same memories; their keys and values are reused.
         """
         layers = [layer for layer in self.decoder.layers if isinstance(layer, DecoderLayer)]
         attentions = [layer.cross_attention for layer in layers]
@@ -178,54 +160,54 @@ class DocumentTransformer(nn.Module):
             packing = Packing.of_sentences(packing.boundaries.diff()[sentences], encoded.device)
         cache = DecoderCache(attentions, encoded, packing, beams, max_length)
         state = DecodingState(cache, no_context, sentences, beams, batch.document_of, batch.num_documents)
-        if isinstance(reader, SiteReader):
+        if isinstance(reader, ContextReader):
             state.reader = reader.for_queries(state.queries)
         else:
             state.reader = self.decoder_reader(state.queries, memories)
         return state
 
     def step(self, tokens: Tensor, state: DecodingState) -> Tensor:
-        """The scores of what follows each row's newest token [R] -> [R, V]."""
+        """Scores after the newest token of each row: [R] -> [R, V]."""
         return self.scores(self.extend(tokens, state))
 
     def extend(self, tokens: Tensor, state: DecodingState) -> DecoderOutput:
-        """What follows each row's newest token [R]."""
+        """Decoder states after the newest token of each row, [R]; appends to the cache."""
         embedded = self.embeddings(tokens, state.cache.positions(tokens), "target")
-        return _recalling(self.decoder.step(embedded, state.cache, state.reader), state.reader)
+        return _with_copies(self.decoder.step(embedded, state.cache, state.reader), state.reader)
 
     @torch.no_grad()
-    def inspect(self, batch: DocumentBatch, memories: Memories | None = None) -> dict[str, Recorder]:
-        """Attention over context and gates at every site of `encoder` and `decoder`, for a batch with references."""
+    def inspect(self, batch: DocumentBatch, memories: Memories | None = None) -> dict[str, AttentionRecorder]:
+        """Attention over context and gates at every context layer of `encoder` and `decoder`, with teacher forcing."""
         memories = self.memories(batch) if memories is None else memories
         side = batch.target
         assert side is not None
-        # The weights are asked for, too.
+        # Fused kernels do not return attention weights.
         source, target = (replace(queries, fused=False) for queries in (batch.source.queries, side.queries))
-        recorders: dict[str, Recorder] = {}
+        recorders: dict[str, AttentionRecorder] = {}
         reader = self.encoder_reader(source, memories)
-        if isinstance(reader, SiteReader):
-            reader = recorders["encoder"] = Recorder(reader)
-        encoded = self.encode_with(batch, reader)
+        if isinstance(reader, ContextReader):
+            reader = recorders["encoder"] = AttentionRecorder(reader)
+        encoded = self.encode(batch, memories, reader)
         reader = self.decoder_reader(target, memories)
-        if isinstance(reader, SiteReader):
-            reader = recorders["decoder"] = Recorder(reader)
+        if isinstance(reader, ContextReader):
+            reader = recorders["decoder"] = AttentionRecorder(reader)
         self.decode_with(side.tokens, encoded, side.sentences, batch.source.sentences, reader)
         return recorders
 
     def compile_parts(self, dynamic: bool = True) -> None:
-        """Compile, in place, what a training step spends its time on: for batches of any sizes, or of one."""
+        """Compile the costly parts of a training step in place; `dynamic` for batches of different sizes."""
         torch._dynamo.config.recompile_limit = 64
         self.states = torch.compile(self.states, dynamic=dynamic)  # type: ignore[method-assign]
         self.chunk_loss = torch.compile(chunk_loss, dynamic=dynamic)
-        self.context.compile_parts(dynamic)
+        if self.config.context is not None:
+            self.context.compile_parts(dynamic)
 
     def added_parameters(self) -> int:
-        """Parameters beyond Base."""
-        added = [module for module in (self.context, self.integration) if isinstance(module, nn.Module)]
-        return sum(parameter.numel() for module in added for parameter in module.parameters())
+        """Number of parameters beyond Base."""
+        return sum(p.numel() for module in (self.context, self.integration) for p in module.parameters())
 
     def freeze(self, policy: FreezePolicy) -> None:
-        """Leave alone what the policy says; everything else trains."""
+        """Freeze the parameters that the policy names; all others train."""
         self.requires_grad_(True)
         if policy == "none":
             return
@@ -233,3 +215,9 @@ class DocumentTransformer(nn.Module):
             module.requires_grad_(False)
         if policy == "base_but_embeddings":
             self.embeddings.requires_grad_(True)
+
+
+def _with_copies(hidden: Tensor, reader: Reader) -> DecoderOutput:
+    """Decoder states, with copies from a memory if there is a context layer at the output."""
+    pointer = reader("output", 0)
+    return DecoderOutput(hidden) if pointer is None else DecoderOutput(hidden, pointer(hidden))

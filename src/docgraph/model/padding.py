@@ -17,7 +17,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from docgraph.model.batch import DocumentBatch, GraphInput, Linked, Side
-from docgraph.model.graph_structure import GraphStructure
+from docgraph.model.graph_encoder import GraphStructure
 from docgraph.model.packing import Blocks, Packing
 from docgraph.model.sparse import OrderedCliques, Rows
 
@@ -50,6 +50,8 @@ def sizes_of(batch: DocumentBatch) -> dict[str, int]:
             sizes[f"{name} graph words of a sentence"] = structure.longest
             sizes[f"{name} graph edges"] = len(structure.incoming.columns)
             sizes[f"{name} graph members"] = 0 if structure.cliques is None else len(structure.cliques.nodes)
+            if structure.sentence_links:  # another computation: batches without them are not captured together
+                sizes[f"{name} graph sentence links"] = 1
     return sizes
 
 
@@ -58,7 +60,7 @@ def capacity(batches: Iterable[DocumentBatch], margin: float = 0.03) -> Sizes:
 
     def wider(name: str, sizes: Iterable[int]) -> int:
         size = max(sizes)
-        if name == "slots" or not size:
+        if name == "slots" or name.endswith("sentence links") or not size:
             return size
         wider = math.ceil(size * (1 + max(margin, SPARE.get(name, 0)))) + 1
         return wider if name.endswith(("documents", "sentences", "blocks")) else -(-wider // ROUND) * ROUND

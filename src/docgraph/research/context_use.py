@@ -38,7 +38,7 @@ from docgraph.model.document_transformer import DocumentTransformer
 from docgraph.model.systems import context_needs, prepare
 from docgraph.research.analysis_inputs import Documents, Log, SourceDocument, Systems
 from docgraph.training.validation import DonorPair, Span, group_by_tokens, pair_with_donors
-from docgraph.translation.explain import readings
+from docgraph.translation.explain import context_weights
 from docgraph.translation.scoring import TOKENS, log_probabilities
 
 RARE = 0.1
@@ -335,7 +335,7 @@ def _attention_by_side(model: DocumentTransformer, documents: Documents) -> dict
     whole = [
         (document.part(range(len(document)), model.config), range(len(document))) for document in documents.documents
     ]
-    attended = [readings(model, example, everything, len(everything)) for example, everything in whole]
+    attended = [context_weights(model, example, everything, len(everything)) for example, everything in whole]
     sides: dict[str, Statistics] = {}
     for side in ("source", "target"):
         rows = [(m, w) for document in attended for m, one in enumerate(document) if (w := getattr(one, side))]

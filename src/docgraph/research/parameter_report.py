@@ -123,8 +123,6 @@ def _system(config: ModelConfig, encoder: str, integration: IntegrationName, sid
     """Returns the counts of a system on the same Base."""
     context = replace(config.context or ContextConfig(), encoder=encoder, integration=integration, sides=sides)
     model = checkpoint.blank(replace(config, context=context, concatenation=None), "meta")
-    assert model.context is not None
-    assert model.integration is not None
     own, attention = (sum(p.numel() for p in part.parameters()) for part in (model.context, model.integration))
     sites = len(model.integration.encoder) + len(model.integration.decoder)
     paper = PAPER[encoder, integration, sides]
@@ -145,15 +143,16 @@ def comparison(transformer: TransformerConfig, systems: list[SystemRow]) -> str:
     ours = {row.system: row.total / 1e6 for row in systems}
     graph = next(row.context_encoder for row in systems if row.system == "docgraph hyb source") / 1e6
     return (
-        f"Ours add {ours['docgraph hyb both']:.2f}M (Hyb) and {ours['docgraph post both']:.2f}M (Post, Pre), whichever "
-        "sides are read: one graph encoder serves both, and the decoder has its context attention either way. "
-        "A context attention is 4 d^2 for the attention and 2 d^2 for its gate, biases apart; Hyb has 12, Post and "
-        "Pre have 2. The paper's Hyb exceeds its source-only Pre by 15.74M, which is ten such attentions (15.75M), so "
-        "the attentions agree; the 2.1M that remain are about 8 d^2, where our graph encoder and sentence embedding "
-        f"take {graph:.2f}M. Two unshared graph layers and 1,024 sentence positions would make {hyb:.2f}M (Hyb) and "
-        f"{pre:.2f}M (Pre): perhaps it was counted so, though the paper says that the layers are shared. "
-        "The further 1.00M of Post, and of Pre with both sides, answers to nothing that the paper describes. Of the "
-        "others, CTX is twelve context attentions and a Transformer layer; the feed-forward networks of HAN and "
-        "Selective, whose width is not given, are as wide as the paper's counts suggest; HM-GDC's two encoders are a "
-        "Transformer layer each here."
+        f"Ours add {ours['docgraph hyb both']:.2f}M (Hyb), {ours['docgraph post both']:.2f}M (Post, and Pre with both "
+        f"sides) and {ours['docgraph pre source']:.2f}M (source-only Pre): one graph encoder serves both sides, and "
+        "only source-only Pre has no context attention in the decoder. "
+        "A context attention has 4 d^2 weights for the attention and 2 d^2 for its gate, plus biases (1.58M). Hyb has "
+        "12, Post and Pre have 2, source-only Pre has 1. The paper's Pre grows by 1.00M with the target side, about an "
+        "attention without its gate (4 d^2); its Hyb exceeds its source-only Pre by 15.74M, which is ten of our "
+        f"context attentions. Our graph encoder and sentence embedding take {graph:.2f}M. Two unshared graph layers "
+        f"and 1,024 sentence positions would give {hyb:.2f}M (Hyb) and {pre:.2f}M (source-only Pre): perhaps the paper "
+        "counted Hyb so, although it says that the layers are shared. "
+        "CTX is twelve context attentions and a Transformer layer; the feed-forward networks of HAN and Selective, "
+        "whose width is not given, are as wide as the paper's counts suggest; HM-GDC's two encoders are a Transformer "
+        "layer each here."
     )

@@ -1,17 +1,16 @@
-"""Model FLOPs utilisation: the arithmetic a batch needs, against what the device could do in the same time."""
+"""Model FLOPs utilisation (MFU): the arithmetic of a training step, relative to what the device could do in its time.
+
+The count is analytic. `torch.utils.flop_counter` sees neither our Triton kernels nor the variable-length attention of
+packed sequences, and counts the padding of captured batches.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 import torch
-from torch import nn
 
-from docgraph.model.attention import MultiHeadAttention
 from docgraph.model.batch import DocumentBatch
-from docgraph.model.context_attention import GatedSite
+from docgraph.model.context_attention import ContextLayer, linear_flops
 from docgraph.model.document_transformer import DocumentTransformer
-from docgraph.model.graph_encoder import GraphEncoder
 from docgraph.model.packing import Packing
 from docgraph.model.transformer import DecoderLayer, EncoderLayer
 
@@ -20,7 +19,7 @@ PEAKS = {"H200": 989e12, "H100": 989e12, "A100": 312e12, "L40S": 362e12, "A10": 
 
 
 def peak_flops(device: torch.device) -> float | None:
-    """What the device could do in bf16, where it is known."""
+    """The bf16 FLOP/s of a device, or None if unknown."""
     if device.type != "cuda":
         return None
     name = torch.cuda.get_device_name(device)
@@ -28,76 +27,61 @@ def peak_flops(device: torch.device) -> float | None:
 
 
 class FlopCounter:
-    """FLOPs of a training step: 2 for each weight and row that meet, and the attention in between.
+    """FLOPs of a training step.
 
-    Forward: 2 x weights x rows of every linear layer (encoder: source tokens; decoder and output matrix: target tokens,
-    but source tokens for the keys and values of cross-attention; graph encoder: nodes, in its last layer those that are
-    read), and 4 d x (query, key) pairs of every attention. Backward: as much again for the gradients of the activations
-    where anything below them trains, and as much again for those of the weights that train. What context attention does
-    with its few slots, sums over edges, norms, softmax, dropout and context encoders without a graph count for nothing,
-    nor does what is computed twice.
+    Forward: 2 x weights x rows of every linear layer, and 4 d x (query, key) pairs of every attention. The rows are
+    source tokens in the encoder and for the keys and values of cross-attention, target tokens in the decoder and the
+    output matrix. Backward: the same again for the gradients of activations if anything below them trains, and for
+    the gradients of the weights that train. Context layers (`flops_per_row`) and context encoders (`flops`) count
+    themselves. Not counted: attention over the few slots of a memory, sums over edges, norms, softmax, dropout, and
+    recomputation.
     """
 
     def __init__(self, model: DocumentTransformer) -> None:
-        transformer, sites = model.config.transformer, model.integration
+        transformer, integration = model.config.transformer, model.integration
+        self.context, self.pad, self.dimension = model.context, transformer.pad, transformer.dimension
+        self.layers = transformer.encoder_layers, transformer.decoder_layers
         base = any(weight.requires_grad for part in (model.embeddings, model.encoder) for weight in part.parameters())
-        encoder_sites, decoder_sites = ([], []) if sites is None else (list(sites.encoder), list(sites.decoder))
-        inside = sites is not None and sites.place != "post"
-        encoder = self.encoder_factor = 2 + 2 * (base or (inside and bool(encoder_sites)))
-        decoder = self.decoder_factor = 2 + 2 * (base or inside or bool(encoder_sites))
+        self.base_trains, has_context = base, model.config.context is not None
+        inside = has_context and integration.place != "post"
+        in_encoder = bool(len(integration.encoder))
+        encoder = self.encoder_factor = 2 + 2 * (base or (inside and in_encoder))
+        decoder = self.decoder_factor = 2 + 2 * (base or inside or in_encoder)
         layers = [layer for layer in model.decoder.layers if isinstance(layer, DecoderLayer)]
-        keys = _cost([part for layer in layers for part in _memory_parts(layer.cross_attention)], decoder)
+        cross = [layer.cross_attention for layer in layers]
+        keys = linear_flops([part for attention in cross for part in (attention.key, attention.value)], decoder)
         output = model.embeddings.output_weight
-        self.per_source = _cost([model.encoder], encoder) + keys + _reading(encoder_sites)
-        self.per_target = _cost([model.decoder], decoder) - keys + _reading(decoder_sites)
-        self.per_target += 0.0 if sites is None else _cost([sites.output], 4)
+        self.per_source = linear_flops([model.encoder], encoder) + keys + _context_flops(integration.encoder)
+        self.per_target = linear_flops([model.decoder], decoder) - keys
+        self.per_target += _context_flops(integration.decoder) + _context_flops(integration.output)
         self.per_target += output.numel() * (4 + 2 * output.requires_grad)
-        if not base and sites is not None and sites.place != "pre":  # nothing below the first self-attention trains
-            lowest = next(layer for layer in model.encoder.layers if isinstance(layer, EncoderLayer))
-            self.per_source -= _cost([lowest.self_attention], encoder - 2)
-            self.per_target -= _cost([layers[0].self_attention], decoder - 2)
-        graphs = [module for module in model.modules() if isinstance(module, GraphEncoder)]
-        steps = [graph.layers[index % len(graph.layers)] for graph in graphs for index in range(graph.depth)]
-        costs = [_cost([step], 4 if base or index else 2) for index, step in enumerate(steps)]  # nor below the first
-        self.per_node, self.per_read_node = sum(costs[:-1]), sum(costs[-1:])
-        self.words_are_read = model.config.context is not None and model.config.context.graph.nodes != "sentence"
-        self.pad = transformer.pad
-        self.dimension, self.layers = transformer.dimension, (transformer.encoder_layers, transformer.decoder_layers)
+        if not base and has_context:
+            # If nothing below the first self-attention of a stack trains, its input needs no gradient.
+            if integration.place != "pre":
+                lowest = next(layer for layer in model.encoder.layers if isinstance(layer, EncoderLayer))
+                self.per_source -= linear_flops([lowest.self_attention], encoder - 2)
+            if integration.place != "pre" or not len(integration.decoder):
+                self.per_target -= linear_flops([layers[0].self_attention], decoder - 2)
 
     def __call__(self, batch: DocumentBatch) -> float:
-        """FLOPs of forward and backward on a batch that is still on the CPU, less the share of padding."""
+        """FLOPs of forward and backward for a batch that is still on the CPU, without the share of padding."""
         assert batch.target is not None
+        assert batch.gold is not None
         source, target = batch.source.sentences, batch.target.sentences
         rows = self.per_source * source.num_tokens + self.per_target * target.num_tokens
-        for graph, words in ((batch.graph, self.words_are_read), (batch.target_graph, False)):
-            if graph is not None:
-                nodes, sentences = graph.structure.num_nodes, graph.structure.num_sentences
-                rows += self.per_node * nodes + self.per_read_node * (nodes if words else sentences)
+        rows += self.context.flops(batch, self.base_trains)
         inner, cross, causal = _pairs(source, source), _pairs(target, source), _pairs(target, target) / 2
-        # The gradient of attention is two products where the forward pass has one, and none of them are of weights.
+        # The backward pass of attention has two products for each one of the forward pass, and no weights.
         encoder = (2 * self.encoder_factor - 2) * self.layers[0] * inner
         decoder = (2 * self.decoder_factor - 2) * self.layers[1] * (cross + causal)
-        assert batch.gold is not None
         real = float((batch.gold != self.pad).float().mean()) if len(batch.gold) else 0.0
         return (rows + 2 * self.dimension * (encoder + decoder)) * real
 
 
-def _cost(modules: Iterable[nn.Module], factor: int) -> float:
-    """FLOPs a row in the linear layers of some modules: `factor` a weight, and 2 more where it trains."""
-    weights = [part.weight for module in modules for part in module.modules() if isinstance(part, nn.Linear)]
-    return float(sum(weight.numel() * (factor + 2 * weight.requires_grad) for weight in weights))
-
-
-def _reading(sites: Iterable[nn.Module]) -> float:
-    """FLOPs a row of context attentions, without the keys and values of their memories."""
-    found = [site for site in sites if isinstance(site, GatedSite)]
-    return _cost(found, 4) - _cost([part for site in found for part in _memory_parts(site.attention)], 4)
-
-
-def _memory_parts(attention: MultiHeadAttention) -> tuple[nn.Module, nn.Module]:
-    """What is applied to what is attended to."""
-    return attention.key, attention.value
+def _context_flops(layers: torch.nn.ModuleList) -> float:
+    return sum(layer.flops_per_row() for layer in layers if isinstance(layer, ContextLayer))
 
 
 def _pairs(queries: Packing, keys: Packing) -> float:
+    """The number of (query, key) pairs of attention within each sequence."""
     return float((queries.boundaries.diff().double() * keys.boundaries.diff().double()).sum())

@@ -18,8 +18,8 @@ from weakref import WeakKeyDictionary
 import torch
 from torch import Tensor
 
+from docgraph.model.context_attention import ContextReader
 from docgraph.model.document_transformer import DecodingState, DocumentTransformer
-from docgraph.model.integration import SiteReader
 from docgraph.model.kv_cache import FixedCache, round_up
 from docgraph.translation.hypotheses import Hypothesis, SearchConfig, top_candidates
 
@@ -139,7 +139,7 @@ class _Search:
         """The sentence of the group in each used slot."""
         self.hypotheses: list[list[Hypothesis]] = [[] for _ in limits]
         # A reader is bound to its sentences: exactly one slot for each, and its graphs serve this search only.
-        self.has_reader = isinstance(state.reader, SiteReader)
+        self.has_reader = isinstance(state.reader, ContextReader)
         self.graphs: Graphs = {} if self.has_reader else workspace.graphs
         transformer, device, rows = model.config.transformer, state.sentences.device, (len(limits), state.beams)
         self.eos, self.never = transformer.eos, transformer.never_generated

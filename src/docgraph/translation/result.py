@@ -12,7 +12,7 @@ from docgraph.document import Document
 from docgraph.formats import with_texts
 
 if TYPE_CHECKING:
-    from docgraph.translation.explain import Reading
+    from docgraph.translation.explain import ContextWeights
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class SentenceTranslation:
     text: str
     candidates: tuple[Candidate, ...] = ()
     """The n best, the best first; none for a sentence that stays as it is, having no words, or that was given."""
-    context: Reading | None = None
+    context: ContextWeights | None = None
     """The sentences it read and the mean gate, where that was asked for and the model has context."""
     given: bool = False
     """Whether the translation was known, and not the model's."""

@@ -41,7 +41,7 @@ from docgraph.translation.document_decoding import (
     decode_documents,
     given,
 )
-from docgraph.translation.explain import Reading, readings_of
+from docgraph.translation.explain import ContextWeights, context_weights_of
 from docgraph.translation.hypotheses import Hypothesis, SearchConfig
 from docgraph.translation.inputs import example_from_text, with_memory
 from docgraph.translation.result import Candidate, SentenceTranslation, Translation
@@ -82,7 +82,7 @@ class _Decoded:
     """What became of a document."""
 
     found: Found
-    readings: list[Reading]
+    context_weights: list[ContextWeights]
     passes: int
 
 
@@ -255,14 +255,14 @@ class Translator:
                 read = []
                 if options.explain:
                     owners = prepared.segments.owners
-                    read = readings_of(self.model, self.tokenizer, example, found.sentences, owners)
+                    read = context_weights_of(self.model, self.tokenizer, example, found.sentences, owners)
                 made.append(_Decoded(found.sentences, read, found.passes))
         return made
 
     def _decode_long(self, prepared: _Prepared, number: int, options: _Options) -> _Decoded:
         """A document stretch by stretch."""
         segments, found = prepared.segments, {**prepared.known}
-        read: list[Reading] = []
+        read: list[ContextWeights] = []
         passes = 0
         for shown, own in stretches(len(segments.texts)):
             if found.keys() >= {*own} and not options.explain:
@@ -280,7 +280,7 @@ class Translator:
                 found.update(zip(own, decoded.sentences[mine], strict=True))
                 if options.explain:
                     owners = segments.owners[shown.start : shown.stop]
-                    read += readings_of(self.model, self.tokenizer, example, decoded.sentences, owners)[mine]
+                    read += context_weights_of(self.model, self.tokenizer, example, decoded.sentences, owners)[mine]
             passes = max(passes, decoded.passes)
         return _Decoded([found[m] for m in range(len(segments.texts))], read, passes)
 
@@ -363,7 +363,7 @@ class Translator:
             known = prepared.given.get(index)
             candidates = self._candidates(prepared.segments, index, decoded.found) if known is None else ()
             best = candidates[0].text if candidates else known
-            context = Reading.mean(decoded.readings[places.start : places.stop])
+            context = ContextWeights.mean(decoded.context_weights[places.start : places.stop])
             shown: tuple[tuple[str, str], ...] = ()
             if self.memory is not None and context is not None and known is None:
                 shown = self.memory.shown(prepared.segments.texts[place] for place in places)

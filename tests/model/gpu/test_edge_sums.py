@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from docgraph.graph import RelationOptions, build_graph
-from docgraph.model.graph_structure import source_structure
+from docgraph.model.graph_encoder import source_structure
 from docgraph.model.sparse import Rows, neighbour_sums
 from model.examples import random_annotation, zipfian_annotation
 from model.kernel_examples import DEVICE, HALF, needs_kernels

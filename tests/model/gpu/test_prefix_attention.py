@@ -175,7 +175,7 @@ def test_systems_have_the_losses_and_gradients_of_the_written_out(
 @pytest.mark.skipif(INTERPRETED, reason="needs a GPU")
 def test_half_precision_on_a_gpu_takes_the_kernels_in_training_but_not_in_decoding_or_inspection() -> None:
     from docgraph.model.gpu.prefix_attention import PrefixLayout
-    from docgraph.model.memory import Layout
+    from docgraph.model.memory import SlotLayout
 
     model = small_model(small_config(), open_gates=True).to(DEVICE, HALF)
     batch = batch_of(documents(0, [8, 9, 7], [3, 5])).to(DEVICE)
@@ -184,5 +184,5 @@ def test_half_precision_on_a_gpu_takes_the_kernels_in_training_but_not_in_decodi
     assert isinstance(memories.target, SlotMemory)
     assert isinstance(memories.target.layout(batch.target.queries), PrefixLayout)
     state = model.start(batch, model.encode(batch, memories), memories, beams=2, max_length=5)
-    assert isinstance(memories.target.layout(state.queries), Layout)
+    assert isinstance(memories.target.layout(state.queries), SlotLayout)
     assert model.inspect(batch, memories)["decoder"].attention[0].isfinite().all()

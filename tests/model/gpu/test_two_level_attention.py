@@ -12,11 +12,10 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from docgraph.model.device import to_device
-from docgraph.model.memory import Layout, Queries
+from docgraph.model.memory import Queries, SlotLayout
 from docgraph.model.packing import Packing
 from docgraph.model.padding import capacity, fill_up
-from docgraph.model.systems.selective import TwoLevelMemory
-from docgraph.model.systems.sparsemax import sparsemax
+from docgraph.model.systems.selective import TwoLevelMemory, sparsemax
 from model.examples import SYSTEMS, batch_of, documents, loss_and_gradients, seeds, small_config, small_model
 from model.kernel_examples import DEVICE, HALF, INTERPRETED, assert_replayed, needs_kernels
 
@@ -64,7 +63,7 @@ class Case:
         some, longest = self.visible.any(-1, keepdim=True).to(DEVICE), max(int(self.lengths.max()), 1)
 
         def attend(query: Tensor, key: Tensor, value: Tensor, weights: Tensor) -> Tensor:
-            layout = TwoLevelLayout.of(Layout(rows, some, some), rows.boundaries, begins, lengths, longest)
+            layout = TwoLevelLayout.of(SlotLayout(rows, some, some), rows.boundaries, begins, lengths, longest)
             return layout.attend(query, key, value, rows.pad(weights).transpose(1, 2))
 
         return attend
@@ -199,7 +198,7 @@ def test_a_system_has_the_losses_and_gradients_of_the_written_out(
     monkeypatch.setattr(Queries, "through_kernels", lambda queries, _: queries.fused)
     memory = model.memories(batch).source
     assert isinstance(memory, TwoLevelMemory)
-    assert not isinstance(memory.layout(batch.source.queries), Layout)
+    assert not isinstance(memory.layout(batch.source.queries), SlotLayout)
     for found, exact in zip(loss_and_gradients(model, batch), wanted, strict=True):
         torch.testing.assert_close(found, exact, rtol=1e-3, atol=1e-4)
 
@@ -211,7 +210,7 @@ def test_half_precision_on_a_gpu_takes_the_kernels_in_training_but_not_in_decodi
     memories = model.memories(batch)
     assert batch.target is not None
     assert isinstance(memories.target, TwoLevelMemory)
-    assert not isinstance(memories.target.layout(batch.target.queries), Layout)
+    assert not isinstance(memories.target.layout(batch.target.queries), SlotLayout)
     state = model.start(batch, model.encode(batch, memories), memories, beams=2, max_length=5)
-    assert isinstance(memories.target.layout(state.queries), Layout)
+    assert isinstance(memories.target.layout(state.queries), SlotLayout)
     assert model.inspect(batch, memories)["decoder"].attention[0].isfinite().all()

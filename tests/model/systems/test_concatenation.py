@@ -58,7 +58,7 @@ def test_a_config_that_makes_no_sense_is_refused() -> None:
     assert system_name(ModelConfig(concatenation=ConcatenationConfig(2, 2))) == "concatenation-2-2"
     with pytest.raises(DocgraphError, match="1 sentences cannot become 2"):
         ConcatenationConfig(1, 2)
-    with pytest.raises(DocgraphError, match="takes the place of 'context'"):
+    with pytest.raises(DocgraphError, match="'concatenation' excludes 'context'"):
         ModelConfig(context=ContextConfig(), concatenation=ConcatenationConfig())
     with pytest.raises(DocgraphError, match=r"'concatenation.separator' is 2; name another token"):
         ModelConfig(concatenation=ConcatenationConfig(separator=2))

@@ -17,8 +17,8 @@ import triton.language as tl
 from torch import Tensor
 
 from docgraph.model.gpu.short_attention import _places, _rows
-from docgraph.model.memory import Layout
-from docgraph.model.systems.sparsemax import STEPS
+from docgraph.model.memory import SlotLayout
+from docgraph.model.systems.selective import STEPS
 
 WORDS = 32
 """Words of a tile of scores: most sentences fill one or two."""
@@ -91,7 +91,7 @@ def _find_thresholds(  # type: ignore[no-untyped-def]
     q, k, thresholds, readers, count, length, q_row, k_row, scale, E: tl.constexpr, WIDTH: tl.constexpr,  # noqa: N803
     ROWS: tl.constexpr, WORDS: tl.constexpr, STEPS: tl.constexpr, WHOLE: tl.constexpr,  # noqa: N803
 ):  # fmt: skip
-    """As `sparsemax.threshold` does. A WHOLE sentence fits a tile; of others, each step makes the scores again."""
+    """As `selective.threshold` does. A WHOLE sentence fits a tile; of others, each step makes the scores again."""
     beginning = _rows(k, 0, length, k_row, E, WIDTH, WORDS)
     for start in range(0, count, ROWS):
         order, inside = _gathered(readers, start, count, ROWS)
@@ -351,7 +351,7 @@ _attention.register_autograd(_differentiate, setup_context=_keep)
 class TwoLevelLayout:
     """How N rows of D documents meet the words of the M sentences of each, where they are."""
 
-    sentences: Layout
+    sentences: SlotLayout
     """How they meet the sentences."""
     some: Tensor
     """[N, 1] bool: the row sees at least one of them."""
@@ -367,7 +367,7 @@ class TwoLevelLayout:
     """The most there may be."""
 
     @classmethod
-    def of(cls, sentences: Layout, rows: Tensor, begins: Tensor, lengths: Tensor, longest: int) -> "TwoLevelLayout":
+    def of(cls, sentences: SlotLayout, rows: Tensor, begins: Tensor, lengths: Tensor, longest: int) -> "TwoLevelLayout":
         """Begins and lengths of the sentences: [D, M]. Nothing is read back from a GPU."""
         order = torch.arange(len(sentences.some), device=rows.device)
         owner = (order[:, None] >= rows[1:]).sum(1)

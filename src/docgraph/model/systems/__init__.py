@@ -22,9 +22,11 @@ from torch import Tensor, nn
 from docgraph.errors import DocgraphError
 from docgraph.model.batch import DocumentBatch, DocumentExample, Ids
 from docgraph.model.config import ContextConfig, ModelConfig, TransformerConfig
-from docgraph.model.context_attention import ContextAttention, ContextSite, GatedSite
+from docgraph.model.context_attention import ContextLayer, GatedContextLayer
 from docgraph.model.memory import Memories, Memory
 from docgraph.model.transformer import Base
+
+SideName = Literal["source", "target"]
 
 
 @dataclass(frozen=True)
@@ -76,13 +78,13 @@ class ContextNeeds:
 class ContextEncoder(nn.Module):
     """What a system adds to Base. This base class adds nothing, and is the system of Base itself.
 
-    A context encoder overrides `source_memory` and `target_memory`, and whatever else differs from the defaults.
+    A subclass sets `attention`, overrides `source_memory` and `target_memory`, and whatever else differs.
     """
 
-    site: ClassVar[type[GatedSite] | None] = ContextAttention
-    """The attention that reads the memories; None for a system without memories."""
-    target_site: ClassVar[type[GatedSite] | None] = None
-    """The attention that reads the target memory, if it is not `site`."""
+    attention: ClassVar[type[GatedContextLayer] | None] = None
+    """The type of the layers that read the memories; None for a system without memories."""
+    target_attention: ClassVar[type[GatedContextLayer] | None] = None
+    """The type of the layers that read the target memory, if it differs from `attention`."""
     sides: ClassVar[tuple[str, ...]] = ("source", "target", "both")
     """Values of `context.sides` that the system supports."""
 
@@ -97,7 +99,7 @@ class ContextEncoder(nn.Module):
             return ContextNeeds()
         sides = config.context.sides
         translations: Literal["none", "all"] = "none" if sides == "source" else "all"
-        return ContextNeeds(sides != "target", translations, memories=cls.site is not None)
+        return ContextNeeds(sides != "target", translations, memories=cls.attention is not None)
 
     @classmethod
     def translations_read(cls, config: ModelConfig, document: DocumentExample, sentence: int) -> Iterable[int]:
@@ -131,13 +133,25 @@ class ContextEncoder(nn.Module):
         """The memory of the translations; None if the config does not name the target side or there are none."""
         return None
 
-    def output(self, transformer: TransformerConfig) -> ContextSite | None:
+    def output(self, transformer: TransformerConfig) -> ContextLayer | None:
         """The layer that reads the target memory at the output, instead of context attention in the decoder."""
         return None
 
     def begin(self, batch: DocumentBatch, base: Base) -> tuple[Tensor, int]:
         """The input of the encoder stack, [Ns, d], and the number of its layers that have already been applied."""
         return base.embeddings(batch.source.tokens, batch.source.sentences.positions, "source"), 0
+
+    def sentences_read(self, memory: Memory, batch: DocumentBatch, side: SideName, columns: int) -> Tensor:
+        """The sentence that each column of the recorded attention over a memory belongs to: [S, columns], -1 for none.
+
+        Explanations ask for this, for a batch of one document. By default column m is sentence m.
+        """
+        order = torch.arange(columns, device=batch.index_of.device).expand(batch.num_sentences, -1)
+        return torch.where(order < len(batch.places), order, -1)
+
+    def flops(self, batch: DocumentBatch, base_trains: bool) -> float:
+        """FLOPs of `memories` in a training step, forward and backward; by default too few to be counted."""
+        return 0.0
 
     def compile_parts(self, dynamic: bool) -> None:
         """Compile `memories` in place."""

@@ -20,8 +20,6 @@ from docgraph.model.systems import ContextEncoder, ContextNeeds
 class Concatenation(ContextEncoder):
     """Adds no parameters and reads no memories: the context is in the sequences."""
 
-    site = None
-
     @classmethod
     def needs(cls, config: ModelConfig) -> ContextNeeds:
         return ContextNeeds(source=True)

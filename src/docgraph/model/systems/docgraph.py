@@ -1,4 +1,4 @@
-"""The document graph (Xu et al. 2021): sentence nodes, words of the current sentence, or both, as memory."""
+"""The document graph (Xu et al. 2021): the memory holds sentence nodes, words of the current sentence, or both."""
 
 from __future__ import annotations
 
@@ -11,15 +11,18 @@ from torch import Tensor, nn
 
 from docgraph.model.batch import DocumentBatch, GraphInput
 from docgraph.model.config import ModelConfig
+from docgraph.model.context_attention import ContextAttention, linear_flops
 from docgraph.model.graph_encoder import GraphEncoder
-from docgraph.model.memory import Prefix, SlotMemory
-from docgraph.model.systems import ContextEncoder, ContextNeeds, context_encoder
+from docgraph.model.memory import Memory, Prefix, SlotMemory
+from docgraph.model.systems import ContextEncoder, ContextNeeds, SideName, context_encoder
 from docgraph.model.transformer import Base, Embeddings
 
 
 @context_encoder("docgraph")
 class DocumentGraphContext(ContextEncoder):
-    """One graph encoder for the source graph of the document and for the complete graphs of target sentences."""
+    """One graph encoder for the source graph of the document and the complete graphs of target sentences."""
+
+    attention = ContextAttention
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__(config)
@@ -38,16 +41,16 @@ class DocumentGraphContext(ContextEncoder):
         return replace(needs, relations=relations, target_words=needs.reads_translations)
 
     def source_memory(self, batch: DocumentBatch, base: Base) -> SlotMemory | None:
-        """All sentences of the document, before and after; words of the current sentence."""
+        """All sentences of the document, before and after the current one, and the words of the current one."""
         if batch.graph is None or not self.reads_source:
             return None
         states = self.encode(batch.graph, base.embeddings, "source", self.nodes)
-        # One document sees one row: expanded, it takes no memory, however long the document is.
+        # All sentences of one document see one row, which `expand` does not copy.
         visible = batch.used[batch.document_of] if len(batch.used) > 1 else batch.used.expand(batch.num_sentences, -1)
         return self.memory(states, batch, batch.graph, visible, batch.prefix(), self.nodes)
 
     def target_memory(self, batch: DocumentBatch, base: Base) -> SlotMemory | None:
-        """The translations of the sentences before the current one; words of the current one are not there to see."""
+        """The translations of the sentences before the current one, as sentence nodes."""
         if batch.target_graph is None or not self.reads_target:
             return None
         states = self.encode(batch.target_graph, base.embeddings, "target", "sentence")
@@ -57,13 +60,13 @@ class DocumentGraphContext(ContextEncoder):
     def encode(
         self, graph: GraphInput, embeddings: Embeddings, side: Literal["source", "target"], nodes: str
     ) -> Tensor:
-        """States of all nodes [N, d], or of sentences alone [M, d]; a word enters as the mean of its embeddings."""
+        """States of all nodes [N, d], or of sentence nodes only [M, d]."""
         return self.encoder(pooled_words(graph, embeddings, side), graph.structure, nodes == "sentence")
 
     def memory(
         self, states: Tensor, batch: DocumentBatch, graph: GraphInput, visible: Tensor, prefix: Prefix, nodes: str
     ) -> SlotMemory:
-        """`visible` [S, M] and `prefix` say the same of the sentences."""
+        """The memory of node states; `visible` [S, M] and `prefix` both say which sentences are seen."""
         words = 0 if nodes == "sentence" else graph.structure.num_words
         if self.places is not None:
             order = batch.places % batch.slots.shape[1]
@@ -77,9 +80,29 @@ class DocumentGraphContext(ContextEncoder):
         slots = torch.cat([words + batch.slots[batch.document_of], own], dim=1)
         return SlotMemory(states, slots, torch.cat([visible, own_mask], dim=1), "sentence")
 
+    def sentences_read(self, memory: Memory, batch: DocumentBatch, side: SideName, columns: int) -> Tensor:
+        """Column m is sentence m; words of the current sentence belong to no other."""
+        assert isinstance(memory, SlotMemory)
+        sentences = super().sentences_read(memory, batch, side, columns)
+        only_own_words = self.nodes == "word" and memory.per == "sentence"
+        return torch.full_like(sentences, -1) if only_own_words else sentences
+
+    def flops(self, batch: DocumentBatch, base_trains: bool) -> float:
+        """The graph encoder: all nodes in each layer; in the last one, the nodes that are read."""
+        steps = [self.encoder.layers[index % len(self.encoder.layers)] for index in range(self.encoder.depth)]
+        # Nothing below the first layer trains if Base does not.
+        costs = [linear_flops([step], 4 if base_trains or index else 2) for index, step in enumerate(steps)]
+        total = 0.0
+        for graph, reads_words in ((batch.graph, self.nodes != "sentence"), (batch.target_graph, False)):
+            if graph is not None:
+                nodes = graph.structure.num_nodes
+                read = nodes if reads_words else graph.structure.num_sentences
+                total += sum(costs[:-1]) * nodes + costs[-1] * read
+        return total
+
 
 def pooled_words(graph: GraphInput, embeddings: Embeddings, side: Literal["source", "target"]) -> Tensor:
-    """[W, d]: the mean of the sub-word embeddings of each word; a word without sub-words is zero."""
+    """[W, d]: the mean of the sub-word embeddings of each word; zero for a word without sub-words."""
     pieces = embeddings.words(graph.tokens, side)
     if not len(pieces):
         return pieces.new_zeros(graph.structure.num_words, pieces.shape[-1])
@@ -88,7 +111,7 @@ def pooled_words(graph: GraphInput, embeddings: Embeddings, side: Literal["sourc
 
 
 def own_words(graph: GraphInput) -> tuple[Tensor, Tensor]:
-    """The words of each sentence as padded slots: word [S, L] and whether there is one [S, L]."""
+    """The words of each sentence in padded slots: their indices [S, L], and a mask [S, L]."""
     offsets = graph.structure.words_of.offsets
     steps = torch.arange(graph.structure.longest, device=offsets.device)
     mask = steps[None, :] < offsets.diff()[:, None]

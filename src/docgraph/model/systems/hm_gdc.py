@@ -1,8 +1,8 @@
-"""HM-GDC (Tan et al. 2019): a sentence encoder, a document encoder over its sentences, and what that says of the whole.
+"""HM-GDC (Tan et al. 2019): a sentence encoder, and a document encoder over the sentences.
 
-The paper gives each word the document's view of its own sentence, weighted by attention. Here, as in the other
-systems, a word attends to the document encoder's states of all sentences, its own among them. A sentence is the mean of
-its words.
+The paper gives each word the document encoder's state of its own sentence, weighted by attention. Here, as in the other
+systems, a word attends to the document encoder's states of all sentences, including its own. The representation of a
+sentence is the mean of its words.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from torch import Tensor
 
 from docgraph.model.batch import DocumentBatch
 from docgraph.model.config import ModelConfig
+from docgraph.model.context_attention import ContextAttention
 from docgraph.model.memory import SlotMemory
 from docgraph.model.packing import Packing
 from docgraph.model.systems import ContextEncoder, context_encoder
@@ -23,6 +24,9 @@ from docgraph.model.transformer import Base, Encoder
 
 @context_encoder("hm_gdc")
 class GlobalDocumentContext(ContextEncoder):
+    """All source sentences of the document, encoded by two Transformer encoders."""
+
+    attention = ContextAttention
     sides = ("source",)
 
     def __init__(self, config: ModelConfig) -> None:
@@ -43,7 +47,7 @@ class GlobalDocumentContext(ContextEncoder):
 
 
 def sentence_means(words: Tensor, sentences: Packing) -> Tensor:
-    """[R, d] -> [C, d]: the mean of the words of each sentence, zero for a sentence without any."""
+    """[R, d] -> [C, d]: the mean of the words of each sentence; zero for a sentence without words."""
     if not len(words):
         return words.new_zeros(sentences.num_sequences, words.shape[-1])
     order = torch.arange(len(words), device=words.device)

@@ -1,10 +1,10 @@
-"""Linked words: what the document graph points at, read as the Transformer itself understood it.
+"""Linked words: the words that the document graph links with a sentence, read as states of Base.
 
-Beyond the paper, whose memory is one vector a sentence. The graph chooses: for each sentence the words elsewhere in the
-document that its own words are linked with, and the earlier sentences they stand in (docgraph.graph.selection). The
-source memory is those words as Base's encoder sees them in their own sentences. The target memory is the translations
-of those sentences as a cache of decisions, after Tu et al. (2018): the state in which Base's decoder chose each word is
-its key, the word it chose its value; so a term can be translated again as it was before.
+This goes beyond the paper, whose memory is one vector per sentence. For each sentence the graph selects words elsewhere
+in the document that are linked with its own words, and the earlier sentences that contain them
+(docgraph.graph.selection). The source memory is the encoder states of Base at those words. The target memory is a cache
+of the translations of those sentences, after Tu et al. (2018). The key of each word is the decoder state of Base that
+predicted it; the value is the word. So a term can be translated again as before.
 """
 
 from __future__ import annotations
@@ -19,42 +19,42 @@ from torch import Tensor, nn
 from docgraph.graph.selection import Selection, select
 from docgraph.model.batch import DocumentBatch, DocumentExample, Side
 from docgraph.model.config import LinkedConfig, ModelConfig
-from docgraph.model.context_attention import ContextAttention, Projected
-from docgraph.model.memory import SlotMemory
+from docgraph.model.context_attention import ContextAttention, SlotKeys
+from docgraph.model.memory import Memory, SlotMemory
 from docgraph.model.packing import round_up_to_vectors
-from docgraph.model.systems import ContextNeeds, context_encoder
-from docgraph.model.systems.base_states import BaseStatesContext, decoded
+from docgraph.model.systems import ContextNeeds, SideName, context_encoder
+from docgraph.model.systems.base_states import BaseStatesContext, decoder_states
 from docgraph.model.transformer import Base
 
 
 @dataclass(frozen=True, eq=False)
 class CacheMemory(SlotMemory):
-    """Slots whose values are not made of the states their keys are made of."""
+    """Slots whose values are separate from the states that give the keys."""
 
     values: Tensor = field(kw_only=True)
     """[R, d], or [R] tokens."""
     trust: Tensor | None = field(default=None, kw_only=True)
-    """[R]: what the weight of a slot with the state is multiplied by, where that is not 1."""
+    """[R]: a factor of the weight of each state; None for 1."""
 
 
 LOOK_UP = (2.0, 2.0, 1.0)
-"""Queries, keys and values at the start, as multiples of their inputs: the softmax is of about 32 times a cosine."""
+"""Initial query, key and value projections, as multiples of the identity: the softmax is of about 32 times a cosine."""
 
 
 class LinkedAttention(ContextAttention):
-    """Attention over slots whose states are constants."""
+    """Attention over slots whose states get no gradient."""
 
-    def project(self, memory: CacheMemory) -> Projected:  # type: ignore[override]  # a kind of its own, see Memory
+    def project(self, memory: CacheMemory) -> SlotKeys:  # type: ignore[override]  # see Memory
         pairs = ((self.attention.key, memory.states), (self.attention.value, memory.values))
         if torch.is_grad_enabled():
-            # What is in the slots are constants: projected there, no gradient is summed over the slots of a state.
-            laid_out = [self.attention.split(layer(states[memory.slots_of_blocks])) for layer, states in pairs]
-            return Projected(*(each.transpose(1, 2) for each in laid_out))
-        return Projected(*(memory.in_slots(self.attention.split(layer(states))) for layer, states in pairs))
+            # States get no gradient: projected in the slots, none is summed over the slots of a state.
+            in_slots = [self.attention.split(layer(states[memory.slots_of_blocks])) for layer, states in pairs]
+            return SlotKeys(*(each.transpose(1, 2) for each in in_slots))
+        return SlotKeys(*(memory.in_slots(self.attention.split(layer(states))) for layer, states in pairs))
 
 
 class CacheAttention(LinkedAttention):
-    """The same over decisions; it starts as a look-up, which finds those made in states most like the current one."""
+    """Attention over the cache; it starts as a look-up of the words predicted in the most similar states."""
 
     def prepare(self, dimension: int, heads: int) -> None:
         for layer, scale in zip((self.attention.query, self.attention.key, self.attention.value), LOOK_UP, strict=True):
@@ -64,9 +64,9 @@ class CacheAttention(LinkedAttention):
 
 @context_encoder("linked")
 class LinkedWords(BaseStatesContext):
-    """Adds no parameters but those of its sites."""
+    """Linked source words, and the translations of linked sentences; only the context layers have parameters."""
 
-    site, target_site = LinkedAttention, CacheAttention
+    attention, target_attention = LinkedAttention, CacheAttention
 
     @classmethod
     def needs(cls, config: ModelConfig) -> ContextNeeds:
@@ -75,12 +75,12 @@ class LinkedWords(BaseStatesContext):
 
     @classmethod
     def prepare(cls, config: ModelConfig, example: DocumentExample) -> DocumentExample:
+        """The document with what each sentence is linked with."""
         example, needs = super().prepare(config, example), cls.needs(config)
         assert config.context is not None
         example = replace(example, selection=_selection(example, config.context.linked, needs))
-        if needs.source:
-            return example
-        return replace(example, graph=None, source_words=())  # nothing but the selection was needed of it
+        # Without a source memory, the graph is only needed for the selection.
+        return example if needs.source else replace(example, graph=None, source_words=())
 
     @classmethod
     def translations_read(cls, config: ModelConfig, document: DocumentExample, sentence: int) -> Iterable[int]:
@@ -95,7 +95,7 @@ class LinkedWords(BaseStatesContext):
         return CacheMemory(words, linked.words.clamp(min=0), linked.words >= 0, "sentence", values=words)
 
     def target_memory(self, batch: DocumentBatch, base: Base) -> CacheMemory | None:
-        """That of `memories`, in no more slots than are used: where translations are decoded, every step reads them."""
+        """The memory with unused slots removed: in decoding, every step reads all slots."""
         memory = self._target(batch, base, None)
         if memory is None:
             return None
@@ -109,32 +109,42 @@ class LinkedWords(BaseStatesContext):
             return None
         read = None
         if batch.state_cache is not None:
-            places = linked.sentences.flatten() + 1  # the first for those that are none
+            places = linked.sentences.flatten() + 1  # place 0 collects the -1 of "no sentence"
             read = places.new_zeros(side.sentences.num_sequences + 1, dtype=torch.bool).index_fill_(0, places, True)[1:]
             if not read.any():
                 return None
         slots, seen = self.slots(side, linked.sentences)
-        states, trust = decoded(side, batch, base, encoded, read), self.trust(side, batch)
+        states, trust = decoder_states(side, batch, base, encoded, read), self.trust(side, batch)
         if trust is not None and not self.config.linked.own_weight:
-            seen = seen & (trust > 0)[slots]  # what has no weight takes none from others
-        return CacheMemory(states, slots, seen, "sentence", values=self.chosen(side, base), trust=trust)
+            seen = seen & (trust > 0)[slots]  # a slot of weight 0 must not take attention from others
+        return CacheMemory(states, slots, seen, "sentence", values=self.values(side, base), trust=trust)
 
-    def chosen(self, side: Side, base: Base) -> Tensor:
-        """The words that were chosen, as values of the cache: [N, d]."""
+    def values(self, side: Side, base: Base) -> Tensor:
+        """The values of the cache: the embedding of each word, [N, d]."""
         return base.embeddings.words(side.tokens, "target").detach()
 
     def trust(self, side: Side, batch: DocumentBatch) -> Tensor | None:
-        """[N]: what the weight of each is multiplied by; None for 1."""
+        """[N]: the factor of the weight of each word; None for 1."""
         return None
 
     def slots(self, side: Side, sentences: Tensor) -> tuple[Tensor, Tensor]:
-        """The tokens of T sentences [S, T] each (-1: none), in T * L slots, and which of them are there."""
+        """The tokens of T sentences [S, T] (-1 for none) in T * L slots [S, T * L], and which slots are used."""
         bounds = side.sentences.boundaries.long()
         first, end = (bounds[sentences.clamp(min=0) + k] for k in (0, 1))
         steps = torch.arange(self.config.linked.length, device=sentences.device)
         token = first[:, :, None] + steps
         seen = (token < end[:, :, None]) & (sentences >= 0)[:, :, None]
         return torch.where(seen, token, 0).flatten(1), seen.flatten(1)
+
+    def sentences_read(self, memory: Memory, batch: DocumentBatch, side: SideName, columns: int) -> Tensor:
+        """Column m is the word in slot m."""
+        assert isinstance(memory, CacheMemory)
+        assert batch.context_target is not None
+        sentence_of = batch.context_target.sentences.sequence_of
+        if side == "source":
+            assert batch.graph is not None
+            sentence_of = batch.graph.structure.sentence_of
+        return torch.where(memory.visible, sentence_of[memory.slots], -1)
 
 
 def _selection(example: DocumentExample, linked: LinkedConfig, needs: ContextNeeds) -> Selection:

@@ -1,8 +1,8 @@
-"""Noise (Li et al. 2020): the document graph's system over random words, to tell context from regularisation.
+"""Noise (Li et al. 2020): the system of the document graph over random words, to tell context from regularisation.
 
-Every sentence is replaced by words drawn from the vocabulary, a complete graph each: parameters and integration are
-those of the document graph, and nothing of the document is left but the number of its sentences. Training draws anew
-for every batch; evaluation has fixed words for each place in a document.
+Every sentence is replaced by random words of the vocabulary, linked as a complete graph. Parameters and integration are
+those of the document graph; of the document, only the number of its sentences is used. Training draws new words for
+every batch. Evaluation uses fixed words for each position in a document.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from torch import Tensor
 
 from docgraph.model.batch import DocumentBatch, GraphInput
 from docgraph.model.config import ModelConfig
-from docgraph.model.graph_structure import GraphStructure
+from docgraph.model.graph_encoder import GraphStructure
 from docgraph.model.memory import SlotMemory
 from docgraph.model.sparse import Rows
 from docgraph.model.systems import ContextNeeds, context_encoder
@@ -23,12 +23,14 @@ from docgraph.model.systems.docgraph import DocumentGraphContext
 from docgraph.model.transformer import Base
 
 WORDS = 16
-"""Random words a sentence."""
+"""Random words per sentence."""
 SEED = 1
 
 
 @context_encoder("noise")
 class NoiseContext(DocumentGraphContext):
+    """The document graph's encoder, fed with random words."""
+
     def __init__(self, config: ModelConfig) -> None:
         super().__init__(config)
         transformer = config.transformer
@@ -48,7 +50,7 @@ class NoiseContext(DocumentGraphContext):
         return super().target_memory(self.noisy(batch), base)
 
     def noisy(self, batch: DocumentBatch) -> DocumentBatch:
-        """The batch with noise for its graphs."""
+        """The batch with graphs of random words."""
         sentences, order = len(batch.places), batch.places % batch.slots.shape[1]
         if self.training:
             tokens = torch.randint(self.vocabulary, (sentences, WORDS), device=order.device)
@@ -61,7 +63,7 @@ class NoiseContext(DocumentGraphContext):
 
 
 def complete_structure(sentences: int, device: torch.device) -> GraphStructure:
-    """Sentences of as many words each, every one a complete graph; made on the device, unlike `target_structure`."""
+    """Complete graphs of WORDS words each, built on the device, unlike `target_structure`."""
     count = sentences * WORDS
     words = torch.arange(count, device=device)
     of_words, of_sentences = (torch.ones(size, 1, device=device) for size in (count, sentences))
@@ -70,6 +72,6 @@ def complete_structure(sentences: int, device: torch.device) -> GraphStructure:
     scale_out = torch.cat([of_words * WORDS**-0.5, of_sentences])
     mass_in = torch.cat([of_words, of_sentences * (WORDS / (WORDS - 1)) ** 0.5])
     mass_out = torch.cat([of_words * ((WORDS - 1) / WORDS + WORDS**-0.5), torch.zeros_like(of_sentences)])
-    edges = (members, members)  # complete sentences are summed without their edges
+    edges = (members, members)  # not read: complete sentences are summed without their edges
     sizes, columns = (count, sentences, WORDS), (scale_in, scale_out, mass_in, mass_out)
     return GraphStructure(*sizes, words // WORDS, members, *edges, *columns, complete=True)

@@ -1,64 +1,72 @@
-"""A pointer over linked translations: words that the document graph points at are recalled where words are chosen.
+"""A pointer over linked translations: tokens that the document graph points at are proposed at the output.
 
-As in linked words (docgraph.model.systems.linked), the target memory is the translations of earlier sentences that a
-sentence is linked with: the tokens y_s, and the states k_s in which Base chose them. It does not change the states of
-the decoder, as the cache of Tu et al. (2018) does, but proposes its tokens beside the softmax (docgraph.model.output),
-as the copy mechanisms of Gu et al. (2016) and See et al. (2017) and the datastore of Khandelwal et al. (2021) do:
+As in `docgraph.model.systems.linked`, the target memory is the translations of the earlier sentences that a sentence is
+linked with: the tokens y_s, and the states k_s in which Base predicted them. The pointer does not change the states of
+the decoder, as the cache of Tu et al. (2018) does. It proposes its tokens in a mixture with the softmax
+(docgraph.model.output), like the copy mechanisms of Gu et al. (2016) and See et al. (2017) and the datastore of
+Khandelwal et al. (2021):
 
-    a_s = softmax_s((W k + b) . k_s / sqrt(d))                              (Khandelwal et al., 2, the distance learnt)
-    w = sigmoid(u . relu(U [k; sum_s a_s k_s]) + v (max_s c_s - 7/8))       (See et al., 8, the nearest state beside)
+    a_s = softmax_s((W k + b) . k_s / sqrt(d))                              (Khandelwal et al., 2, learned distance)
+    w = sigmoid(u . relu(U [k; sum_s a_s k_s]) + v (max_s c_s - 7/8))       (See et al., 8, plus the nearest state)
     w_s = w a_s
 
-k and k_s are states scaled to length sqrt(d); c_s is the score of a slot over 32, at the start a cosine. Keys are
-constants: a projection of theirs would be one more factor of W. How a sentence ends is never proposed, neither its end
-nor the sub-word before (mostly a full stop), and what they were attended with is left to the softmax: that another
-sentence ends is no reason for this one to.
+k and k_s are states scaled to length sqrt(d). c_s is the score of a slot divided by 32, initially a cosine. Keys are
+not projected: the projection would only be another factor of W. The end of a sentence and the sub-word before it
+(usually a full stop) are never proposed; their weight goes to the softmax. That another sentence ends says nothing
+about this one.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Literal
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from docgraph.errors import DocgraphError
+from docgraph.model import checkpoint
 from docgraph.model.batch import DocumentBatch, Side
-from docgraph.model.config import ModelConfig, TransformerConfig
-from docgraph.model.context_attention import ContextSite
-from docgraph.model.memory import Layout, SlotMemory
+from docgraph.model.config import ContextConfig, LinkedConfig, ModelConfig, TransformerConfig
+from docgraph.model.context_attention import ContextLayer
+from docgraph.model.document_transformer import DocumentTransformer
+from docgraph.model.memory import SlotLayout, SlotMemory
+from docgraph.model.model_folder import ModelFolder, Precision
 from docgraph.model.output import CopyDistribution
 from docgraph.model.systems import ContextNeeds, context_encoder
 from docgraph.model.systems.linked import CacheMemory, LinkedWords
 from docgraph.model.transformer import Base
 
 LOOK_UP = 32.0
-"""At the start, the softmax is of so many times a cosine."""
+"""Initial factor of the cosine in the softmax."""
 NEAR, SLOPE = 7 / 8, 16.0
-"""At the start, w is 1/2 where the largest cosine is the former, and grows by the latter: as a cache on Base, without
-training, had about the least dev loss (Europarl En-Fr)."""
+"""Initially w is 1/2 if the largest cosine is NEAR, and grows with slope SLOPE. Of an untrained cache on Base, these
+values had about the lowest dev loss (Europarl En-Fr)."""
+CARD = "README.md"
+SEED = 1
 
 
 @dataclass(frozen=True, eq=False)
-class Keys:
-    """What the slots hold that each of B blocks of rows reads."""
+class PointerKeys:
+    """Contents of the slots that each of B blocks of rows reads; or of the R states, for `in_slots`."""
 
     states: Tensor
     """[B, M, d], scaled to length sqrt(d)."""
     tokens: Tensor
     """[B, M]."""
     trust: Tensor | None
-    """[B, M]."""
+    """[B, M]: a factor of the weight; None for 1."""
 
-    def in_slots(self, memory: SlotMemory) -> Keys:
-        """Of the slots that each block reads, from those of the states, [R, ...]."""
+    def in_slots(self, memory: SlotMemory) -> PointerKeys:
+        """Those of the slots that each block reads, from those of the states, [R, ...]."""
         slots = memory.slots_of_blocks
-        return Keys(self.states[slots], self.tokens[slots], None if self.trust is None else self.trust[slots])
+        return PointerKeys(self.states[slots], self.tokens[slots], None if self.trust is None else self.trust[slots])
 
 
-class Pointer(ContextSite):
-    """Attention over the tokens of a cache, and the weight that it has beside the softmax."""
+class Pointer(ContextLayer):
+    """Attention over the tokens of a cache, and the weight w of the pointer in the mixture."""
 
     def __init__(self, dimension: int, dropout: float, eos: int) -> None:
         super().__init__()
@@ -74,13 +82,13 @@ class Pointer(ContextSite):
         for part in (self.query.bias, self.gate_inner.bias, self.gate_outer.weight, self.gate_outer.bias):
             nn.init.zeros_(part)
 
-    def project(self, memory: CacheMemory) -> Keys:
+    def project(self, memory: CacheMemory) -> PointerKeys:
         tokens = torch.where(memory.values.roll(-1) == self.eos, self.eos, memory.values)
-        keys = Keys(_scaled(memory.states), tokens, memory.trust)
+        keys = PointerKeys(_scaled(memory.states), tokens, memory.trust)
         return keys if memory.packed else keys.in_slots(memory)
 
-    def forward(self, x: Tensor, projected: Keys, layout: Layout) -> CopyDistribution:
-        """What follows decoder states x [N, d], as far as the slots know."""
+    def forward(self, x: Tensor, projected: PointerKeys, layout: SlotLayout) -> CopyDistribution:
+        """The tokens and weights w_s that the slots propose after decoder states x [N, d]."""
         attention, gate = self.attend(x, projected, layout)
         block = layout.rows.sequence_of
         weights = gate * attention
@@ -89,10 +97,10 @@ class Pointer(ContextSite):
         tokens = projected.tokens[block]
         return CopyDistribution(tokens, torch.where(layout.some & (tokens != self.eos), weights, 0.0))
 
-    def attend(self, x: Tensor, keys: Keys, layout: Layout) -> tuple[Tensor, Tensor]:
-        """a [N, M] and w [N, 1] in fp32; of rows that see nothing, anything."""
+    def attend(self, x: Tensor, keys: PointerKeys, layout: SlotLayout) -> tuple[Tensor, Tensor]:
+        """a [N, M] and w [N, 1] in fp32; undefined for rows that see no slot."""
         scaled, rows = _scaled(x), layout.rows
-        # Keys first: with the few queries of a step, on a CPU, in half the time.
+        # Keys first: for the few queries of a decoding step, this halves the time on a CPU.
         scores = (keys.states @ rows.pad(self.query(scaled)).mT).mT.float() * x.shape[-1] ** -0.5
         scores = scores.masked_fill(~layout.visible[:, 0], float("-inf"))
         attention = scores.softmax(-1)
@@ -103,19 +111,19 @@ class Pointer(ContextSite):
         return rows.pack(attention), gate.sigmoid()
 
     @torch.no_grad()
-    def weights(self, x: Tensor, projected: Keys, layout: Layout) -> tuple[Tensor, Tensor]:
+    def weights(self, x: Tensor, projected: PointerKeys, layout: SlotLayout) -> tuple[Tensor, Tensor]:
         attention, _ = self.attend(x, projected, layout)
         return torch.where(layout.some, attention, 0.0), 1.0 - self(x, projected, layout).share
 
 
 def _scaled(states: Tensor) -> Tensor:
-    """States [..., d] at length sqrt(d)."""
+    """States [..., d] scaled to length sqrt(d)."""
     return F.rms_norm(states, states.shape[-1:])
 
 
 @context_encoder("pointer")
 class PointerOverLinked(LinkedWords):
-    """Linked words whose translations are read at the output; the source memory is read as theirs is."""
+    """Linked words, whose translations a pointer reads at the output; the source memory is that of `linked`."""
 
     sides = ("target", "both")
 
@@ -125,13 +133,46 @@ class PointerOverLinked(LinkedWords):
         translations: Literal["given", "all"] = "all" if config.context.linked.own_weight else "given"
         return replace(super().needs(config), translations=translations)
 
-    def output(self, transformer: TransformerConfig) -> ContextSite:
+    def output(self, transformer: TransformerConfig) -> ContextLayer:
         return Pointer(transformer.dimension, self.config.dropout, transformer.eos)
 
-    def chosen(self, side: Side, base: Base) -> Tensor:
+    def values(self, side: Side, base: Base) -> Tensor:
+        """The tokens themselves, [N]."""
         return side.tokens
 
     def trust(self, side: Side, batch: DocumentBatch) -> Tensor | None:
+        """1 for user-supplied translations, `own_weight` for those of the model."""
         if batch.given is None:
             return None
         return torch.where(batch.given[side.sentences.sequence_of], 1.0, self.config.linked.own_weight)
+
+
+def add_recall(
+    folder: str | Path, out: str | Path, linked: LinkedConfig, precision: Precision | None = None
+) -> DocumentTransformer:
+    """Write a sentence-level model plus an untrained pointer to a new folder, and return the new model.
+
+    The pointer works as a look-up without training. `precision` is that of the stored model by default.
+    """
+    source, target = ModelFolder(folder), Path(out)
+    config = source.config
+    if config.context is not None or config.concatenation is not None:
+        name = checkpoint.system_name(config)
+        raise DocgraphError(f"this model ({name}) already reads context; choose a sentence-level model", path=folder)
+    if target.exists() or target.is_symlink():
+        raise DocgraphError("output folder exists; choose another one", path=target)
+    context = ContextConfig("pointer", "post", "target", heads=config.transformer.heads, linked=linked)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(SEED)  # reproducible initial weights of the gate, which only matter for training
+        model = DocumentTransformer(replace(config, context=context))
+    checkpoint.load_base(model, source)
+    card = Path(folder) / CARD
+    files = [file for file in source.tokenizer_files() if file.name != CARD]
+    checkpoint.save(
+        model,
+        target,
+        [*files, *([card] if card.is_file() else [])],
+        precision or source.precision,
+        languages=source.languages,
+    )
+    return model.eval()

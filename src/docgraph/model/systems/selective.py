@@ -1,53 +1,97 @@
 """Selective (Maruf et al. 2019): sparse attention over all other sentences of the document, then over their words.
 
-As there, what is read are the states of Base; the key of a sentence is made from the mean of its words. The weight of a
-word is that of its sentence times its own in the sentence: most sentences and most words weigh exactly nothing.
+As in the paper, attention reads the states of Base, and the key of a sentence comes from the mean of its words. The
+weight of a word is the weight of its sentence times the weight of the word in the sentence. With sparsemax, most
+sentences and most words get a weight of exactly zero.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
 
 from docgraph.model.attention import unmask_empty_rows
 from docgraph.model.batch import DocumentBatch
-from docgraph.model.context_attention import FeedForwardSite
-from docgraph.model.memory import Layout, Memory, Queries, SlotMemory, copied
+from docgraph.model.context_attention import FeedForwardContextLayer
+from docgraph.model.memory import Memory, Queries, SlotLayout, SlotMemory, copy_groups
 from docgraph.model.packing import Packing, pad_rows
 from docgraph.model.systems import context_encoder
 from docgraph.model.systems.base_states import BaseStatesContext
 from docgraph.model.systems.hm_gdc import sentence_means
-from docgraph.model.systems.sparsemax import sparsemax
 
-if TYPE_CHECKING:  # it needs Triton
+if TYPE_CHECKING:  # needs Triton
     from docgraph.model.gpu.two_level_attention import TwoLevelLayout
 
 CELLS = 1 << 26
-"""Weights of words held at once."""
+"""Maximum number of word weights in memory at once."""
 LOOK_FIRST = ("cpu",)
-"""Devices that leave the words of sentences alone which weigh nothing, as most do: that halves the time of a CPU, while
-on a GPU the host would have to wait to learn which."""
+"""Devices that skip the words of sentences with weight zero. This halves the time on a CPU; on a GPU the host would
+have to wait for the weights."""
+STEPS = 16
+"""Newton steps of sparsemax: enough for any thousand scores in single precision; six are usual."""
+
+
+def sparsemax(scores: Tensor) -> Tensor:
+    """Sparsemax (Martins and Astudillo 2016): the point of the simplex nearest to the scores, [..., M] -> [..., M].
+
+    The result is non-negative, sums to one and has exact zeros. A score of -inf gets zero if another one is finite.
+    """
+    return _Sparsemax.apply(scores)  # type: ignore[no-untyped-call]
+
+
+def threshold(scores: Tensor) -> Tensor:
+    """tau [..., 1] such that max(scores - tau, 0) sums to one, by Newton's method.
+
+    Sorting, the usual method, would need four times the memory of the scores, of which there are billions. The sum is
+    convex in tau. From below, each step divides (its excess over one) x (the number of scores above tau) by at least
+    four, and reaches tau exactly once no score changes sides.
+    """
+    tau = scores.amax(-1, keepdim=True) - 1
+    for _ in range(STEPS):
+        above = scores > tau
+        total = torch.where(above, scores, 0).sum(-1, keepdim=True)
+        last, tau = tau, torch.maximum(tau, (total - 1) / above.sum(-1, keepdim=True))
+        if scores.device.type == "cpu" and not torch.compiler.is_compiling() and torch.equal(tau, last):
+            break  # elsewhere the check would cost more than the remaining steps
+    return tau
+
+
+class _Sparsemax(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, scores: Tensor) -> Tensor:
+        precise = scores.to(torch.promote_types(scores.dtype, torch.float32))
+        result = (precise - threshold(precise)).clamp(min=0).to(scores.dtype)
+        ctx.save_for_backward(result)
+        return result
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
+        """On the support, the gradient minus its mean over the support; elsewhere zero (proposition 1 there)."""
+        support = ctx.saved_tensors[0] > 0
+        inside = torch.where(support, grads[0], 0)
+        mean = inside.sum(-1, keepdim=True) / support.sum(-1, keepdim=True)
+        return (torch.where(support, inside - mean, 0),)
 
 
 @dataclass(frozen=True, eq=False)
 class TwoLevelMemory(Memory):
-    """The words of the sentences of D documents, T in each of M sentences, and the sentences."""
+    """The sentences of D documents, M slots each, and their words, T slots each."""
 
     sentences: SlotMemory
     slots: Tensor
     """[D, M * T] int64: the state of each word."""
     words: Tensor
-    """[D, M, T] bool: whether there is a word."""
+    """[D, M, T] bool: whether the slot holds a word."""
     places: Tensor
-    """[R] int64: the place (d * M * T + m * T + t) of each state."""
+    """[R] int64: the slot (d * M * T + m * T + t) of each state."""
     packed: bool = False
-    """Whether keys and values of words are read where they are, [R, h, e], by kernels."""
+    """True if kernels read the keys and values of words in the order of the states, [R, h, e]."""
 
-    def layout(self, queries: Queries) -> Layout | TwoLevelLayout:
-        layout = self.sentences.written_out(queries)
+    def layout(self, queries: Queries) -> SlotLayout | TwoLevelLayout:
+        layout = self.sentences.slot_layout(queries)
         if not queries.through_kernels(self.states):
             return layout
         from docgraph.model.gpu.two_level_attention import TwoLevelLayout
@@ -55,32 +99,33 @@ class TwoLevelMemory(Memory):
         begins, lengths = self.slots.view(self.words.shape)[:, :, 0], self.words.sum(-1)
         return TwoLevelLayout.of(layout, queries.documents.boundaries, begins, lengths, self.words.shape[-1])
 
-    def for_blocks(self, queries: Queries) -> TwoLevelMemory:
-        return replace(self, sentences=self.sentences.for_blocks(queries), packed=queries.through_kernels(self.states))
+    def for_queries(self, queries: Queries) -> TwoLevelMemory:
+        packed = queries.through_kernels(self.states)
+        return replace(self, sentences=self.sentences.for_queries(queries), packed=packed)
 
     def of_sentences(self, sentences: range | Tensor) -> TwoLevelMemory:
         return replace(self, sentences=self.sentences.of_sentences(sentences))
 
     def in_slots(self, projected: Tensor) -> Tensor:
-        """[R, h, e] -> [B, h, M * T, e], unless they are read where they are."""
+        """[R, h, e] -> [B, h, M * T, e]; unchanged if `packed`."""
         if self.packed:
             return projected
-        return copied(pad_rows(projected, self.slots, self.places), self.sentences.owner).transpose(1, 2)
+        return copy_groups(pad_rows(projected, self.slots, self.places), self.sentences.owner).transpose(1, 2)
 
 
 @dataclass(eq=False)
-class TwoLevelProjected:
+class TwoLevelKeys:
     """Keys of sentences [B, h, M, e]; keys and values of their words [B, h, M * T, e], or [R, h, e] for kernels."""
 
     sentence_key: Tensor
     key: Tensor
     value: Tensor
     words: Tensor
-    """[B, 1, 1, M, T] bool; all words where there are none, which no sentence reads."""
+    """[B, 1, 1, M, T] bool: whether the slot holds a word; all True for an empty slot, which no row reads."""
 
 
-class SelectiveAttention(FeedForwardSite):
-    """Sentences, words in them, then a feed-forward network."""
+class SelectiveAttention(FeedForwardContextLayer):
+    """Attention over sentences, then over the words in them, then a feed-forward network."""
 
     widening = 4
 
@@ -88,38 +133,38 @@ class SelectiveAttention(FeedForwardSite):
         super().prepare(dimension, heads)
         self.sentence_query, self.sentence_key = (nn.Linear(dimension, dimension) for _ in range(2))
 
-    def project(self, memory: TwoLevelMemory) -> TwoLevelProjected:
+    def project(self, memory: TwoLevelMemory) -> TwoLevelKeys:
         sentence_key = self.attention.split(self.sentence_key(memory.sentences.states))
         key, value = (memory.in_slots(projected) for projected in self.attention.project(memory.states))
         owner = memory.sentences.owner
         words = unmask_empty_rows(memory.words if owner is None else memory.words[owner])[:, None, None]
-        return TwoLevelProjected(memory.sentences.in_slots(sentence_key), key, value, words)
+        return TwoLevelKeys(memory.sentences.in_slots(sentence_key), key, value, words)
 
-    def attend(self, x: Tensor, projected: TwoLevelProjected, layout: Layout | TwoLevelLayout) -> Tensor:
+    def attend(self, x: Tensor, projected: TwoLevelKeys, layout: SlotLayout | TwoLevelLayout) -> Tensor:
         query = self.attention.split(self.attention.query(x))
-        if isinstance(layout, Layout):
+        if isinstance(layout, SlotLayout):
             sentences = self.sentence_level(x, projected, layout)
-            attended = layout.rows.pack(_read(layout.rows.pad(query).transpose(1, 2), projected, sentences))
+            attended = layout.rows.pack(_attend_words(layout.rows.pad(query).transpose(1, 2), projected, sentences))
         else:
             sentences = self.sentence_level(x, projected, layout.sentences)
             attended = layout.attend(query, projected.key, projected.value, sentences)
         return self.feed_forward(self.attention.join(attended))
 
-    def sentence_level(self, x: Tensor, projected: TwoLevelProjected, layout: Layout) -> Tensor:
+    def sentence_level(self, x: Tensor, projected: TwoLevelKeys, layout: SlotLayout) -> Tensor:
         """The weights of the sentences: [B, h, L, M]."""
         query = layout.rows.pad(self.attention.split(self.sentence_query(x))).transpose(1, 2)
         scores = (query @ projected.sentence_key.transpose(-2, -1)) * query.shape[-1] ** -0.5
         return sparsemax(scores.masked_fill(~layout.visible, float("-inf")))
 
-    def attention_weights(self, x: Tensor, projected: TwoLevelProjected, layout: Layout) -> Tensor:
-        """Over the sentences of the document."""
+    def attention_weights(self, x: Tensor, projected: TwoLevelKeys, layout: SlotLayout) -> Tensor:
+        """Weights of the sentences of the document."""
         return layout.rows.pack(self.sentence_level(x, projected, layout).mean(1))
 
 
-def _read(query: Tensor, projected: TwoLevelProjected, sentences: Tensor) -> Tensor:
-    """What queries [B, h, L, e] that give sentences these weights [B, h, L, M] read of their words: [B, L, h, e].
+def _attend_words(query: Tensor, projected: TwoLevelKeys, sentences: Tensor) -> Tensor:
+    """Attention over words: query [B, h, L, e], weights of sentences [B, h, L, M] -> [B, L, h, e].
 
-    Every word has a weight for every row: without gradients, which need them all, a few rows come at a time.
+    There is a weight for every row and word. Without gradients, which need all of them, rows are processed in parts.
     """
     blocks, heads, length, _ = query.shape
     rows = length if torch.is_grad_enabled() else max(1, CELLS // max(1, blocks * heads * projected.key.shape[2]))
@@ -130,10 +175,10 @@ def _read(query: Tensor, projected: TwoLevelProjected, sentences: Tensor) -> Ten
     return torch.cat(parts, 2).transpose(1, 2)
 
 
-def word_level(query: Tensor, projected: TwoLevelProjected, sentences: Tensor) -> Tensor:
-    """The weights of the words in each sentence, [B, h, L, M, T], for queries [B, h, L, e] that weigh sentences so.
+def word_level(query: Tensor, projected: TwoLevelKeys, sentences: Tensor) -> Tensor:
+    """The weights of words within their sentences, [B, h, L, M, T], for queries [B, h, L, e].
 
-    Where a sentence weighs nothing, those of its words do not matter.
+    Where the weight of the sentence, in `sentences` [B, h, L, M], is zero, those of its words are arbitrary.
     """
     scores = (query @ projected.key.transpose(-2, -1)) * query.shape[-1] ** -0.5
     scores = scores.unflatten(-1, projected.words.shape[-2:]).masked_fill(~projected.words, float("-inf"))
@@ -145,7 +190,9 @@ def word_level(query: Tensor, projected: TwoLevelProjected, sentences: Tensor) -
 
 @context_encoder("selective")
 class SelectiveContext(BaseStatesContext):
-    site = SelectiveAttention
+    """All other sentences of the document with their words; on the target side, the earlier ones."""
+
+    attention = SelectiveAttention
 
     def memory(self, states: Tensor, words: Packing, batch: DocumentBatch, past: bool) -> TwoLevelMemory:
         order = torch.arange(batch.slots.shape[1], device=states.device)

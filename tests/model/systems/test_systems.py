@@ -10,15 +10,15 @@ from torch import Tensor
 
 from docgraph.errors import DocgraphError
 from docgraph.model.batch import DocumentExample
+from docgraph.model.context_attention import ContextReader
 from docgraph.model.document_transformer import DocumentTransformer
-from docgraph.model.integration import SiteReader
 from docgraph.model.memory import SlotMemory
 from docgraph.model.padding import capacity, fill_up
 from docgraph.model.systems import context_class, context_needs, selective
 from docgraph.model.systems.han import HierarchicalAttention
 from docgraph.model.systems.selective import SelectiveAttention
 
-from .examples import (
+from ..examples import (
     SYSTEMS,
     batch_of,
     documents,
@@ -230,18 +230,18 @@ def test_inspection_sees_weights_that_sum_to_one(name: str) -> None:
             torch.testing.assert_close(attention.sum(1), some.float())
 
 
-def reader_of(model: DocumentTransformer) -> tuple[SiteReader, Tensor, Tensor]:
+def reader_of(model: DocumentTransformer) -> tuple[ContextReader, Tensor, Tensor]:
     """The encoder's reader, what its one site reads, and the place of each row's sentence in its document."""
     batch = batch_of(DOCUMENTS)
     reader = model.encoder_reader(batch.source.queries, model.memories(batch))
-    assert isinstance(reader, SiteReader)
+    assert isinstance(reader, ContextReader)
     return reader, torch.randn(len(batch.source.tokens), 32), batch.index_of[batch.source.sentences.sequence_of]
 
 
 @torch.no_grad()
 def test_both_levels_of_han_sum_to_one() -> None:
     reader, x, index = reader_of(system("han"))
-    site, projected, layout = reader.sites[0].attention, reader.sites[0].projected, reader.sites[0].layout
+    site, projected, layout = reader.layers[0].layer, reader.layers[0].projected, reader.layers[0].layout
     assert isinstance(site, HierarchicalAttention)
     assert len(projected) == 3
     sentences = site.attention_weights(x, projected, layout)
@@ -249,7 +249,7 @@ def test_both_levels_of_han_sum_to_one() -> None:
     assert not sentences[(index > 0)[:, None] & (distance >= index[:, None])].any()
     torch.testing.assert_close(sentences[index > 0].sum(1), torch.ones(int((index > 0).sum())))
     for run in projected:
-        words = site.run_weights(x, run, layout)
+        words = site.span_weights(x, run, layout)
         torch.testing.assert_close(words.sum(-1), torch.ones(words.shape[:2]))
 
 
@@ -260,7 +260,7 @@ def test_selective_leaves_sentences_and_words_out() -> None:
         for layer in (site.sentence_query, site.attention.query):
             layer.weight.mul_(20)
     reader, x, index = reader_of(model)
-    site, projected, layout = reader.sites[0].attention, reader.sites[0].projected, reader.sites[0].layout
+    site, projected, layout = reader.layers[0].layer, reader.layers[0].projected, reader.layers[0].layout
     assert isinstance(site, SelectiveAttention)
     query = layout.rows.pad(site.attention.split(site.attention.query(x))).transpose(1, 2)
     by_sentence = site.sentence_level(x, projected, layout)

@@ -8,7 +8,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from docgraph.model.systems.sparsemax import sparsemax
+from docgraph.model.systems.selective import sparsemax
 from model.examples import seeds
 
 

@@ -30,11 +30,11 @@ from docgraph.model.systems.pointer import LOOK_UP, NEAR, SLOPE, Pointer
 from docgraph.model.tokenizer import SPACE
 from docgraph.training.validation import mean_gates
 from docgraph.translation.document_decoding import Known, decode_documents, given
-from docgraph.translation.explain import readings
+from docgraph.translation.explain import context_weights
 from docgraph.translation.hypotheses import SearchConfig
 from docgraph.translation.scoring import score_documents
 
-from .examples import EOS, assert_steps_as_forced, batch_of, documents, small_config, small_model
+from ..examples import EOS, assert_steps_as_forced, batch_of, documents, small_config, small_model
 
 SIZES = LinkedConfig(words=5, sentences=2, length=3)
 TOKENIZER: Any = SimpleNamespace(target=SimpleNamespace(pieces=lambda ids: [f"{SPACE}{i}" for i in ids]))
@@ -333,7 +333,7 @@ def test_a_checkpoint_and_int8_keep_it(tmp_path: Path) -> None:
 def test_it_says_which_translations_it_read() -> None:
     model, example = model_of("target"), DOCUMENTS[0]
     assert example.selection is not None
-    found = readings(model, example, range(len(example.source)))
+    found = context_weights(model, example, range(len(example.source)))
     share = decoded(model, batch_of([example]))[1].share
     assert np.mean([reading.gate < 1 for reading in found]) > 0.5
     assert sum(len(t) * (1 - r.gate) for t, r in zip(example.target, found, strict=True)) == pytest.approx(

@@ -14,6 +14,7 @@ from docgraph.graph.selection import select
 from docgraph.model.batch import DocumentBatch, DocumentExample
 from docgraph.model.config import LinkedConfig
 from docgraph.model.document_transformer import DocumentTransformer
+from docgraph.model.memory import Memories
 from docgraph.model.padding import capacity, fill_up
 from docgraph.model.systems import context_class
 from docgraph.model.systems.linked import LinkedWords
@@ -21,7 +22,7 @@ from docgraph.model.tokenizer import SPACE
 from docgraph.translation.document_decoding import decode_documents
 from docgraph.translation.hypotheses import SearchConfig
 
-from .examples import assert_steps_as_forced, batch_of, documents, rewritten, small_config, small_model
+from ..examples import assert_steps_as_forced, batch_of, documents, rewritten, small_config, small_model
 
 SIZES = LinkedConfig(words=5, sentences=2, length=3)
 
@@ -71,7 +72,7 @@ def test_source_words_are_read_as_the_encoder_sees_them() -> None:
     memory = model.context.source_memory(batch, model)
     assert memory is not None
     assert batch.graph is not None
-    base = model.encode_with(batch, lambda place, layer: None)
+    base = model.encode(batch, Memories())
     pieces = torch.from_numpy(np.flatnonzero(np.concatenate(DOCUMENTS[0].source_words) == 4))
     torch.testing.assert_close(memory.states[4], base[pieces].mean(0))
     assert not memory.states.requires_grad
@@ -83,7 +84,7 @@ def test_a_key_is_the_state_that_chose_the_value() -> None:
     memory = model.context.target_memory(batch, model)
     assert memory is not None
     assert batch.gold is not None
-    plain = model.decode(batch, model.encode_with(batch, lambda *_: None), type(model.memories(batch))())
+    plain = model.decode(batch, model.encode(batch, Memories()), Memories())
     torch.testing.assert_close(memory.states, plain.hidden)
     torch.testing.assert_close(memory.values, model.embeddings.words(batch.gold, "target"))
 
@@ -110,7 +111,7 @@ def test_step_by_step_is_teacher_forcing(place: str) -> None:
 def test_without_links_it_is_base() -> None:
     alone = [selected(example) for example in documents(6, [3], [1])]
     model, batch = model_of("hyb"), batch_of(alone)
-    base = model.decode(batch, model.encode_with(batch, lambda *_: None), type(model.memories(batch))())
+    base = model.decode(batch, model.encode(batch, Memories()), Memories())
     assert torch.equal(states(model, batch), base.hidden)
 
 

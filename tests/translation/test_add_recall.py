@@ -23,10 +23,9 @@ from docgraph.model.batch import collate
 from docgraph.model.config import LinkedConfig
 from docgraph.model.memory import Memories
 from docgraph.model.model_folder import ModelFolder
-from docgraph.model.recalling import add_recall
 from docgraph.model.systems import context_needs, pointer, prepare
-from docgraph.model.systems.pointer import Pointer
-from docgraph.translation.explain import Reading
+from docgraph.model.systems.pointer import Pointer, add_recall
+from docgraph.translation.explain import ContextWeights
 from docgraph.translation.hypotheses import SearchConfig
 from docgraph.translation.inputs import example_from_text
 from docgraph.translation.rules import segmentation as segments
@@ -153,7 +152,7 @@ def test_what_nothing_is_known_of_is_not_annotated(base: Path, recalling: Path, 
     found = ours.translate(SENTENCES, BEAM, explain=True, known=[None, "", *[None] * 3])
     assert annotated == []
     assert [one.candidates for one in found] == [one.candidates for one in expected]
-    assert [one.context for one in found] == [Reading({}, {}, 1.0)] * 5
+    assert [one.context for one in found] == [ContextWeights({}, {}, 1.0)] * 5
     others = [Document.from_sentences(SENTENCES[:k]) for k in (2, 4)]
     documents = [others[0], DOCUMENT, others[1]]
     together = list(ours.translate_all(documents, BEAM, explain=True, known=lambda n: KNOWN if n == 1 else ()))
@@ -331,9 +330,12 @@ def test_a_model_of_unknown_languages_asks_for_an_annotator(base: Path, tmp_path
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda folder, base: (folder, base), "this is there already; name a folder that is not"),
+        (lambda folder, base: (folder, base), "output folder exists; choose another one"),
         (lambda folder, base: (base.parent / "none", base), "there is no such model folder"),
-        (lambda folder, base: ("en-fr", base.parent / "x"), r"\(pointer-post-target\) reads context already; name one"),
+        (
+            lambda folder, base: ("en-fr", base.parent / "x"),
+            r"\(pointer-post-target\) already reads context; choose a sentence-level model",
+        ),
     ],
     ids=["there", "none", "context"],
 )
