@@ -1,12 +1,15 @@
-"""The command line: one verb a module, thin; errors in one sentence, exit code 2.
+"""The command line: one thin module per command or family of commands; an error is one sentence and exit code 2.
 
-Nothing heavy is imported here or at the top of a verb's module: `docgraph --help` must answer at once.
+Nothing heavy is imported here or at the top of a command's module, so that `docgraph --help` answers at once.
 """
 
 from __future__ import annotations
 
+import inspect
 import os
+import re
 import sys
+from collections.abc import Callable
 
 import typer
 
@@ -33,20 +36,62 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command("analyse")(analyse.analyse)
-app.command("annotate")(annotate.annotate)
-app.command("evaluate")(evaluate.evaluate)
-app.command("experiment")(experiment.experiment)
-app.command("graph")(graph.graph)
-app.command("model")(model.model)
-app.command("prepare")(prepare.prepare)
-app.command("pretranslate")(translate.pretranslate)
-app.command("probe")(probe.probe)
-app.command("recall")(model.recall)
-app.command("train")(train.train)
-app.command("translate")(translate.translate)
-app.add_typer(prepare.debug_app, name="debug")
-app.add_typer(model.import_app, name="import")
+COMMANDS: dict[str, dict[str, tuple[Callable[..., None] | typer.Typer, str]]] = {
+    "Translate": {
+        "translate": (translate.translate, "Translate documents and keep their layout"),
+    },
+    "Look into documents": {
+        "graph": (graph.graph, "Show the graph that links the words of a document"),
+        "annotate": (annotate.annotate, "Find words, lemmas, dependency heads and coreference"),
+    },
+    "Make models": {
+        "prepare": (prepare.prepare, "Turn a parallel corpus into a store for training"),
+        "debug": (prepare.debug_app, "Inspect data before training"),
+        "train": (train.train, "Train a model, or continue a training run"),
+        "pretranslate": (translate.pretranslate, "Translate a prepared corpus for training on translations"),
+        "import": (model.import_app, "Convert a model of another toolkit"),
+        "recall": (model.recall, "Let a model read known translations, without training"),
+        "model": (model.model, "Count the parameters of a model"),
+    },
+    "Evaluate": {
+        "evaluate": (evaluate.evaluate, "Score translations against a reference"),
+        "probe": (probe.probe, "Test a model on contrastive suites"),
+    },
+    "Reproduce the paper": {
+        "experiment": (experiment.experiment, "Run an experiment and print its table"),
+        "analyse": (analyse.analyse, "Analyse how systems use context"),
+    },
+}
+"""Panel of `docgraph --help` -> command -> function (or group of commands) and one-line help."""
+
+
+def _unwrap(text: str) -> str:
+    """Join lines that were wrapped at the width of the source, so that the terminal wraps them at its own.
+
+    A line that begins with "name: " is an item of a list and stays a line.
+    """
+    first, *rest = inspect.cleandoc(text).split("\n")
+    lines = [first]
+    for line, before in zip(rest, [first, *rest], strict=False):
+        wrapped = line and len(before) + 1 + len(line.split()[0]) > 100 and not re.match(r"[\w-]+: ", line)
+        lines[-1:] = [f"{lines[-1]} {line}"] if wrapped else [lines[-1], line]
+    return "\n".join(lines)
+
+
+def _register(app: typer.Typer) -> None:
+    """Add all commands to the app."""
+    for panel, commands in COMMANDS.items():
+        for name, (command, summary) in commands.items():
+            if isinstance(command, typer.Typer):
+                app.add_typer(command, name=name, short_help=summary, rich_help_panel=panel)
+                for inner in command.registered_commands:
+                    inner.help = _unwrap((inner.callback.__doc__ if inner.callback else None) or "")
+            else:
+                text = _unwrap(command.__doc__ or "")
+                app.command(name, help=text, short_help=summary, rich_help_panel=panel)(command)
+
+
+_register(app)
 
 
 def _version(value: bool) -> None:
@@ -67,7 +112,7 @@ def common(
 
 
 def main() -> None:
-    """Run a verb; a DocgraphError or an operating-system error becomes one sentence and exit code 2."""
+    """Run a command; a DocgraphError or an operating-system error becomes one sentence and exit code 2."""
     try:
         app()
     except (DocgraphError, OSError) as error:
@@ -79,7 +124,7 @@ def main() -> None:
         print(f"docgraph: {_sentence(error)}", file=sys.stderr)
         raise SystemExit(2) from None
     except KeyboardInterrupt:
-        print("docgraph: interrupted; run the same command again to go on", file=sys.stderr)
+        print("docgraph: interrupted; run the same command again to continue", file=sys.stderr)
         raise SystemExit(130) from None
 
 

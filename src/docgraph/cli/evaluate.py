@@ -22,7 +22,7 @@ Format = Literal["text", "json", "markdown", "latex"]
 def evaluate(
     systems: Annotated[
         list[str],
-        typer.Argument(metavar="SYSTEM...", help="Translations to score: FILE or NAME=FILE.", show_default=False),
+        typer.Argument(metavar="SYSTEM", help="Translations to score: FILE or NAME=FILE.", show_default=False),
     ],
     reference: Annotated[
         Path,

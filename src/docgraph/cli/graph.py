@@ -18,7 +18,10 @@ if TYPE_CHECKING:
 
 def graph(
     file: Annotated[
-        Path, typer.Argument(help="Document to read; a CoNLL-U file brings its own annotation.", show_default=False)
+        Path,
+        typer.Argument(
+            metavar="FILE", help="Document to read; a CoNLL-U file brings its own annotation.", show_default=False
+        ),
     ],
     relations: Annotated[
         str, typer.Option(help="Comma-separated relations or groups of relations (intra, inter, all).")

@@ -21,7 +21,7 @@ OutputFormat = Literal["text", "json", "markdown"]
 
 def probe(
     suites: Annotated[
-        list[Path], typer.Argument(metavar="SUITE...", help="Files or folders of suites.", show_default=False)
+        list[Path], typer.Argument(metavar="SUITE", help="Files or folders of suites.", show_default=False)
     ],
     model: Annotated[
         str | None,
@@ -139,11 +139,21 @@ def _print(results: list[dict[str, Any]], output: OutputFormat) -> None:
 
         typer.echo(json.dumps(results, indent=2, ensure_ascii=False))
         return
+    from rich.console import Console
+
+    from docgraph.evaluation.report import markdown_table, text_table
+
     for result in results:
         rows = [("all", "", result)]
         rows += [("blocks", "all right", result["blocks"])] if "blocks" in result else []
         rows += [(kind, value, count) for kind, counts in result["by"].items() for value, count in counts.items()]
-        _print_table(result["suite"], rows, output)
+        grid = [[result["suite"], "", "right", "of", "accuracy"]]
+        for kind, value, count in rows:
+            grid.append([kind, value, f"{count['right']:,}", f"{count['total']:,}", f"{count['accuracy']:.1f}"])
+        if output == "markdown":
+            typer.echo("\n".join(markdown_table(grid)) + "\n")
+        else:
+            Console().print(text_table(grid))
         if result.get("scored"):
             typer.echo(
                 f"{result['scored']:,} candidates scored in {result['seconds']:.2f} s, "
@@ -152,19 +162,3 @@ def _print(results: list[dict[str, Any]], output: OutputFormat) -> None:
         elif "scored" in result:
             typer.echo("the scores were cached")
         typer.echo(f"{result['signature']}\n")
-
-
-def _print_table(suite: str, rows: list[tuple[str, str, dict[str, Any]]], output: OutputFormat) -> None:
-    from rich import box
-    from rich.console import Console
-    from rich.table import Table
-
-    markdown = output == "markdown"
-    table = Table(
-        title=None if markdown else suite, title_justify="left", box=box.MARKDOWN if markdown else box.ROUNDED
-    )
-    for name in (suite if markdown else "by", "", "right", "of", "accuracy"):
-        table.add_column(name, justify="right" if name in ("right", "of", "accuracy") else "left")
-    for kind, value, count in rows:
-        table.add_row(kind, value, f"{count['right']:,}", f"{count['total']:,}", f"{count['accuracy']:.1f}")
-    Console().print(table)

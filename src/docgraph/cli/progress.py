@@ -1,4 +1,4 @@
-"""The progress bar of long work: what is done, how fast, and the time left; on the standard error, if a terminal."""
+"""Progress bars on standard error: units done, rate and time left; nothing if it is not a terminal."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Self
 
 
 class Bars:
-    """A bar for each task: its share done by any measure, and `unit`s a second."""
+    """One bar per task, with the number of `unit`s done and their rate."""
 
     def __init__(self, unit: str) -> None:
         from rich.console import Console
@@ -35,9 +35,9 @@ class Bars:
         self._bar.__exit__(kind, error, trace)
 
     def update(self, task: str, done: int, completed: float, total: float | None) -> None:
-        """`done` units in all; `completed` of `total` says how much of the bar that is."""
+        """Show `done` units of a task; the bar is filled to `completed` of `total`."""
         if task not in self._tasks:
-            # What an earlier run had done already says nothing of the rate of this one.
+            # Units that an interrupted run had done before do not count for the rate.
             number = self._bar.add_task(task, total=total, done=done, rate=0.0)
             self._tasks[task] = number, time.monotonic(), done
         number, begun, before = self._tasks[task]

@@ -11,7 +11,7 @@ All candidate links i-j of all sentence pairs lie in flat arrays; an iteration i
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -35,24 +35,17 @@ THRESHOLD = 0.1
 BLOCK = 1 << 22
 """Candidate links processed at once."""
 
-
-@dataclass(frozen=True, slots=True)
-class AlignerConfig:
-    """Hyperparameters; the defaults were chosen on Europarl (docs/evaluation.md)."""
-
-    independent: int = 2
-    """Iterations in which each direction is trained alone."""
-    agreeing: int = 5
-    """Iterations on the product of the posteriors."""
-    tension: float = 4.0
-    """How strongly links keep to the diagonal."""
-    null: float = 0.08
-    """Prior probability that a word is a translation of nothing."""
-    alpha: float = 0.01
-    """Concentration of the Dirichlet prior."""
-
-    def __str__(self) -> str:
-        return f"diagonal-agreement({self.independent}+{self.agreeing})"
+# Hyperparameters, chosen on Europarl (docs/evaluation.md).
+INDEPENDENT, AGREEING = 2, 5
+"""Iterations in which each direction is trained alone, then on the product of the posteriors."""
+TENSION = 4.0
+"""How strongly links keep to the diagonal."""
+NULL = 0.08
+"""Prior probability that a word is a translation of nothing."""
+ALPHA = 0.01
+"""Concentration of the Dirichlet prior."""
+ALIGNER = f"diagonal-agreement({INDEPENDENT}+{AGREEING})"
+"""The name of the aligner in signatures."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,16 +106,16 @@ class Posteriors:
 class Aligner:
     """Translation tables of both directions over co-occurring word pairs, trained on a bitext."""
 
-    def __init__(self, bitext: Bitext, config: AlignerConfig = AlignerConfig()) -> None:
-        self._bitext, self._config = bitext, config
+    def __init__(self, bitext: Bitext) -> None:
+        self._bitext = bitext
         self._pairs, keys = _co_occurrences(bitext)
         width = int(bitext.target.max(initial=0)) + 1
         self._words = keys // width, keys % width
         self._unigrams = tuple(np.bincount(words) / max(len(words), 1) for words in (bitext.source, bitext.target))
         counts = np.bincount(self._pairs, minlength=len(keys)).astype(np.float64)
         self._tables = tuple(counts / sum_by(words, counts)[words] for words in self._words)
-        for iteration in range(config.independent + config.agreeing):
-            self._train(agree=iteration >= config.independent)
+        for iteration in range(INDEPENDENT + AGREEING):
+            self._train(agree=iteration >= INDEPENDENT)
 
     def _train(self, agree: bool) -> None:
         """One iteration of expectation maximisation."""
@@ -133,9 +126,7 @@ class Aligner:
                 forward = backward = forward * backward
             for total, posterior in zip(counts, (forward, backward), strict=True):
                 total += sum_by(pairs, posterior, len(total))
-        self._tables = tuple(
-            _estimate(count, words, self._config.alpha) for count, words in zip(counts, self._words, strict=True)
-        )
+        self._tables = tuple(_estimate(count, words) for count, words in zip(counts, self._words, strict=True))
 
     def _blocks(self) -> Iterator[tuple[CandidateLinks, IntArray]]:
         """Yield candidate links and their word pairs, block by block."""
@@ -146,17 +137,17 @@ class Aligner:
 
     def _posteriors(self, links: CandidateLinks, pairs: IntArray) -> tuple[Floats, Floats]:
         """p(a_j = i) and p(b_i = j) of the links, [L] each."""
-        diagonal = np.exp(-self._config.tension * links.distance)
+        diagonal = np.exp(-TENSION * links.distance)
         words = self._bitext.source, self._bitext.target
         posteriors = []
         # Forward, each target word chooses a source word; backward, each source word chooses a target word.
         for side, chooser in ((1, links.target), (0, links.source)):
             first = int(chooser.min()) if len(chooser) else 0
             index = chooser - first
-            prior = (1 - self._config.null) * diagonal / sum_by(index, diagonal)[index]
+            prior = (1 - NULL) * diagonal / sum_by(index, diagonal)[index]
             joint = prior * self._tables[1 - side][pairs]
             choosers = words[side][first : first + int(index.max(initial=-1)) + 1]
-            nothing = self._config.null * self._unigrams[side][choosers]
+            nothing = NULL * self._unigrams[side][choosers]
             posteriors.append(joint / (sum_by(index, joint) + nothing)[index])
         return posteriors[0], posteriors[1]
 
@@ -210,10 +201,10 @@ def sum_by(index: Integers, values: npt.NDArray[Any], size: int = 0) -> Floats:
     return np.asarray(np.bincount(index, values, size), dtype=np.float64)
 
 
-def _estimate(counts: Floats, words: LongArray, alpha: float) -> Floats:
+def _estimate(counts: Floats, words: LongArray) -> Floats:
     """[P]: p(other word | word) under a Dirichlet prior, as the exponential of the expected logarithm."""
-    smoothed = counts + alpha
-    totals = np.maximum(sum_by(words, smoothed), alpha)  # some words have no pairs
+    smoothed = counts + ALPHA
+    totals = np.maximum(sum_by(words, smoothed), ALPHA)  # some words have no pairs
     return np.exp(_digamma(smoothed) - _digamma(totals)[words])
 
 
@@ -324,17 +315,14 @@ def _sentence_pairs(source: Words, target: Words) -> SentencePairs:
     return list(zip(source.split(), target.split(), strict=True))
 
 
-def align(
-    source: Words, targets: Iterable[Words], corpus: SentencePairs, config: AlignerConfig = AlignerConfig()
-) -> list[Posteriors]:
+def align(source: Words, targets: Sequence[Words], corpus: SentencePairs) -> list[Posteriors]:
     """Links of the source with each target, by word positions in the two.
 
     One model is trained on the corpus and all targets. To keep the alignment of a system independent of which other
     systems are evaluated, pass only that system's output and the reference as targets.
     """
-    targets = list(targets)
     bitext = Bitext.of(corpus + [pair for target in targets for pair in _sentence_pairs(source, target)])
-    posteriors = Aligner(bitext, config).posteriors(first=len(corpus))
+    posteriors = Aligner(bitext).posteriors(first=len(corpus))
     aligned, sentences = [], len(source.offsets) - 1
     for number in range(len(targets)):
         first = len(corpus) + number * sentences

@@ -35,8 +35,8 @@ import numpy as np
 from docgraph.annotation import BoolArray
 from docgraph.errors import DocgraphError
 from docgraph.evaluation.alignment import (
+    ALIGNER,
     THRESHOLD,
-    AlignerConfig,
     BitextAnnotator,
     Posteriors,
     SentencePairs,
@@ -263,7 +263,7 @@ class DocumentMeasures:
 
     def _signature(self) -> dict[str, str]:
         return {
-            "aligner": str(AlignerConfig()),
+            "aligner": ALIGNER,
             "threshold": str(THRESHOLD),
             "learnt": self._trained_on,
             "source": self._annotator.source,
