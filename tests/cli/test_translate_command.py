@@ -120,7 +120,7 @@ def test_a_folder_goes_into_a_folder_and_a_bad_file_stops_no_other(model: Path, 
     found = sorted(str(path.relative_to(tmp_path / "out")) for path in (tmp_path / "out").rglob("*") if path.is_file())
     assert found == [FINISHED, "a.txt", "deep/" + FINISHED, "deep/b.srt", "none.txt"]
     assert "bad.txt" in output
-    assert "none.txt: there is no sentence in it" in output
+    assert "none.txt: contains no sentence" in output
     assert (tmp_path / "out" / "none.txt").read_text() == "\n \n"
     alone = run(model, source / "a.txt").stdout
     assert (tmp_path / "out" / "a.txt").read_text(encoding="utf-8") == alone
@@ -189,16 +189,16 @@ def test_an_interrupted_document_goes_on_at_its_window(
     begin = documents._GroupDecoder.__init__
 
     def counting(
-        self: object, model: object, tokenizer: object, config: object, drafts: list[object], kept: object
+        self: object, model: object, tokenizer: object, config: object, drafts: list[object], state_cache: object
     ) -> None:
         if len(windows) == 2:
             windows.append(range(0))
             raise KeyboardInterrupt
         windows.append(drafts[0].window)
-        begin(self, model, tokenizer, config, drafts, kept)  # type: ignore[arg-type]
+        begin(self, model, tokenizer, config, drafts, state_cache)  # type: ignore[arg-type]
 
     monkeypatch.setattr(documents._GroupDecoder, "__init__", counting)
-    assert "go on with --resume" in run(model, *command, code=130).output
+    assert "continue with --resume" in run(model, *command, code=130).output
     assert not (tmp_path / "b.txt").exists()
     partial = tmp_path / ".b.txt.partial"
     kept = partial.read_text(encoding="utf-8")
@@ -209,7 +209,7 @@ def test_an_interrupted_document_goes_on_at_its_window(
     assert not partial.exists()
     (tmp_path / "b.txt").unlink()
     partial.write_text(kept, encoding="utf-8")
-    assert "of another text, model or search" in run(model, *command, "--resume", "--length-penalty", 1).output
+    assert "made from another text, model or search" in run(model, *command, "--resume", "--length-penalty", 1).output
     assert (tmp_path / "b.txt").read_text(encoding="utf-8") == whole
 
 
@@ -252,12 +252,12 @@ def test_an_interrupted_document_keeps_what_is_known(
     begin, windows = documents._GroupDecoder.__init__, list[range]()
 
     def counting(
-        self: object, model: object, tokenizer: object, config: object, drafts: list[object], kept: object
+        self: object, model: object, tokenizer: object, config: object, drafts: list[object], state_cache: object
     ) -> None:
         windows.append(drafts[0].window)
         if len(windows) == 2:
             raise KeyboardInterrupt
-        begin(self, model, tokenizer, config, drafts, kept)  # type: ignore[arg-type]
+        begin(self, model, tokenizer, config, drafts, state_cache)  # type: ignore[arg-type]
 
     monkeypatch.setattr(documents._GroupDecoder, "__init__", counting)
     run(model, *command, code=130)
@@ -312,27 +312,25 @@ def test_bad_input_is_told_in_one_sentence(
     assert "neither a model folder nor a run folder" in failure(a, "--model", tmp_path / "empty")
     assert "missing.txt: no such file" in failure("--model", model, tmp_path / "missing.txt")
     assert "is not a text file" in failure("--model", model, tmp_path / "binary.txt")
-    assert "no file in this folder is of a known format" in failure(
+    assert "no file in this folder has a known format" in failure(
         "--model", model, tmp_path / "empty", "-o", tmp_path / "o"
     )
-    assert "name a folder with -o" in failure("--model", model, a, tmp_path / "binary.txt")
+    assert "name an output folder with -o" in failure("--model", model, a, tmp_path / "binary.txt")
     assert "would replace its source" in failure("--model", model, a, "-o", a)
     assert "would have the same output" in failure("--model", model, a, a, "-o", tmp_path / "o")
-    assert "a page is for one file" in failure(
+    assert "--explain writes a page for one file" in failure(
         "--model", model, a, a, "-o", tmp_path / "o", "--explain", tmp_path / "p"
     )
-    assert "of its source, here text, and this name says docx" in failure(
-        "--model", model, a, "-o", tmp_path / "a.docx"
-    )
+    assert "of its source, text, but this name means docx" in failure("--model", model, a, "-o", tmp_path / "a.docx")
     known = tmp_path / "known.txt"
     for text, told in (
-        ("Un.\n", "known.txt: the lines here number 1, those of the text 7; keep one for each"),
-        ("\n\nUn.\n\n\n\n\n", "known.txt:3: beside this translation, the text has a blank line"),
+        ("Un.\n", "known.txt: has 1 lines but the text has 7; keep one line for each"),
+        ("\n\nUn.\n\n\n\n\n", "known.txt:3: this translation belongs to a blank line of the text"),
     ):
         known.write_text(text, encoding="utf-8")
         assert told in failure("--model", model, a, "--known", known, "--format", "lines")
-    assert "say --format lines" in failure("--model", model, a, "--known", known, "--format", "markdown")
-    assert "those of one file" in failure("--model", model, a, a, "--known", known, "-o", tmp_path / "o")
+    assert "pass --format lines" in failure("--model", model, a, "--known", known, "--format", "markdown")
+    assert "--known belongs to one file" in failure("--model", model, a, a, "--known", known, "-o", tmp_path / "o")
     assert "there is no format 'pdf'" in failure("--model", model, a, "--format", "pdf")
 
 

@@ -25,11 +25,11 @@ from docgraph.model.memory import Memories
 from docgraph.model.model_folder import ModelFolder
 from docgraph.model.systems import context_needs, pointer, prepare
 from docgraph.model.systems.pointer import Pointer, add_recall
+from docgraph.translation import document_decoding as decoding
 from docgraph.translation.explain import ContextWeights
 from docgraph.translation.hypotheses import SearchConfig
-from docgraph.translation.inputs import example_from_text
-from docgraph.translation.rules import segmentation as segments
-from docgraph.translation.translator import Translator
+from docgraph.translation.preprocessing import example_from_text
+from docgraph.translation.translator import TranslationRequest, Translator
 from translation.translator_examples import model_folder
 
 GREEDY = SearchConfig(beams=1, max_length_factor=0.5, max_length_constant=3)
@@ -122,8 +122,9 @@ def test_long_documents_in_windows_read_no_translations_of_their_own(base: Path,
     plain, ours = Translator.load(base, device="cpu"), Translator.load(recalling, device="cpu")
     documents = [DOCUMENT, DOCUMENT]
     for known in ([], KNOWN):
+        requests = [TranslationRequest(document, known) for document in documents]
         whole, windows = (
-            [each.texts for each in ours.translate_all(documents, GREEDY, tokens=tokens, known=lambda _, k=known: k)]
+            [each.texts for _, each in ours.translate_requests(requests, GREEDY, tokens=tokens)]
             for tokens in (10_000, 12)
         )
         assert whole == windows
@@ -154,8 +155,8 @@ def test_what_nothing_is_known_of_is_not_annotated(base: Path, recalling: Path, 
     assert [one.candidates for one in found] == [one.candidates for one in expected]
     assert [one.context for one in found] == [ContextWeights({}, {}, 1.0)] * 5
     others = [Document.from_sentences(SENTENCES[:k]) for k in (2, 4)]
-    documents = [others[0], DOCUMENT, others[1]]
-    together = list(ours.translate_all(documents, BEAM, explain=True, known=lambda n: KNOWN if n == 1 else ()))
+    requests = [TranslationRequest(others[0]), TranslationRequest(DOCUMENT, KNOWN), TranslationRequest(others[1])]
+    together = [each for _, each in ours.translate_requests(requests, BEAM, explain=True)]
     assert annotated == [["en"], SENTENCES]
     alone = [
         ours.translate(others[0], BEAM),
@@ -174,8 +175,8 @@ def test_what_nothing_is_known_of_is_not_annotated(base: Path, recalling: Path, 
 def test_of_a_long_document_the_stretches_that_show_known_translations_are_annotated(
     recalling: Path, annotated: list[list[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name, size in (("BEFORE", 1), ("STRETCH", 2), ("AFTER", 1)):
-        monkeypatch.setattr(segments, name, size)
+    for name, size in (("CHUNK_BEFORE", 1), ("CHUNK", 2), ("CHUNK_AFTER", 1)):
+        monkeypatch.setattr(decoding, name, size)
     ours = Translator.load(recalling, device="cpu")
     found = ours.translate(SENTENCES, GREEDY, explain=True, known=["le renard", *[None] * 4])
     assert annotated == [["en"], SENTENCES[:3]]
@@ -204,11 +205,12 @@ def test_sentences_before_a_known_one_follow_it_in_documents_windows_and_stretch
     without = plain.translate(SENTENCES, GREEDY, known=known)
     scores = [[one.candidates[0].score for one in each if not one.given] for each in (whole, without)]
     assert all(one != pytest.approx(other, abs=1e-3) for one, other in zip(*scores, strict=True))
-    [windows] = ours.translate_all([DOCUMENT], GREEDY, tokens=12, explain=True, known=lambda _: known)
+    request = TranslationRequest(DOCUMENT, known)
+    [(_, windows)] = ours.translate_requests([request], GREEDY, tokens=12, explain=True)
     assert windows.texts == whole.texts
     assert [one.context and list(one.context.target) for one in windows] == [[3], [3], [3], [], [3]]
-    for name, size in (("BEFORE", 1), ("STRETCH", 2), ("AFTER", 1)):
-        monkeypatch.setattr(segments, name, size)
+    for name, size in (("CHUNK_BEFORE", 1), ("CHUNK", 2), ("CHUNK_AFTER", 1)):
+        monkeypatch.setattr(decoding, name, size)
     found = ours.translate(SENTENCES, GREEDY, explain=True, known=known)
     assert [one.context and list(one.context.target) for one in found] == [[], [], [3], [], [3]]
 

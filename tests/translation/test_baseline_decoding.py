@@ -17,7 +17,7 @@ from docgraph.model.document_transformer import DocumentTransformer
 from docgraph.model.systems import prepare
 from docgraph.model.tokenizer import SPACE
 from docgraph.translation import document_decoding as decoding
-from docgraph.translation.document_decoding import Known, decode_documents, given
+from docgraph.translation.document_decoding import Known, decode_documents, given_hypotheses
 from docgraph.translation.hypotheses import SearchConfig
 from docgraph.translation.scoring import Candidates, score_candidates, score_documents
 from model.examples import EOS, SYSTEMS, batch_of, documents, sites, small_config, small_model
@@ -66,7 +66,7 @@ def test_known_translations_are_context(name: str) -> None:
         found = decode_documents(model, PIECES, DOCUMENTS[: len(known)], config, mode, **options)  # type: ignore[arg-type]
         return [[best.tokens for best, *_ in document.sentences] for document in found]
 
-    everything = [{m: given(ids[:-1].tolist()) for m, ids in enumerate(d.target)} for d in DOCUMENTS]
+    everything = [{m: given_hypotheses(ids[:-1].tolist()) for m, ids in enumerate(d.target)} for d in DOCUMENTS]
     rng = np.random.default_rng(0)
     for known in (everything, [{m: h for m, h in d.items() if rng.random() < 0.5} for d in everything]):
         for again in (False, True):

@@ -282,8 +282,8 @@ def test_known_translations_are_what_others_see(
         mode,
         lambda *numbers: told.append(numbers),
         tokens=tokens,
-        known=[{m: decoding.given([token]) for m, token in some.items()} for some in known],
-        again=again,
+        known=[{m: decoding.given_hypotheses([token]) for m, token in some.items()} for some in known],
+        redecode_known=again,
         on_final=lambda d, first, part: final.update({(d, m): h[0].tokens for m, h in enumerate(part, start=first)}),
     )
     for d, (size, some, document) in enumerate(zip(sizes, known, found, strict=True)):

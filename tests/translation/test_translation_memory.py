@@ -22,14 +22,13 @@ from docgraph.model.packing import Packing
 from docgraph.model.systems import base_states, pointer
 from docgraph.model.systems.pointer import add_recall
 from docgraph.model.transformer import Decoder
-from docgraph.translation import document_decoding as documents
+from docgraph.translation import document_decoding as decoding
 from docgraph.translation import translation_memory
 from docgraph.translation.hypotheses import SearchConfig
 from docgraph.translation.page import to_html
-from docgraph.translation.rules import segmentation as segments
-from docgraph.translation.translation_memory import LEAST, SHORTEST, TranslationMemory
-from docgraph.translation.translator import Found, Precision, Translator
-from translation.translator_examples import model_folder
+from docgraph.translation.translation_memory import MIN_SHARED, MIN_WORDS, TranslationMemory
+from docgraph.translation.translator import Precision, Translator
+from translation.translator_examples import RecordingRequest, model_folder
 
 GREEDY = SearchConfig(beams=1, max_length_factor=0.5, max_length_constant=3)
 BEAM = SearchConfig(beams=2, n_best=2, max_length_factor=0.5, max_length_constant=3)
@@ -64,9 +63,9 @@ def test_the_nearest_entries_are_those_of_the_definition(
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
         if many:
-            patch.setattr(translation_memory, "FEW", 0)
+            patch.setattr(translation_memory, "SMALL", 0)
             patch.setattr(translation_memory, "COMMON", 0.5)
-        check_nearest(TranslationMemory.of(pairs), text, count, 0.5 if many else 1.0, LEAST if many else 0.0)
+        check_nearest(TranslationMemory.of(pairs), text, count, 0.5 if many else 1.0, MIN_SHARED if many else 0.0)
 
 
 def check_nearest(memory: TranslationMemory, text: str, count: int, common: float, least: float) -> None:
@@ -78,7 +77,7 @@ def check_nearest(memory: TranslationMemory, text: str, count: int, common: floa
     def likeness(entry: int) -> float:
         shared = sum(rarity[word] for word in rarity.keys() & bags[entry])
         enough = shared >= least * sum(rarity.values()) - 1e-12
-        return shared / math.sqrt(max(len(bags[entry]), SHORTEST)) if enough else 0.0
+        return shared / math.sqrt(max(len(bags[entry]), MIN_WORDS)) if enough else 0.0
 
     wanted = sorted((e for e in range(len(bags)) if likeness(e) > 1e-12), key=lambda e: (-round(likeness(e), 9), -e))
     found = memory.nearest(text, count)
@@ -141,18 +140,14 @@ def test_documents_windows_and_stretches_go_by_the_same_entries(
 ) -> None:
     plain = translator.translate(SENTENCES, GREEDY)
     translator.memory = MEMORY
-    told = dict[tuple[int, int], Found]()
-
-    def tell(number: int, place: int, texts: Found) -> None:
-        told[number, place] = texts
-
     documents = [Document.from_sentences(SENTENCES)] * 2
-    whole = [each.texts for each in translator.translate_all(documents, GREEDY, on_final=tell)]
+    requests = [RecordingRequest(document) for document in documents]
+    whole = [each.texts for _, each in translator.translate_requests(requests, GREEDY)]
     assert whole[0] == whole[1] != plain.texts
-    assert {place: len(texts) for place, texts in told.items()} == {(0, 0): 3, (1, 0): 3}
+    assert [(request.firsts, len(request.recorded)) for request in requests] == [([0], 3), ([0], 3)]
     assert [each.texts for each in translator.translate_all(documents, GREEDY, tokens=12)] == whole
-    for name, size in (("BEFORE", 1), ("STRETCH", 1), ("AFTER", 0)):
-        monkeypatch.setattr(segments, name, size)
+    for name, size in (("CHUNK_BEFORE", 1), ("CHUNK", 1), ("CHUNK_AFTER", 0)):
+        monkeypatch.setattr(decoding, name, size)
     assert translator.translate(SENTENCES, GREEDY, explain=True).texts == whole[0]
 
 
@@ -175,8 +170,8 @@ def test_states_of_entries_are_made_once_and_the_same_in_any_company(
         translator = Translator.load(folders[1], device="cpu", precision=precision)
         translator.memory = MEMORY
         found = [text for part in parts for text in translator.translate(part, BEAM).texts]
-        assert translator._kept is not None
-        return found, dict(translator._kept)
+        assert translator._state_cache is not None
+        return found, dict(translator._state_cache)
 
     whole, states = translated(SENTENCES)
     assert len(states) == sum(map(len, made)) == 2, "one entry is like no sentence, and nobody reads it"
@@ -187,7 +182,7 @@ def test_states_of_entries_are_made_once_and_the_same_in_any_company(
     assert again.keys() == states.keys()
     for ids, found in states.items():
         torch.testing.assert_close(again[ids], found)
-    monkeypatch.setattr(documents, "KEPT", 0)
+    monkeypatch.setattr(decoding, "CACHED_TOKENS", 0)
     assert translated(SENTENCES[:1], SENTENCES[1:]) == (whole, {})
     assert len(made) == 4, "both documents are shown both"
 
@@ -208,7 +203,7 @@ def test_an_entry_may_be_longer_than_the_model_reads(translator: Translator) -> 
 
 def test_a_model_that_cannot_read_it_says_so(folders: tuple[Path, Path]) -> None:
     base = Translator.load(folders[0], device="cpu")
-    with pytest.raises(DocgraphError, match="cannot read a translation memory; let it with docgraph recall"):
+    with pytest.raises(DocgraphError, match="cannot read a translation memory; convert it with docgraph recall"):
         base.memory = MEMORY
     base.memory = None
 
@@ -236,10 +231,12 @@ def test_all_forms_are_read(name: str, tmp_path: Path) -> None:
 
 def test_files_that_are_no_memory_and_memories_too_large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "a.docx").write_bytes(b"PK")
-    with pytest.raises(DocgraphError, match=r"a memory is a \.tmx or \.tsv file, or two text files: SOURCE,TARGET"):
+    with pytest.raises(
+        DocgraphError, match=r"a translation memory must be a \.tmx or \.tsv file, or two text files SOURCE,TARGET"
+    ):
         TranslationMemory.read([str(tmp_path / "a.docx")])
-    monkeypatch.setattr(translation_memory, "MOST", 2)
-    with pytest.raises(DocgraphError, match="holds at most 2 pairs; give the part that matters"):
+    monkeypatch.setattr(translation_memory, "MAX_ENTRIES", 2)
+    with pytest.raises(DocgraphError, match="holds at most 2 pairs; use only the relevant part"):
         TranslationMemory.read(files(tmp_path)["two.tsv"])
 
 

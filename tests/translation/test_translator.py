@@ -16,13 +16,12 @@ from docgraph.formats import read, render, write
 from docgraph.model import model_folder as model_folders
 from docgraph.model.checkpoint import save
 from docgraph.model.model_folder import find_model
-from docgraph.translation.hypotheses import Hypothesis, SearchConfig
-from docgraph.translation.rules import segmentation as segments
-from docgraph.translation.rules.segmentation import cut, is_translatable, sentences
-from docgraph.translation.translator import Found, Translator
+from docgraph.translation import document_decoding as decoding
+from docgraph.translation.hypotheses import SearchConfig
+from docgraph.translation.translator import TranslationRequest, Translator
 from model.examples import small_config, small_model
 from model.subword_examples import marian_files
-from translation.translator_examples import model_folder
+from translation.translator_examples import RecordingRequest, model_folder
 
 GREEDY = SearchConfig(beams=1, max_length_factor=0.5, max_length_constant=3)
 BEAM = replace(GREEDY, beams=2, n_best=2)
@@ -120,37 +119,6 @@ def test_a_sentence_too_long_is_translated_in_parts(base: Translator, text: str)
     assert "\n" not in translation.texts[1]
 
 
-@pytest.mark.parametrize(
-    "text", ["docs/results.md", "config.json", "C:\\data\\a.txt", "max_positions", "www.a.org", "<a@b.org>"]
-)
-def test_names_of_files_and_fields_are_no_words(text: str) -> None:
-    assert not is_translatable(text)
-    assert is_translatable(f"Open {text}")
-
-
-@pytest.mark.parametrize("text", ["Yes/No", "e.g.", "U.S.", "Well-known", "Stop!", "Why?No."])
-def test_a_word_with_signs_is_a_word(text: str) -> None:
-    assert is_translatable(text)
-
-
-@given(st.text(alphabet="ab .,。!\u3000", max_size=200), st.integers(1, 30))
-def test_parts_fit_and_join_to_the_text(text: str, room: int) -> None:
-    parts = list(cut(text, lambda part: len(part) <= room))
-    assert "".join(parts) == text
-    assert all(len(part) <= max(room, 1) for part in parts)
-
-
-def test_a_text_is_cut_where_a_sentence_or_a_clause_ends() -> None:
-    text = "One two three four. Five six, seven eight nine"
-    assert list(cut(text, lambda part: len(part) < 30)) == ["One two three four. ", "Five six, seven eight nine"]
-    assert list(cut("one two, three four", lambda part: len(part) < 12)) == ["one two, ", "three four"]
-
-
-@pytest.mark.parametrize("text", ["été", "北京", "№ five", "see www.example.org", "x"])
-def test_words_are_translated(text: str) -> None:
-    assert is_translatable(text)
-
-
 def test_where_the_model_says_nothing_the_source_stays(tmp_path: Path) -> None:
     silent = Translator.load(model_folder(tmp_path, eos=100.0, context=False), device="cpu")
     translation = silent.translate(["Hello world.", "The dog."])
@@ -239,44 +207,38 @@ def test_mistakes_are_told(tmp_path: Path, folder: Path) -> None:
 
 
 @pytest.fixture
-def short_stretches(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in (("STRETCH", 3), ("BEFORE", 2), ("AFTER", 1)):
-        monkeypatch.setattr(segments, name, value)
+def short_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in (("CHUNK", 3), ("CHUNK_BEFORE", 2), ("CHUNK_AFTER", 1)):
+        monkeypatch.setattr(decoding, name, value)
 
 
-def test_stretches_cover_a_document_once(short_stretches: None) -> None:
+def test_chunks_cover_a_document_once(short_chunks: None) -> None:
     for texts in range(30):
-        parts = list(segments.stretches(texts))
+        parts = list(decoding.chunks(texts))
         assert [place for _, own in parts for place in own] == list(range(texts))
         assert all(shown.start <= own.start and own.stop <= shown.stop <= texts for shown, own in parts)
         assert (len(parts) == 1) == (texts <= 6)
 
 
 @pytest.mark.parametrize("explain", [False, True])
-def test_a_very_long_document_comes_in_stretches(
+def test_a_very_long_document_comes_in_chunks(
     base: Translator, translator: Translator, request: pytest.FixtureRequest, explain: bool
 ) -> None:
     document = [*SENTENCES, "12", *SENTENCES, *SENTENCES[:2]]
     whole = base.translate(document, GREEDY).texts
-    request.getfixturevalue("short_stretches")
-    assert base.translate(document, GREEDY).texts == whole, "without context, stretches change nothing"
-    told: list[tuple[int, Found]] = []
-    [translation] = translator.translate_all(
-        [Document.from_sentences(document)],
-        GREEDY,
-        explain=explain,
-        on_final=lambda number, first, found: told.append((first, found)),
-    )
-    found = [best for _, part in told for best in part]
-    assert [first for first, _ in told] == [0, 3, 6, 9]
+    request.getfixturevalue("short_chunks")
+    assert base.translate(document, GREEDY).texts == whole, "without context, chunks change nothing"
+    request = RecordingRequest(Document.from_sentences(document))
+    [(_, translation)] = translator.translate_requests([request], GREEDY, explain=explain)
+    found = list(request.recorded.values())
+    assert request.firsts == [0, 3, 6, 9]
     assert len(found) == 10
     assert translation.texts[4] == "12"
     last = translation.sentences[-1].context
     assert (last is not None) == explain
-    assert last is None or min(last.target) == 8, "two sentences before the stretch are shown with it"
-    [resumed] = translator.translate_all(
-        [Document.from_sentences(document)], GREEDY, explain=explain, done=lambda number: dict(enumerate(found[:4]))
-    )
+    assert last is None or min(last.target) == 8, "two sentences before the chunk are shown with it"
+    request = TranslationRequest(Document.from_sentences(document), finished=dict(enumerate(found[:4])))
+    [(_, resumed)] = translator.translate_requests([request], GREEDY, explain=explain)
     assert resumed.texts == translation.texts
 
 
@@ -296,22 +258,15 @@ def test_known_translations_stay_and_steer_what_follows(
 ) -> None:
     mixed = [*SENTENCES, "34", "The word " * 20, *SENTENCES[:2]]
     with pytest.MonkeyPatch.context() as patch:
-        for name, value in (("STRETCH", 3), ("BEFORE", 2), ("AFTER", 1)) if long else ():
-            patch.setattr(segments, name, value)
+        for name, value in (("CHUNK", 3), ("CHUNK_BEFORE", 2), ("CHUNK_AFTER", 1)) if long else ():
+            patch.setattr(decoding, name, value)
         found = target.translate(mixed, GREEDY, known=known)
         sequential = target.translate(mixed, GREEDY, "sequential", known=known)
-        told: dict[int, list[Hypothesis]] = {}
-        [resumed] = target.translate_all(
-            [Document.from_sentences(mixed)],
-            GREEDY,
-            tokens=30,
-            known=lambda number: known,
-            on_final=lambda number, first, found: told.update(enumerate(found, start=first)),
-        )
-        half = {place: told[place] for place in sorted(told)[: len(told) // 2]}
-        [again] = target.translate_all(
-            [Document.from_sentences(mixed)], GREEDY, known=lambda number: known, done=lambda number: half
-        )
+        request = RecordingRequest(Document.from_sentences(mixed), known)
+        [(_, resumed)] = target.translate_requests([request], GREEDY, tokens=30)
+        half = {place: request.recorded[place] for place in sorted(request.recorded)[: len(request.recorded) // 2]}
+        finished = TranslationRequest(Document.from_sentences(mixed), known, half)
+        [(_, again)] = target.translate_requests([finished], GREEDY)
     assert found.texts == sequential.texts == resumed.texts == again.texts
     for sentence, text in zip(found, known, strict=True):
         assert sentence.given == bool(text and text.strip())
@@ -329,7 +284,7 @@ def test_a_known_translation_changes_only_what_follows(translator: Translator) -
     own = translator.translate(SENTENCES, GREEDY)
     kept = translator.translate(SENTENCES, GREEDY, known=own.texts)
     assert (kept.texts, kept.passes) == (own.texts, 0)
-    with pytest.raises(DocgraphError, match="there are 3 known translations for 4 sentences; give one for each"):
+    with pytest.raises(DocgraphError, match="there are 3 known translations for 4 sentences; pass one for each"):
         translator.translate(SENTENCES, known=SENTENCES[:3])
 
 
@@ -339,29 +294,15 @@ def test_a_known_translation_may_be_longer_than_the_model_reads(translator: Tran
     assert found.texts[0] == text
 
 
-@pytest.mark.parametrize(
-    "parts",
-    [
-        ["No. ", "I am serious. ", "I am."],
-        ["The com.sun.star.util.Date object is one. ", "So is this."],
-        ['He said, "No. They do." ', "Then he left. 42"],
-        ["1. Then he left. ", "So did I.\t"],
-        ["..."],
-        [""],
-    ],
-)
-def test_a_line_comes_apart_after_its_sentences(parts: list[str]) -> None:
-    assert sentences("".join(parts), "en") == parts
-
-
 def test_sentences_on_one_line_are_translated_as_on_their_own_and_a_known_line_stays_whole(base: Translator) -> None:
     assert base.translate([" ".join(SENTENCES[:2])], GREEDY).texts == [
         " ".join(base.translate(SENTENCES[:2], GREEDY).texts)
     ]
-    prepared = base._prepared(Document.from_sentences([" ".join(SENTENCES[:2])] * 2), ["Connu. Oui.", None], {})
+    document = Document.from_sentences([" ".join(SENTENCES[:2])] * 2)
+    prepared = base._prepare(TranslationRequest(document, ["Connu. Oui.", None]))
     assert list(map(len, prepared.segments.of_sentence)) == [1, 2]
 
 
 def test_a_model_that_reads_other_sentences_reads_lines_as_they_are(translator: Translator) -> None:
-    prepared = translator._prepared(Document.from_sentences([" ".join(SENTENCES[:2])]), [], {})
-    assert prepared.segments.texts == [" ".join(SENTENCES[:2])]
+    prepared = translator._prepare(TranslationRequest(Document.from_sentences([" ".join(SENTENCES[:2])])))
+    assert [segment.text for segment in prepared.segments.segments] == [" ".join(SENTENCES[:2])]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +10,24 @@ import torch
 
 from docgraph.model.checkpoint import save
 from docgraph.model.model_folder import Precision
+from docgraph.translation.document_decoding import Hypotheses
+from docgraph.translation.hypotheses import Hypothesis
+from docgraph.translation.translator import TranslationRequest
 from model.examples import sites, small_config, small_model
 from model.subword_examples import joint_files
+
+
+@dataclass(eq=False)
+class RecordingRequest(TranslationRequest):
+    """Keeps the final hypotheses by segment, and where each call began."""
+
+    recorded: dict[int, list[Hypothesis]] = field(default_factory=dict)
+    firsts: list[int] = field(default_factory=list)
+
+    def record(self, first: int, hypotheses: Hypotheses) -> None:
+        self.firsts.append(first)
+        self.recorded.update(enumerate(hypotheses, start=first))
+
 
 VOCABULARY = {"source_vocabulary": 120, "target_vocabulary": 120, "output_bias": True}
 EOS = 2

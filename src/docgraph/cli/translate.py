@@ -136,14 +136,14 @@ def translate(
     from docgraph.workers import keep_freed_memory
 
     keep_freed_memory()
-    # Threads that wait for work sleep: spinning, they take turns with those of other programs, several times slower.
+    # Idle threads sleep: spinning threads compete with other programs, which makes translation several times slower.
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")
     folder = ModelFolder(find_model(model))
     if explain is not None and (len(files or []) > 1 or any(path.is_dir() for path in files or [])):
-        raise DocgraphError("a page is for one file; give one with --explain")
+        raise DocgraphError("--explain writes a page for one file; pass a single file with it")
     form: Form = "jsonl" if jsonl else "table" if scores or n_best > 1 else "document"
     with _no_collection():
-        from docgraph.translation.files import BulkOptions, find_jobs, translate_files
+        from docgraph.translation.files import FileOptions, find_jobs, translate_files
         from docgraph.translation.hypotheses import SearchConfig
         from docgraph.translation.translator import Translator
 
@@ -163,13 +163,13 @@ def translate(
         "the tag": str(tag),
         "the precision": str(precision),
     }
-    options = BulkOptions(search, mode, format, form, explain is not None or jsonl, resume, batch, made_with)
+    options = FileOptions(search, mode, format, form, explain is not None or jsonl, resume, batch, made_with)
     try:
         with _Progress(jobs) as progress:
             translations, failures = translate_files(translator, jobs, options, progress)
     except KeyboardInterrupt:
-        kept = "what is done is kept, go on with --resume" if output else "with -o, what is done would be kept"
-        typer.echo(f"docgraph: interrupted; {kept}", err=True)
+        hint = "continue with --resume" if output else "use -o to be able to resume"
+        typer.echo(f"docgraph: interrupted; {hint}", err=True)
         raise SystemExit(130) from None
     if explain is not None:
         from docgraph.files import replacing
@@ -184,7 +184,7 @@ def translate(
 
 @contextmanager
 def _no_collection() -> Iterator[None]:
-    """No garbage collection while things are loaded, which stay: a tenth of the time until the first sentence."""
+    """Disables garbage collection while long-lived objects are loaded: saves a tenth of the start-up time."""
     gc.disable()
     try:
         yield
@@ -193,7 +193,7 @@ def _no_collection() -> Iterator[None]:
 
 
 class _Progress(Bars):
-    """A bar of what there is to read, with sentences a second."""
+    """Progress bar over the bytes of all files, with sentences per second."""
 
     def __init__(self, jobs: list[Job]) -> None:
         super().__init__("sentences")

@@ -27,7 +27,7 @@ from docgraph.model.document_transformer import DocumentTransformer
 from docgraph.model.model_folder import BEST, ModelFolder, find_model
 from docgraph.model.systems import context_needs
 from docgraph.model.tokenizer import Tokenizer
-from docgraph.translation.document_decoding import decode_documents, given
+from docgraph.translation.document_decoding import decode_documents, given_hypotheses
 from docgraph.translation.hypotheses import SearchConfig
 
 Systems = Mapping[str, DocumentTransformer]
@@ -145,8 +145,10 @@ class Documents:
         examples = [self.documents[number].part(part, model.config) for number, part in numbered]
         references = None
         if known:
-            references = [{m: given(ids[:-1].tolist()) for m, ids in enumerate(one.target)} for one in examples]
-        decoded = decode_documents(model, self.tokenizer, examples, search, known=references, again=known)
+            references = [
+                {m: given_hypotheses(ids[:-1].tolist()) for m, ids in enumerate(one.target)} for one in examples
+            ]
+        decoded = decode_documents(model, self.tokenizer, examples, search, known=references, redecode_known=known)
         texts: list[list[str]] = [[] for _ in self.documents]
         for (number, _), document in zip(numbered, decoded, strict=True):
             texts[number] += [self.tokenizer.target.decode(best.tokens) for best, *_ in document.sentences]

@@ -1,4 +1,4 @@
-"""A split of a prepared corpus, translated by a model, for training to show as target context."""
+"""Pretranslation: translates a split of a prepared corpus, so that training can use it as target context."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from docgraph.translation.hypotheses import SearchConfig
 
 GREEDY = SearchConfig(beams=1)
 TOKENS = 1 << 16
-"""Source sub-words encoded together: a GPU has no document to wait for."""
+"""Source sub-words encoded together: enough to keep a GPU busy."""
 PART = 4
-"""Batches' worth of documents held in memory."""
+"""Number of batches of documents held in memory."""
 Document = list[tuple[int, ...]]
-"""The sub-words of each translation, its end included."""
+"""The sub-words of each translation, end-of-sentence included."""
 
 
 def pretranslate(
@@ -40,33 +40,33 @@ def pretranslate(
     tokens: int = TOKENS,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Path:
-    """Translate a split by the model of a model folder, in bf16 on a GPU, and write the file that training reads."""
+    """Translates a split with the model of a model folder, in bf16 on a GPU; returns the file that training reads."""
     ours, theirs = (subwords.digest(subwords.files_of(one)) for one in (corpus.folder / "tokenizer", model))
     if ours != theirs:
         raise DocgraphError(
-            f"has other sub-words than {corpus.folder}; take a model that was trained on this store", path=model
+            f"has other sub-words than {corpus.folder}; use a model that was trained on this corpus", path=model
         )
     place, source = find_device(device), ModelFolder(model)
     system = checkpoint.load(source, place)
     system = system.to(torch.bfloat16) if system.device.type == "cuda" else pack_for_cpu(system)
-    parts = translated(system, corpus, search, tokens, progress)
+    parts = translate_split(system, corpus, search, tokens, progress)
     return write_translations(folder, corpus, parts, {"model": source.fingerprint, "search": asdict(search)})
 
 
-def translated(
+def translate_split(
     model: DocumentTransformer,
     corpus: PreparedCorpus,
     search: SearchConfig = GREEDY,
     tokens: int = TOKENS,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Iterator[list[Document]]:
-    """The translations of all documents of a split, in order, some documents at a time."""
+    """Yields the translations of all documents of a split, in order, some documents at a time."""
     relations, end = context_needs(model.config).relations, (model.config.transformer.eos,)
     total, done = int(corpus.sizes.sentences.sum()), 0
     ends = np.cumsum(corpus.sizes.source_tokens, dtype=np.int64)
     for part in np.split(np.arange(len(corpus)), np.flatnonzero(np.diff(ends // (PART * tokens))) + 1):
         examples = [corpus.example(index, relations) for index in part.tolist()]
-        found = decode_documents(model, corpus.tokenizer, examples, search, tokens=tokens)
-        yield [[best.tokens + end for best, *_ in document.sentences] for document in found]
+        decoded = decode_documents(model, corpus.tokenizer, examples, search, tokens=tokens)
+        yield [[best.tokens + end for best, *_ in document.sentences] for document in decoded]
         done += sum(len(example.source) for example in examples)
         progress(done, total)

@@ -1,4 +1,4 @@
-"""Translations as one takes them in hand: the new document, and what is known of each of its sentences."""
+"""Translation: a translated document with the candidates, scores and context of each sentence."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Candidate:
-    """One way to translate a sentence."""
+    """One of the n best translations of a sentence."""
 
     text: str
     score: float
-    """What the search went by: the log-probability, less what its length penalty makes up for."""
+    """Length-normalised log-probability, by which the search ranks."""
     log_probability: float
 
 
@@ -32,32 +32,33 @@ class SentenceTranslation:
     source: str
     text: str
     candidates: tuple[Candidate, ...] = ()
-    """The n best, the best first; none for a sentence that stays as it is, having no words, or that was given."""
+    """The n best, best first; empty for a sentence without words, which is copied, and for a known translation."""
     context: ContextWeights | None = None
-    """The sentences it read and the mean gate, where that was asked for and the model has context."""
+    """The sentences it read and the mean gate; None without `explain` or if the model has no context."""
     given: bool = False
-    """Whether the translation was known, and not the model's."""
+    """True for a known translation."""
     memory: tuple[tuple[str, str], ...] = ()
-    """Entries of a translation memory that it was shown, source and translation, the likest first; told with the
-    context."""
+    """The (source, translation) entries of the translation memory that it read, nearest first; with `explain` only."""
 
     @property
     def score(self) -> float | None:
+        """Score of the best candidate; None if there is none."""
         return self.candidates[0].score if self.candidates else None
 
     def to_json(self) -> dict[str, Any]:
-        found: dict[str, Any] = {"source": self.source, "translation": self.text, "score": self.score}
+        """Returns the fields of a --jsonl line."""
+        fields: dict[str, Any] = {"source": self.source, "translation": self.text, "score": self.score}
         if self.given:
-            found["given"] = True
+            fields["given"] = True
         if len(self.candidates) > 1:
-            found["n_best"] = [{"translation": each.text, "score": each.score} for each in self.candidates]
+            fields["n_best"] = [{"translation": each.text, "score": each.score} for each in self.candidates]
         if self.context is not None:
-            found |= {"gate": self.context.gate}
+            fields |= {"gate": self.context.gate}
             for side, weights in (("source_context", self.context.source), ("target_context", self.context.target)):
-                found[side] = [{"sentence": place, "weight": weight} for place, weight in weights.items()]
+                fields[side] = [{"sentence": place, "weight": weight} for place, weight in weights.items()]
         if self.memory:
-            found["memory"] = [{"source": source, "translation": target} for source, target in self.memory]
-        return found
+            fields["memory"] = [{"source": source, "translation": target} for source, target in self.memory]
+        return fields
 
 
 @dataclass(frozen=True)
@@ -67,7 +68,7 @@ class Translation:
     source: Document
     sentences: tuple[SentenceTranslation, ...]
     passes: int
-    """How often the document was gone through until no translation changed another."""
+    """Number of decoding passes until no translation changed."""
 
     def __len__(self) -> int:
         return len(self.sentences)
@@ -82,14 +83,14 @@ class Translation:
 
     @cached_property
     def document(self) -> Document:
-        """The document with the translations in the place of its sentences, ready for `docgraph.formats.write`."""
+        """The document with its sentences replaced by their translations, ready for `docgraph.formats.write`."""
         return with_texts(self.source, self.texts)
 
     def __str__(self) -> str:
         return "\n".join(self.texts)
 
     def _repr_html_(self) -> str:
-        """Side by side, for notebooks."""
+        """Returns a side-by-side table for notebooks."""
         rows = "".join(
             f'<tr><td style="text-align:left">{html.escape(each.source)}</td>'
             f'<td style="text-align:left">{html.escape(each.text)}</td></tr>'

@@ -1,8 +1,7 @@
-"""What is kept beside outputs, so that an interrupted run can go on: what is final of a file whose translation is not,
-and what the finished ones were made with.
+"""Records beside output files that let an interrupted run resume.
 
-JSON lines, appended to: of a file under way, first a key of all the translation depends on, then hypotheses as windows
-become final; of a folder, the name of each finished file with digests of what its translation depends on.
+Both are JSON lines, appended to. A partial file has a key of everything the translation depends on, then hypotheses as
+they become final. The list of finished files has, for each file, digests of what its translation depends on.
 """
 
 from __future__ import annotations
@@ -13,24 +12,24 @@ from pathlib import Path
 from typing import Any
 
 from docgraph.files import report_errors_as
+from docgraph.translation.document_decoding import Hypotheses
 from docgraph.translation.hypotheses import Hypothesis
 
-Found = list[list[Hypothesis]]
 FINISHED = ".translated.jsonl"
 
 
 class PartialFile:
-    """`.NAME.partial` beside an output file."""
+    """`.NAME.partial`, the final hypotheses of an unfinished output file."""
 
     def __init__(self, output: Path, key: str) -> None:
         self.output, self.path = output, output.with_name(f".{output.name}.partial")
-        self.done: dict[int, dict[int, list[Hypothesis]]] = {}
-        """By document: the hypotheses of texts of it."""
+        self.finished: dict[int, dict[int, list[Hypothesis]]] = {}
+        """Final hypotheses by document and segment."""
         self._lines = [json.dumps({"key": key})]
-        self._open = False
+        self._written = False
 
     def read(self) -> bool:
-        """Take up what an earlier run left; False where it left something of another input, model or search."""
+        """Reads what an interrupted run left; returns False if that has another key, and is not used."""
         try:
             lines = self.path.read_text(encoding="utf-8").splitlines()
         except FileNotFoundError:
@@ -38,61 +37,60 @@ class PartialFile:
         if lines[:1] != self._lines:
             return False
         for line in lines[1:]:
-            entry = _loaded(line)
+            entry = _parse(line)
             if entry is None:  # the last line of a process that was killed
                 break
-            found = [[Hypothesis(tuple(h[0]), h[1], h[2]) for h in best] for best in entry["texts"]]
-            self.done.setdefault(entry["document"], {}).update(enumerate(found, start=entry["first"]))
+            hypotheses = [[Hypothesis(tuple(h[0]), h[1], h[2]) for h in best] for best in entry["texts"]]
+            self.finished.setdefault(entry["document"], {}).update(enumerate(hypotheses, start=entry["first"]))
             self._lines.append(line)
         return True
 
-    def append(self, document: int, first: int, found: Found) -> None:
-        """Keep what became final; whatever the file held of another run goes with the first call."""
-        if not self._open:
-            self._open = True
-            self._begin()
-        texts = [[[h.tokens, h.score, h.log_probability] for h in best] for best in found]
+    def append(self, document: int, first: int, hypotheses: Hypotheses) -> None:
+        """Adds the final hypotheses of the segments from `first` on; the first call drops lines that are not used."""
+        if not self._written:
+            self._written = True
+            with report_errors_as(self.output):
+                self.path.parent.mkdir(parents=True, exist_ok=True)
+                self.path.write_text("".join(f"{line}\n" for line in self._lines), encoding="utf-8")
+        texts = [[[h.tokens, h.score, h.log_probability] for h in best] for best in hypotheses]
         with self.path.open("a", encoding="utf-8") as file:
             file.write(json.dumps({"document": document, "first": first, "texts": texts}) + "\n")
 
-    def _begin(self) -> None:
-        with report_errors_as(self.output):
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            self.path.write_text("".join(f"{line}\n" for line in self._lines), encoding="utf-8")
-
     def remove(self) -> None:
+        """Deletes the file, because the output is complete."""
         self.path.unlink(missing_ok=True)
 
 
 class FinishedFiles:
-    """`.translated.jsonl` in a folder of outputs: what each was made with, by name."""
+    """`.translated.jsonl` in output folders: the digests that each finished file was made with."""
 
     def __init__(self) -> None:
-        self._read: dict[Path, dict[str, dict[str, str]]] = {}
+        self._folders: dict[Path, dict[str, dict[str, str]]] = {}
 
     def changed(self, output: Path, made_with: Mapping[str, str]) -> list[str]:
-        """What a finished file was made with that is another now; nothing where that is not known."""
-        before = self._of(output.parent).get(output.name, made_with)
+        """Returns the names of the digests that differ from those of a finished file; none if it is not listed."""
+        before = self._files(output.parent).get(output.name, made_with)
         return [name for name, digest in made_with.items() if before.get(name) != digest]
 
     def add(self, output: Path, made_with: Mapping[str, str]) -> None:
-        """A file is finished."""
-        if self._of(output.parent).get(output.name) != made_with:
-            self._of(output.parent)[output.name] = dict(made_with)
+        """Lists a finished file."""
+        files = self._files(output.parent)
+        if files.get(output.name) != made_with:
+            files[output.name] = dict(made_with)
             with (output.parent / FINISHED).open("a", encoding="utf-8") as file:
                 file.write(json.dumps({"file": output.name, "made_with": made_with}, ensure_ascii=False) + "\n")
 
-    def _of(self, folder: Path) -> dict[str, dict[str, str]]:
-        if folder not in self._read:
+    def _files(self, folder: Path) -> dict[str, dict[str, str]]:
+        if folder not in self._folders:
             path = folder / FINISHED
             lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
-            entries = [entry for entry in map(_loaded, lines) if entry is not None]
-            self._read[folder] = {entry["file"]: entry["made_with"] for entry in entries}
-        return self._read[folder]
+            entries = [entry for entry in map(_parse, lines) if entry is not None]
+            self._folders[folder] = {entry["file"]: entry["made_with"] for entry in entries}
+        return self._folders[folder]
 
 
-def _loaded(line: str) -> Any:
-    """The value of a line; None where it is not whole."""
+def _parse(line: str) -> Any:
+    """Returns the value of a JSON line, or None if the line is incomplete."""
     try:
         return json.loads(line)
     except ValueError:

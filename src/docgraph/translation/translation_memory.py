@@ -1,22 +1,22 @@
-"""A translation memory: sentences and their translations from elsewhere, found by the words they share with a text.
+"""A translation memory: sentence pairs from other documents, found by the words they share with a text.
 
-What a model may read of it are the translations of the few entries that each sentence is linked with. As inside a
-document (docgraph.graph.selection), the link is lexical consistency, and a word counts by how rare it is:
+A model reads the translations of the few entries that each sentence is linked with. As inside a document
+(docgraph.graph.selection), the link is lexical consistency, and rare words weigh more:
 
     shared(q, e) = sum of log(N / N_w) over the words w in both
-    likeness(q, e) = shared(q, e) / sqrt(number of words in e)
+    similarity(q, e) = shared(q, e) / sqrt(number of words in e)
 
-with N entries, N_w of which hold w. An entry with little of what the text says, shared(q, e) < 0.15 shared(q, q), is
-not like it at all: of a memory of other things nothing is read. (A word that is in no entry counts as if in one.) Where
-there are few entries, rarity says little, and one word is enough.
+for N entries, N_w of which contain w (a word in no entry counts as if it were in one). An entry that shares too little,
+shared(q, e) < 0.15 shared(q, q), is not used, so that an unrelated memory changes nothing. In a small memory, frequency
+says little, and one shared word is enough.
 """
 
 from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Container, Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
@@ -29,41 +29,43 @@ from docgraph.corpus.config import DataEntry
 from docgraph.corpus.readers import Problems, read
 from docgraph.corpus.readers.text_files import read_lines
 from docgraph.errors import DocgraphError
+from docgraph.model.batch import DocumentExample
+from docgraph.model.tokenizer import Ids, Tokenizer
 
 ENTRIES = 8
-"""Looked up for a sentence: as many as sentences of the document itself; each costs time (docs/results.md)."""
-MOST = 2_000_000
-"""Entries of a memory."""
-FEW = 1_000
-"""Up to so many entries, neither of these counts."""
+"""Entries read per sentence: as many as sentences of the document itself. Each costs time (docs/results.md)."""
+MAX_ENTRIES = 2_000_000
+"""Maximum size of a memory."""
+SMALL = 1_000
+"""A memory of up to this many entries applies neither COMMON nor MIN_SHARED."""
 COMMON = 0.1
-"""A word in more than this share of the entries finds nothing."""
-LEAST = 0.15
-"""The share of a text that an entry must hold. Of the eight likest verses of a Bible, nine in ten do to another verse,
-a quarter to a sentence of parliament."""
-SHORTEST = 4
-"""Words that an entry of fewer counts as: else every single word would be the likest of all."""
+"""A word in more than this share of the entries is ignored."""
+MIN_SHARED = 0.15
+"""Share of a text's weight that an entry must contain. Of the eight nearest Bible verses, nine in ten pass for another
+verse, and one in four for a sentence of parliament."""
+MIN_WORDS = 4
+"""Shorter entries count as this long; otherwise an entry of one word would be the most similar of all."""
 Integers = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
 class TranslationMemory:
-    """N entries, each once."""
+    """N unique entries, indexed by word."""
 
     sources: Sequence[str]
     targets: Sequence[str]
     words: dict[str, int] = field(repr=False)
-    """The number of each word."""
+    """The index of each word."""
     bounds: Integers = field(repr=False)
-    """[W+1]: where the entries of each word begin in `entries`."""
+    """[W+1]: offsets of the entries of each word in `entries`."""
     entries: Integers = field(repr=False)
-    """Entries by word, ascending."""
+    """The entries that contain each word, ascending."""
     lengths: Integers = field(repr=False)
-    """[N]: words of each entry."""
+    """[N]: number of words of each entry."""
 
     @classmethod
     def of(cls, pairs: Iterable[tuple[str, str]]) -> TranslationMemory:
-        """The memory of pairs of sentences; of pairs that are the same, one."""
+        """Returns the memory of sentence pairs; duplicates are dropped."""
         unique = list(dict.fromkeys((" ".join(source.split()), target.strip()) for source, target in pairs))
         words = dict[str, int]()
         rows = [[words.setdefault(word, len(words)) for word in _words(source)] for source, _ in unique]
@@ -76,87 +78,122 @@ class TranslationMemory:
 
     @classmethod
     def read(cls, files: Sequence[str], languages: tuple[str, str] | None = None) -> TranslationMemory:
-        """From files: each a .tmx, a .tsv with source and target, or two files of the same lines, SOURCE,TARGET."""
+        """Reads files: each is a .tmx, a .tsv with source and target, or SOURCE,TARGET, two parallel text files."""
         entries = [_entry(text, languages) for text in files]
         documents = (document for entry in entries for document in read(entry, Problems(skip=True)))
         pairs = (pair for document in documents for pair in zip(document.source, document.target, strict=True))
-        found = list(islice(pairs, MOST + 1))
-        if len(found) > MOST:
-            raise DocgraphError(f"a translation memory holds at most {MOST:,} pairs; give the part that matters")
-        return cls.of(found)
+        limited = list(islice(pairs, MAX_ENTRIES + 1))
+        if len(limited) > MAX_ENTRIES:
+            raise DocgraphError(f"a translation memory holds at most {MAX_ENTRIES:,} pairs; use only the relevant part")
+        return cls.of(limited)
 
     def __len__(self) -> int:
         return len(self.sources)
 
     @cached_property
     def digest(self) -> str:
-        """Of all entries."""
-        found = hashlib.sha256()
+        """SHA-256 of all entries."""
+        digest = hashlib.sha256()
         for pair in zip(self.sources, self.targets, strict=True):
-            found.update("\t".join((*pair, "\n")).encode())
-        return found.hexdigest()
+            digest.update("\t".join((*pair, "\n")).encode())
+        return digest.hexdigest()
 
     @cached_property
     def _exact(self) -> dict[str, str | None]:
-        """The translation of each source; None where there are several."""
-        found = dict[str, str | None]()
+        """The translation of each source; None if there are several."""
+        targets = dict[str, str | None]()
         for source, target in zip(self.sources, self.targets, strict=True):
-            found[source] = None if source in found else target
-        return found
+            targets[source] = None if source in targets else target
+        return targets
 
     def exact(self, text: str) -> str | None:
-        """The translation of a sentence that is there word for word, if there is one and no other."""
+        """Returns the translation of a sentence that the memory contains; None if missing or ambiguous."""
         return self._exact.get(" ".join(text.split()))
 
-    def shown(self, texts: Iterable[str]) -> tuple[tuple[str, str], ...]:
-        """The entries that are context of some texts."""
-        found = dict.fromkeys(entry for text in texts for entry in self.nearest(text))
-        return tuple((self.sources[entry], self.targets[entry]) for entry in found)
+    def nearest_pairs(self, texts: Iterable[str]) -> tuple[tuple[str, str], ...]:
+        """Returns the (source, translation) pairs nearest to some texts."""
+        entries = dict.fromkeys(entry for text in texts for entry in self.nearest(text))
+        return tuple((self.sources[entry], self.targets[entry]) for entry in entries)
 
     def nearest(self, text: str, count: int = ENTRIES) -> list[int]:
-        """At most so many entries that are like a text, the likest first; of equals, the later."""
+        """Returns at most `count` entries similar to a text, most similar first; ties go to the later entry."""
         size = len(self)
-        common, least = (COMMON * size, LEAST) if size > FEW else (size, 0.0)
+        max_count, min_shared = (COMMON * size, MIN_SHARED) if size > SMALL else (size, 0.0)
         shared, total = np.zeros(size), 0.0
         for word in _words(text):
-            found = self._holding(word)
-            if len(found) <= common:
-                rarity = math.log(max(size, 1) / max(len(found), 1))
-                shared[found] += rarity
+            entries = self._containing(word)
+            if len(entries) <= max_count:
+                rarity = math.log(max(size, 1) / max(len(entries), 1))
+                shared[entries] += rarity
                 total += rarity
-        likeness = shared / np.sqrt(np.maximum(self.lengths, SHORTEST))
-        likeness[shared < least * total] = 0.0
-        best = np.argpartition(-likeness, count)[:count] if count < size else np.arange(size)
-        best = best[likeness[best] > 0]
-        order = np.lexsort((-best, -likeness[best]))
+        similarity = shared / np.sqrt(np.maximum(self.lengths, MIN_WORDS))
+        similarity[shared < min_shared * total] = 0.0
+        best = np.argpartition(-similarity, count)[:count] if count < size else np.arange(size)
+        best = best[similarity[best] > 0]
+        order = np.lexsort((-best, -similarity[best]))
         return [int(entry) for entry in best[order]]
 
-    def _holding(self, word: str) -> Integers:
-        """The entries with a word."""
-        number = self.words.get(word)
-        return self.entries[:0] if number is None else self.entries[self.bounds[number] : self.bounds[number + 1]]
+    def append_entries(
+        self,
+        example: DocumentExample,
+        texts: Sequence[str],
+        known: Container[int],
+        tokenizer: Tokenizer,
+        max_length: int,
+        tag: str | None = None,
+    ) -> tuple[DocumentExample, dict[int, Ids]]:
+        """Appends the nearest entries of each text to the model input of these texts, as sentences to read only.
+
+        Texts whose index is `known` need no entries. Sources are cut to `max_length` sub-words. Also returns the
+        sub-words of the entries' translations, by their positions in the example.
+        """
+        nearest = [[] if index in known else self.nearest(text) for index, text in enumerate(texts)]
+        unique = sorted({entry for row in nearest for entry in row})
+        positions = {entry: len(texts) + rank for rank, entry in enumerate(unique)}
+        table = np.full((len(texts) + len(unique), ENTRIES), -1)
+        for row, entries in zip(table, nearest, strict=False):
+            row[: len(entries)] = [positions[entry] for entry in entries]
+        ids = [tokenizer.source.encode(self.sources[entry], tag)[0] for entry in unique]
+        ids = [np.append(each[: max_length - 1], each[-1]) if len(each) > max_length else each for each in ids]
+        targets = tokenizer.target.ids([self.targets[entry] for entry in unique])
+        words = [*example.source_words, *(np.full(len(each), -1) for each in ids)] if example.source_words else ()
+        example = replace(
+            example,
+            source=[*example.source, *ids],
+            source_words=words,
+            window=range(len(texts)),
+            memory_sentences=table,
+        )
+        return example, dict(zip(positions.values(), targets, strict=True))
+
+    def _containing(self, word: str) -> Integers:
+        """Returns the entries that contain a word."""
+        index = self.words.get(word)
+        return self.entries[:0] if index is None else self.entries[self.bounds[index] : self.bounds[index + 1]]
 
 
 def _words(text: str) -> list[str]:
-    """Each word of a text once, as it is compared; signs are none."""
-    found = (text[start:end].casefold() for start, end in unicode_words(text))
-    return list(dict.fromkeys(word for word in found if any(map(str.isalnum, word))))
+    """Returns the unique words of a text, case-folded, without punctuation."""
+    words = (text[start:end].casefold() for start, end in unicode_words(text))
+    return list(dict.fromkeys(word for word in words if any(map(str.isalnum, word))))
 
 
 def _entry(text: str, languages: tuple[str, str] | None) -> DataEntry:
-    """What the readers of corpora are told of a file, or of two."""
+    """Returns the corpus entry of a memory file, or of two parallel files."""
     if Path(text).exists() or "," not in text:
         name = Path(text).name.lower().removesuffix(".gz").removesuffix(".xz")
         if name.endswith(".tmx"):
             return DataEntry(text, languages=languages)
         if name.endswith(".tsv"):
             return DataEntry(text, columns=_columns(text))
-        raise DocgraphError("a memory is a .tmx or .tsv file, or two text files: SOURCE,TARGET", path=text)
+        raise DocgraphError(
+            "a translation memory must be a .tmx or .tsv file, or two text files SOURCE,TARGET", path=text
+        )
     source, _, target = text.partition(",")
     return DataEntry(source, target)
 
 
 def _columns(path: str) -> tuple[str, ...]:
-    """The columns of a table: source and target, and any number that are passed over."""
+    """Returns the column names of a table: source, target, and any number of ignored columns."""
     first = next(read_lines(path, Problems(), tabs=True), None) or ""
     return ("source", "target", *(f"column {number}" for number in range(3, first.count("\t") + 2)))

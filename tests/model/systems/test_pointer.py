@@ -29,7 +29,7 @@ from docgraph.model.quantize import pack_for_cpu
 from docgraph.model.systems.pointer import LOOK_UP, NEAR, SLOPE, Pointer
 from docgraph.model.tokenizer import SPACE
 from docgraph.training.validation import mean_gates
-from docgraph.translation.document_decoding import Known, decode_documents, given
+from docgraph.translation.document_decoding import Known, decode_documents, given_hypotheses
 from docgraph.translation.explain import context_weights
 from docgraph.translation.hypotheses import SearchConfig
 from docgraph.translation.scoring import score_documents
@@ -228,7 +228,7 @@ def test_the_training_step_is_one_graph() -> None:
 def test_documents_are_translated_at_once_as_in_order_and_scored_so(beams: int, own_weight: float) -> None:
     model = model_of(own_weight=own_weight)
     config = SearchConfig(beams=beams, min_length=3, max_length_factor=0.0)
-    known = [{0: given((7, 8, 9))}, {}]
+    known = [{0: given_hypotheses((7, 8, 9))}, {}]
     at_once, in_order = (
         decode_documents(model, TOKENIZER, DOCUMENTS, config, mode, known=known) for mode in ("parallel", "sequential")
     )
@@ -258,7 +258,7 @@ def test_whatever_is_known_all_ways_to_decode_agree(
     model, config = model_of(sides, own_weight), SearchConfig(beams=beams, min_length=3, max_length_factor=0.0)
     examples = [replace(example, ahead=ahead) for example in DOCUMENTS]
     places = [[m for m in range(5) if m in known], [m for m in range(3) if m + 5 in known]]
-    told = [{m: given((7 + m, 8, 9)) for m in some} for some in places]
+    told = [{m: given_hypotheses((7 + m, 8, 9)) for m in some} for some in places]
     best = []
     for mode, tokens in (("parallel", None), ("sequential", None), ("parallel", 8), ("sequential", 1)):
         found = decode_documents(model, TOKENIZER, examples, config, mode, tokens=tokens, known=told)  # type: ignore[arg-type]
@@ -282,7 +282,9 @@ def test_what_is_given_is_read_before_it_where_it_may_and_nothing_else_is(own_we
         [found] = decode_documents(model, TOKENIZER, [example], config, known=[known])
         return [best[0].log_probability for best in found.sentences[:4]]
 
-    one, other, none = (before(known) for known in ({4: given((7, 8, 9))}, {4: given((10, 11, 12))}, {}))
+    one, other, none = (
+        before(known) for known in ({4: given_hypotheses((7, 8, 9))}, {4: given_hypotheses((10, 11, 12))}, {})
+    )
     for a, b, c in zip(one, other, none, strict=True):
         unread = a == pytest.approx(b, abs=1e-3) and a == pytest.approx(c, abs=1e-3)
         assert unread == (own_weight > 0 or not ahead)
@@ -295,11 +297,11 @@ def test_what_an_earlier_run_translated_is_not_given() -> None:
         [found] = decode_documents(model, TOKENIZER, DOCUMENTS[:1], config, known=[known])
         return [best[0].log_probability for best in found.sentences[3:]]
 
-    [whole] = decode_documents(model, TOKENIZER, DOCUMENTS[:1], config, known=[{0: given((7, 8, 9))}])
+    [whole] = decode_documents(model, TOKENIZER, DOCUMENTS[:1], config, known=[{0: given_hypotheses((7, 8, 9))}])
     done = dict(enumerate(whole.sentences[:3]))
     expected = [best[0].log_probability for best in whole.sentences[3:]]
     assert later(done) == pytest.approx(expected, abs=1e-4)
-    assert later({m: given(best[0].tokens) for m, best in done.items()}) != pytest.approx(expected, abs=0.1)
+    assert later({m: given_hypotheses(best[0].tokens) for m, best in done.items()}) != pytest.approx(expected, abs=0.1)
 
 
 def test_own_translations_have_the_weight_they_are_trusted_with() -> None:

@@ -1,10 +1,13 @@
-"""French as it is written."""
+"""Postprocessing: what comes back from the source, and French typography."""
 
 from __future__ import annotations
 
+from functools import cache
+
 import pytest
 
-from docgraph.translation.rules.typography import french
+from docgraph.translation.postprocessing import Postprocessor, french_typography
+from translation.test_preprocessing import english_to_french
 
 
 @pytest.mark.parametrize(
@@ -31,7 +34,7 @@ from docgraph.translation.rules.typography import french
     ],
 )
 def test_signs_spaces_and_numbers_are_french(source: str, text: str, finished: str) -> None:
-    assert french(source, text) == finished
+    assert french_typography(source, text) == finished
 
 
 @pytest.mark.parametrize(
@@ -50,4 +53,33 @@ def test_signs_spaces_and_numbers_are_french(source: str, text: str, finished: s
     ],
 )
 def test_code_and_what_is_a_matter_of_taste_stay(source: str, text: str) -> None:
-    assert french(source, text) == text
+    assert french_typography(source, text) == text
+
+
+@cache
+def postprocessor() -> Postprocessor:
+    return Postprocessor(english_to_french(), ("en", "fr"))
+
+
+@pytest.mark.parametrize(
+    ("source", "said", "finished"),
+    [
+        ("SAFETY INSTRUCTIONS", "Instructions de sécurité", "INSTRUCTIONS DE SÉCURITÉ"),
+        ("Only valid here.", "valide uniquement ici.", "Valide uniquement ici."),
+        ("EUR 26 billion", "26 milliards d'euros", "26 milliards d'euros"),
+        ("The text-align property", "text-align est une propriété", "text-align est une propriété"),
+        ("see below", "voir plus bas", "voir plus bas"),
+        ("Weekend plans", "plans de week-end", "Plans de week-end"),
+        ("Bugs 985825 and 106", "Les bugs 9825858 et 106", "Les bugs 985825 et 106"),
+        ("It opens at 6 or 7.", "Il ouvre à 18 ou à 7.", "Il ouvre à 18 ou à 7."),
+        ("Two of 21", "2 sur 21", "2 sur 21"),
+        ("See a@b.org.", "Voir <a@b.org>.", "Voir a@b.org."),
+        ("See <a@b.org>.", "Voir <a@b.org>.", "Voir <a@b.org>."),
+        ("Jane B. Smith", "Smith de Jane", "Jane B. Smith"),
+        ("Mark Complete", "Marquer comme terminé", "Marquer comme terminé"),
+        ("fastlog", "rapide", "fastlog"),
+        ("hello", "bonjour", "bonjour"),
+    ],
+)
+def test_capitals_and_numbers_of_the_source_come_back(source: str, said: str, finished: str) -> None:
+    assert postprocessor().finish(source, said) == finished

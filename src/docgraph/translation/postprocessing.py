@@ -1,0 +1,190 @@
+"""What happens to a translation after the model: the reverse of `preprocessing.py`, and the typography of the language.
+
+`Postprocessor.finish` runs these steps on the translation of a segment:
+
+1. Names of persons and unknown single words are copied from the source.
+2. Addresses lose the angle brackets that they had for the model.
+3. Miscopied numbers are replaced by those of the source.
+4. The translation is capitalised as the source is.
+5. Punctuation, spaces and numbers follow the rules of the target language (French).
+6. Text that the model could not read is put back.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Collection
+from difflib import SequenceMatcher
+from functools import cache
+
+from docgraph.translation.preprocessing import ADDRESS, WORD, Preprocessor, capitalize_at, is_all_caps
+from docgraph.translation.protected_text import put_back
+
+NARROW, WIDE = "\u202f", "\u00a0"
+"""No-break spaces: narrow before ; ! ? and inside numbers; wide before : and %, and inside « »."""
+
+_NUMBER = re.compile(r"\d+")
+_PERSON = re.compile(r"([A-Z][a-z]+)(?: [A-Z]\.)?(?: [A-Z][\w'’-]+){1,2}")
+_AFTER_COLON = re.compile(r"(?<=[ \u00a0]:)(?=\d)")
+_MARK = re.compile(r"(?P<word>[^\W_]|[)\]»\"'%°…€$£])(?P<space>[ \u00a0\u202f]?)(?P<mark>[:;]|[!?]+)(?=[\s\"'»)\]]|$)")
+_HOUR = re.compile(r"(?<=\d) ?h ?(?=\d\d\b)")
+_SIGN = re.compile(r"(?<=\d) (?=[%‰€$£])")
+_PERCENT = re.compile(r"(?<![\w.,])(\d[\d.,]*)%")
+_QUOTED = re.compile(r"(?<![\w=(\[{])\"(?=\S)([^\"«»]*?)(?<=\S)\"(?!\w)")
+_OPENING, _CLOSING = re.compile(r"(?<![\w=])\"(?=\w)"), re.compile(r"(?<=[\w.,;!?…])\"(?!\w)")
+_GUILLEMETS = re.compile(r"«\s*|\s*»")
+_ELISION = re.compile(r"(?<!\w)([cdjlmnst]|qu)' (?=\w)", re.IGNORECASE)
+_THOUSANDS = re.compile(r"(?<![\w.,/-])(?<!\w\()\d{1,3}(?:,\d{3})+(?![\d,])")
+_NUMBER_WITH_PARTS = re.compile(r"(?<![\w.,/-])\d+(?:[.-]\d+)+(?![\w/]|[.,-]\d)")
+_FIGURES = re.compile(r"\d[\d.,\u202f-]*(?<![.,\u202f])")
+_BELOW_TWO = re.compile(r"(?<![\d,.\u202f])([01](?:,\d+)? (?:million|milliard|billion))s\b")
+_AMOUNT = re.compile(
+    r"(?<![\w$])([$£€])\s?(\d(?:[.,\u202f]?\d)++)(?![:\w])"
+    r"(?: ((?:million|milliard|billion)s?)\b| (?:dollars|livres|euros)\b)?"
+)
+_CURRENCIES = {"$": "de dollars", "£": "de livres", "€": "d'euros"}
+
+
+class Postprocessor:
+    """Finishes the translations of one model."""
+
+    def __init__(self, preprocessor: Preprocessor, languages: tuple[str, str] | None) -> None:
+        self._preprocessor, self._protector = preprocessor, preprocessor.protector
+        self._english = languages is not None and languages[0] == "en"
+        self._typography = TYPOGRAPHY.get(languages) if languages is not None else None
+
+    def finish(self, source: str, translation: str) -> str:
+        """Returns the finished translation of a text; see the steps above."""
+        if self._english and (self._is_person(source) or _is_unknown_word(source)):
+            return source
+        source, gaps = self._protector.remove(source)
+        for address in ADDRESS.findall(source):
+            translation = translation.replace(f"<{address}>", address)
+        translation = _copy_numbers(source, translation)
+        translation = translation.upper() if is_all_caps(source) else _capitalize_like(source, translation)
+        translation = translation if self._typography is None else self._typography(source, translation)
+        return put_back(source, gaps, translation) if gaps and translation else translation
+
+    def _is_person(self, text: str) -> bool:
+        """Returns whether a text is only a name: Jane Smith, but not Mark Complete, because "mark" is a word too."""
+        name = _PERSON.fullmatch(text)
+        if name is None or name[1].lower() not in _given_names():
+            return False
+        return not self._preprocessor.is_whole_word(name[1].lower())
+
+
+@cache
+def _given_names() -> Collection[str]:
+    from docgraph.annotate.coref.word_lists import load_word_lists
+
+    names = load_word_lists("en").names
+    return names["masculine"] | names["feminine"]
+
+
+def _is_unknown_word(text: str) -> bool:
+    """Returns whether a text is one lower-case word that no dictionary has, such as the name of a program."""
+    if not text.isalpha() or not text.islower():
+        return False
+    from simplemma import is_known
+
+    return not is_known(text, lang="en")
+
+
+def _copy_numbers(source: str, translation: str) -> str:
+    """Replaces miscopied numbers by those of the source, if there are as many of both and they are similar."""
+    source_numbers, numbers = (Counter(_NUMBER.findall(text)) for text in (source, translation))
+    missing = list((source_numbers - numbers).elements())
+    wrong = list((numbers - source_numbers).elements())
+    if len(missing) != len(wrong) or not all(map(_is_miscopy, missing, wrong)):
+        return translation
+    for number, miscopied in zip(missing, wrong, strict=True):
+        translation = re.sub(rf"(?<!\d){miscopied}(?!\d)", number, translation, count=1)
+    return translation
+
+
+def _is_miscopy(number: str, other: str) -> bool:
+    """Returns whether a number is similar enough to another one to be a miscopy of it."""
+    return SequenceMatcher(None, number, other).ratio() >= 0.6
+
+
+def _capitalize_like(source: str, translation: str) -> str:
+    """Capitalises the first word of a translation if that of the source is capitalised.
+
+    A first word that is copied from the source and is not purely letters stays as it is.
+    """
+    source_word, word = WORD.search(source), WORD.search(translation)
+    if source_word is None or word is None or not source_word[0][0].isupper() or not word[0][0].islower():
+        return translation
+    begin = re.match(r"\S+", translation[word.start() :])
+    copied = begin is not None and begin[0] in source.split() and not begin[0].isalpha()
+    after_number = any(map(str.isdigit, translation[: word.start()]))
+    return translation if copied or after_number else capitalize_at(translation, word.start())
+
+
+def french_typography(source: str, text: str) -> str:
+    """Returns a French translation of an English source with French punctuation, spaces and numbers.
+
+    What may be code, because the source has it in the same form, stays.
+    """
+    text = _ELISION.sub(r"\1'", text)
+    for number in _THOUSANDS.findall(source):
+        grouped = number.replace(",", NARROW)
+        text = text.replace(number, grouped).replace(number.replace(",", " "), grouped)
+        text = re.sub(rf"(?<![\w,.]){number.replace(',', '')}(?![\d,.]\d)", grouped, text)
+    text = _copy_number_with_parts(source, text)
+    text = _BELOW_TWO.sub(r"\1", _AMOUNT.sub(_french_amount, text))
+    text = _SIGN.sub(WIDE, _HOUR.sub(f"{WIDE}h{WIDE}", text))
+    text = _PERCENT.sub(lambda match: match[0] if match[0] in source else f"{match[1]}{WIDE}%", text)
+    text = _french_quotes(source, text)
+    text = _MARK.sub(lambda match: _space_before_mark(match, source), _AFTER_COLON.sub(" ", text))
+    return _GUILLEMETS.sub(lambda match: f"«{WIDE}" if "«" in match[0] else f"{WIDE}»", text)
+
+
+def _copy_number_with_parts(source: str, text: str) -> str:
+    """Replaces one miscopied number of several parts (897.00, 20-00-00); skipped if ambiguous."""
+    numbers = _NUMBER_WITH_PARTS.findall(source)
+    missing = [number for number in numbers if number not in text and _french_number(number) not in text]
+    if len(missing) != 1:
+        return text
+    wanted, expected = _french_number(missing[0]), {_french_number(number) for number in _FIGURES.findall(source)}
+    unexpected = [number for number in _FIGURES.findall(text) if _french_number(number) not in expected]
+    candidates = [number for number in unexpected if _is_miscopy(wanted, number)]
+    return text.replace(candidates[0], wanted, 1) if len(candidates) == 1 else text
+
+
+def _french_number(number: str) -> str:
+    return number.replace(",", NARROW) if _THOUSANDS.fullmatch(number) else number.replace(".", ",")
+
+
+def _french_quotes(source: str, text: str) -> str:
+    """Uses guillemets if the source has typographic quotation marks, or if the text has both kinds.
+
+    A single guillemet belongs to a quotation that spans several sentences; it becomes straight like the others.
+    """
+    typographic = any(quote in source for quote in "“”«»")
+    if typographic or ("«" in text and "»" in text):
+        text = _QUOTED.sub(lambda match: match[0] if match[0] in source else f"«{match[1]}»", text)
+        return _CLOSING.sub("»", _OPENING.sub("«", text)) if typographic else text
+    return _GUILLEMETS.sub('"', text)
+
+
+def _french_amount(match: re.Match[str]) -> str:
+    sign, number, scale = match.groups()
+    number = number.replace(".", ",")
+    return f"{number}{WIDE}{sign}" if scale is None else f"{number} {scale} {_CURRENCIES[sign]}"
+
+
+def _space_before_mark(match: re.Match[str], source: str) -> str:
+    """Puts the French space before a punctuation mark, unless the source has it in the same form."""
+    mark, text = match["mark"], match.string
+    literal = text[: match.start("space")].split()[-1] + mark
+    if mark == ":":
+        literal = " ".join([literal, *text[match.end() :].split()[:1]])
+    if f" {mark}" in source or (mark in ":;" and literal in source):
+        return match[0]
+    return f"{match['word']}{WIDE if mark == ':' else NARROW}{mark}"
+
+
+TYPOGRAPHY: dict[tuple[str, str], Callable[[str, str], str]] = {("en", "fr"): french_typography}
+"""Typography rules by source and target language: (source, translation) -> translation."""

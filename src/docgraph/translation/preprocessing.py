@@ -1,0 +1,332 @@
+"""What happens to text before the model; `postprocessing.py` is the way back.
+
+`Preprocessor.segment` turns the sentences of a document into segments, the texts that the model translates:
+
+1. A line of several sentences is split (for models that translate sentences independently).
+2. A sentence without words (a number, an address, a file name) gets no segment: it stays as it is.
+3. A sentence longer than the model can read is cut.
+4. Each segment is normalised: rewritten in characters and words that the model knows.
+5. A heading in Title Case is lowercased if the model is more confident of the result.
+
+`example_from_text` then turns segments into the numbers that a model reads.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Callable, Container, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from docgraph.annotation import Annotation
+from docgraph.corpus.subwords import encode_source, encode_target
+from docgraph.document import Document
+from docgraph.formats.sentences import split_sentences
+from docgraph.graph import build_graph
+from docgraph.model.batch import DocumentExample
+from docgraph.model.tokenizer import Ids, SubwordCoder, Tokenizer
+from docgraph.translation.protected_text import TextProtector
+
+WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
+ADDRESS = re.compile(
+    r"(?<![<\w./@])(?:[\w.+-]+@[\w-]+(?:\.[\w-]+)+|(?:https?://|www\.)[^\s<>\"]*[^\s<>\".,;:!?)'])(?![\w>])"
+)
+"""A web or mail address inside a text."""
+
+_ONLY_ADDRESS = re.compile(r"\s*<?(?:[a-z][a-z0-9+.-]*://\S+|www\.\S+|\S+@\S+\.\w+)>?\s*", re.IGNORECASE)
+_ONLY_IDENTIFIER = re.compile(r"\s*[\w./\\~:+-]{0,120}(?:\w\.[a-z]\w{1,4}|\w_\w{1,40})\s*")
+"""A file name or an identifier (docs/results.md, max_positions) and nothing else."""
+_BREAKS = tuple(
+    re.compile(pattern) for pattern in (r"[.!?…][\"'”’»)\]]*\s+|[。！？]", r"[,;:–—][\"'”’»)]*\s+|[，、；：]", r"\s+")
+)
+"""Where a text may be cut, best first: after sentences, clauses, words."""
+_AFTER_SENTENCE = (" ", "\t", "\u00a0", "\u202f", "\u3000", *"。！？")
+"""Characters that precede the second and later sentences of a line."""
+
+_LOOKALIKES = dict(zip("“”„‟«»″‘’‚‛′–‒−", '"""""""' + "'''''" + "---", strict=True)) | {"\u00ad": ""}
+_TITLE = re.compile(rf"{WORD.pattern}(?:[,:]? {WORD.pattern})*[?!]?")
+"""Only words: a menu path (Tools - Options) is capitalised for other reasons."""
+_DOTTED = re.compile(r"\b(?:[^\W\d_]\.){2,}(?=\s+\w|\W*,)")
+_CLOCK = re.compile(r"\b(1[0-2]|0?[1-9])(?:[:.]([0-5]\d))?\s?([ap])(?:\.\s?m\.|m\b)", re.IGNORECASE)
+_MONTHS = "January|February|March|April|May|June|July|August|September|October|November|December"
+_DATE = re.compile(rf"\b({_MONTHS}) (3[01]|[12]\d|0?[1-9])(?:st|nd|rd|th)?(?:, (\d{{4}})\b|\b(?![-–/:.,]?\d))")
+_BEFORE_MAY = {"on", "by", "until", "from", "since", "before", "after", "and", "or", "to", "of"}
+"""Words before "May 6" that make it a date; elsewhere May may be the verb."""
+_SCALE = re.compile(r"([$£€]\d[\d.,]*)\s?(bn|mn|m)\b")
+_SCALES = {"bn": "billion", "mn": "million", "m": "million"}
+_DAYS = {
+    "Mon": "Monday",
+    "Tue": "Tuesday",
+    "Tues": "Tuesday",
+    "Wed": "Wednesday",
+    "Thu": "Thursday",
+    "Thur": "Thursday",
+    "Thurs": "Thursday",
+    "Fri": "Friday",
+    "Sat": "Saturday",
+    "Sun": "Sunday",
+}
+_DAY_RANGE = re.compile(rf"\b({'|'.join(_DAYS)})\.?\s?[-–]\s?({'|'.join(_DAYS)})\b")
+_STRESSED = re.compile(r"\b(?:ALWAYS|BEFORE|BOTH|CANNOT|DON'T|NEVER|ONLY|VERY|(?:DO|MUST|SHOULD|WILL)(?: NOT)?)\b")
+_SHORT_WORDS = frozenset(["ALL", "AND", "ANY", "ARE", "DO", "IS", "NO", "NOT", "OR"])
+"""Words that are no abbreviations in a line of capitals; elsewhere they may be names of functions."""
+_CAPITAL_LETTERS, _CAPITAL_WORDS, _TITLE_WORDS = 8, 2, 3
+"""Minimum letters and words of a text in capitals, and long words of a title: anything shorter may be a name."""
+_TITLE_WORD_LENGTH = 4
+"""Letters from which a word must be capitalised in a title; of, the and with may or may not be."""
+_WHOLE_WORD = 2
+"""Number of ids of a word that is one piece: the piece and end-of-sentence."""
+
+
+@dataclass(frozen=True)
+class Segment:
+    """A text that the model translates: a sentence of a document or a part of one."""
+
+    source: str
+    """The text as it stands in the document."""
+    text: str
+    """The normalised text, which the model reads."""
+    separator: str
+    """A space or nothing: what stands between this segment and the next one of its sentence."""
+    speaker: str | None
+
+
+@dataclass
+class Segments:
+    """The segments of a document."""
+
+    segments: list[Segment] = field(default_factory=list)
+    of_sentence: list[range] = field(default_factory=list)
+    """[M]: the segments of each sentence; empty for a sentence that stays as it is."""
+
+    def __len__(self) -> int:
+        return len(self.segments)
+
+    def __getitem__(self, index: int) -> Segment:
+        return self.segments[index]
+
+    def document(self, span: range) -> Document:
+        """Returns consecutive segments as a document, for annotation."""
+        part = self.segments[span.start : span.stop]
+        return Document.from_sentences([each.text for each in part], speakers=[each.speaker for each in part])
+
+    def sentence_indices(self, span: range) -> list[int]:
+        """Returns the sentence that each of some consecutive segments belongs to."""
+        owners = [sentence for sentence, segments in enumerate(self.of_sentence) for _ in segments]
+        return owners[span.start : span.stop]
+
+    def join(self, translations: Sequence[str], sentence: int) -> str:
+        """Returns the translation of a sentence, given the translations of its segments."""
+        pairs = zip(translations, self.of_sentence[sentence], strict=True)
+        return "".join(text + self.segments[index].separator for text, index in pairs).strip()
+
+
+class Preprocessor:
+    """Turns documents into segments for one model."""
+
+    def __init__(
+        self,
+        coder: SubwordCoder,
+        languages: tuple[str, str] | None,
+        max_length: int,
+        independent: bool = False,
+        confidence: Callable[[list[str]], list[float]] | None = None,
+    ) -> None:
+        """`max_length` is in sub-words. `independent` says that the model translates sentences independently; then
+        lines are split and titles lowercased, by the `confidence` of the model in its translation of each text."""
+        self._coder, self._max_length = coder, max_length
+        self._split_language = languages[0] if languages and independent else None
+        self._confidence = confidence
+        self._english = languages is not None and languages[0] == "en"
+        self.protector = TextProtector(coder)
+        unknown = {char: plain for char, plain in _LOOKALIKES.items() if self.protector.is_unknown(char)}
+        self._lookalikes = str.maketrans(unknown)
+
+    def segment(self, document: Document, keep_whole: Container[int] = ()) -> Segments:
+        """Returns the segments of a document; the lines in `keep_whole` are not split into sentences."""
+        # The readers of all other formats have split the text into sentences already.
+        language = self._split_language if document.format == "lines" else None
+        result = Segments()
+        for index, sentence in enumerate(document):
+            first = len(result)
+            sentence_language = None if index in keep_whole else language
+            result.segments += self._segments(sentence.text, sentence.speaker, sentence_language)
+            result.of_sentence.append(range(first, len(result)))
+        if self._split_language is not None:
+            self._lowercase_titles(result.segments)
+        return result
+
+    def _segments(self, text: str, speaker: str | None, language: str | None) -> Iterator[Segment]:
+        parts = [text] if language is None else split_line(text, language, self.normalize)
+        normalized = self.normalize(text) if len(parts) == 1 else None
+        if normalized is not None and not is_translatable(normalized):
+            return
+        for part in itertools.chain.from_iterable(cut(part, self._fits) for part in parts):
+            if not part.isspace():
+                source = part.strip()
+                own = normalized if normalized is not None and source == text else self.normalize(source)
+                yield Segment(source, own or source, " " if part[-1:].isspace() else "", speaker)
+
+    def _fits(self, text: str) -> bool:
+        return len(self._coder.ids([text])[0]) < self._max_length
+
+    def normalize(self, text: str) -> str:
+        """Returns a text in characters and words that the model knows.
+
+        Unreadable parts are removed, rare punctuation is replaced, capitals become small letters. In English, addresses
+        get angle brackets, times use 24 hours, and days precede months.
+        """
+        text, _ = self.protector.remove(text)
+        text = _DOTTED.sub(lambda word: self._without_dots(word[0]), text.translate(self._lookalikes))
+        if self._english:
+            text = _CLOCK.sub(_to_24_hours, text)
+            text = _DATE.sub(_day_first, text)
+            text = _SCALE.sub(lambda amount: f"{amount[1]} {_SCALES[amount[2]]}", text)
+            text = _DAY_RANGE.sub(lambda days: f"{_DAYS[days[1]]} to {_DAYS[days[2]]}", text)
+            text = ADDRESS.sub(r"<\g<0>>", text)
+            text = text if text.isupper() else _STRESSED.sub(_unstressed, text)
+        if is_all_caps(text):
+            small = WORD.sub(lambda word: self._lowercase(word[0]), text)
+            first = WORD.search(small)
+            return small if first is None else capitalize_at(small, first.start())
+        return text
+
+    def _lowercase_titles(self, segments: list[Segment]) -> None:
+        """Lowercases segments in Title Case, in place, if the model is more confident of its translation then."""
+        lowered = {
+            index: text
+            for index, segment in enumerate(segments)
+            if (text := self._without_title_case(segment.text)) != segment.text
+        }
+        if not lowered or self._confidence is None:
+            return
+        scores = self._confidence([*lowered.values(), *(segments[index].text for index in lowered)])
+        for index, score, title_score in zip(lowered, scores, scores[len(lowered) :], strict=False):
+            if score > title_score:
+                segments[index] = replace(segments[index], text=lowered[index])
+
+    def _without_title_case(self, text: str) -> str:
+        words = list(WORD.finditer(text)) if _TITLE.fullmatch(text) else []
+        long = [word[0] for word in words if len(word[0]) >= _TITLE_WORD_LENGTH]
+        if len(long) < _TITLE_WORDS or not all(word.istitle() or word[0].isupper() for word in long):
+            return text
+        for word in words[1:]:
+            if word[0].istitle():
+                text = text[: word.start()] + self._lowercase(word[0]) + text[word.end() :]
+        return text
+
+    def is_whole_word(self, word: str) -> bool:
+        """Returns whether the sub-words have one piece for a word."""
+        return len(self._coder.ids([word])[0]) == _WHOLE_WORD
+
+    def _lowercase(self, word: str) -> str:
+        """Lowercases a word if it then has fewer pieces, or is one piece either way: abbreviations and names stay."""
+        small = word.lower()
+        pieces, small_pieces = map(len, self._coder.ids([word, small]))
+        is_common = (word.istitle() and word != "I") or (self._english and word in _SHORT_WORDS)
+        return small if small_pieces < pieces or (pieces == small_pieces == _WHOLE_WORD and is_common) else word
+
+    def _without_dots(self, word: str) -> str:
+        """Turns U.K. into UK if that is one piece: models tend to end a translation at a dot."""
+        plain = word.replace(".", "")
+        return plain if plain.isupper() and self.is_whole_word(plain) else word
+
+
+def is_translatable(text: str) -> bool:
+    """Returns whether a text has a letter and is not just an address, a file name or an identifier."""
+    return any(map(str.isalpha, text)) and not (_ONLY_ADDRESS.fullmatch(text) or _ONLY_IDENTIFIER.fullmatch(text))
+
+
+def is_all_caps(text: str) -> bool:
+    """Returns whether a text of several words is in capital letters throughout, as a heading or a warning may be."""
+    words = [word for word in WORD.findall(text) if len(word) > 1]
+    return text.isupper() and len(words) >= _CAPITAL_WORDS and sum(map(len, words)) >= _CAPITAL_LETTERS
+
+
+def capitalize_at(text: str, index: int) -> str:
+    """Returns a text with the character at `index` in upper case."""
+    return text[:index] + text[index].upper() + text[index + 1 :]
+
+
+def split_line(text: str, language: str, normalize: Callable[[str], str] = str) -> list[str]:
+    """Splits a line after each of its sentences, but not inside quotations or words (util.Date).
+
+    A sentence without words is joined to the next one, or to the last. The parts join to the text.
+    """
+    begins = [begin for begin, _ in split_sentences(text, language) if text[:begin].endswith(_AFTER_SENTENCE)]
+    sentences = [text[begin:end] for begin, end in itertools.pairwise([0, *begins, len(text)])]
+    if len(sentences) == 1:
+        return sentences
+    has_words = [is_translatable(normalize(sentence)) for sentence in sentences]
+    parts, complete = [""], False
+    for index, sentence in enumerate(sentences):
+        in_quotation = parts[-1].count('"') % 2 or parts[-1].count("“") != parts[-1].count("”")
+        if complete and not in_quotation and any(has_words[index:]):
+            parts.append("")
+            complete = False
+        parts[-1] += sentence
+        complete = complete or has_words[index]
+    return parts
+
+
+def cut(text: str, fits: Callable[[str], bool]) -> Iterator[str]:
+    """Yields parts of a text that fit, by repeated halving; the parts join to the text."""
+    if len(text) < 2 or fits(text):
+        yield text
+        return
+    middle = _middle(text)
+    yield from cut(text[:middle], fits)
+    yield from cut(text[middle:], fits)
+
+
+def _middle(text: str) -> int:
+    """Returns the break nearest to the middle of a text, or the middle if its middle half has no break."""
+    half = len(text) // 2
+    for pattern in _BREAKS:
+        places = [match.end() for match in pattern.finditer(text, half // 2, len(text) - half // 2)]
+        if places := [place for place in places if place < len(text)]:
+            return min(places, key=lambda place: abs(place - half))
+    return half
+
+
+def _unstressed(word: re.Match[str]) -> str:
+    """Lowercases a word that is in capitals for emphasis."""
+    return word[0].lower() if word.string[: word.start()].strip(" \"'*-(") else word[0].capitalize()
+
+
+def _to_24_hours(time: re.Match[str]) -> str:
+    hour = int(time[1]) % 12 + (12 if time[3] in "pP" else 0)
+    ends_sentence = time[0].endswith(".") and not time.string[time.end() :].strip("\"'”’ ")
+    return f"{hour}:{time[2] or '00'}{'.' if ends_sentence else ''}"
+
+
+def _day_first(date: re.Match[str]) -> str:
+    month, day, year = date.groups()
+    if month == "May" and not year and not _BEFORE_MAY & {*date.string[: date.start()].lower().split()[-1:]}:
+        return date[0]
+    return " ".join([day, month, *([year] if year else [])])
+
+
+def example_from_text(
+    source: Sequence[str],
+    tokenizer: Tokenizer,
+    annotation: Annotation | None = None,
+    relations: Sequence[str] | None = None,
+    target: Sequence[str] = (),
+    tag: str | None = None,
+) -> DocumentExample:
+    """Returns the model input of a document with these sentences and, if given, translations.
+
+    It has a graph if an annotation and relations are given.
+    """
+    graph, words = None, list[Ids]()
+    if annotation is None or relations is None:
+        ids = [tokenizer.source.encode(text, tag)[0] for text in source]
+    else:
+        graph = build_graph(annotation, relations)
+        ids, owners = encode_source(source, annotation, tokenizer.source, tag)
+        words = [np.where(o < 0, -1, o + base) for o, base in zip(owners, annotation.offsets, strict=False)]
+    target_ids, target_words = encode_target(target, tokenizer.target)
+    return DocumentExample(ids, target_ids, graph, words, target_words)
