@@ -295,7 +295,7 @@ def test_from_a_marian_model_to_a_translation_with_known_ones(tmp_path: Path, mo
 
     marian_checkpoint(tmp_path / "opus-mt-fi-fr")
     run("import", "marian", tmp_path / "opus-mt-fi-fr", tmp_path / "base")
-    assert "give them with translate --known" in run("recall", tmp_path / "base", tmp_path / "model", "--sentences", 3)
+    assert "pass them with translate --known" in run("recall", tmp_path / "base", tmp_path / "model", "--sentences", 3)
     config = ModelFolder(tmp_path / "model").config
     assert config.context is not None
     assert config.context.linked == LinkedConfig(sentences=3, own_weight=0.0)
@@ -323,7 +323,7 @@ def test_a_model_of_unknown_languages_asks_for_an_annotator(base: Path, tmp_path
     assert "translate with --annotator" in run("recall", nameless, tmp_path / "model")
     nobody = Translator.load(tmp_path / "model", device="cpu")
     assert nobody.translate(SENTENCES, GREEDY).texts
-    with pytest.raises(DocgraphError, match="does not say its languages; name an annotator, such as words:fr"):
+    with pytest.raises(DocgraphError, match="does not state its languages; pass an annotator, such as words:fr"):
         nobody.translate(SENTENCES, GREEDY, known=KNOWN)
     words = Translator.load(tmp_path / "model", device="cpu", annotator="words:qu")
     assert words.translate(SENTENCES, GREEDY, known=KNOWN).texts[0] == KNOWN[0]

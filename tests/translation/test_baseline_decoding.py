@@ -62,7 +62,7 @@ def test_known_translations_are_context(name: str) -> None:
 
     def decoded(known: Sequence[Known], again: bool, mode: str = "parallel", tokens: int | None = None) -> list[Any]:
         config = SearchConfig(beams=2, min_length=2, max_length_factor=1.0, max_length_constant=2)
-        options = {"tokens": tokens, "known": known, "again": again}
+        options = {"tokens": tokens, "known": known, "redecode_known": again}
         found = decode_documents(model, PIECES, DOCUMENTS[: len(known)], config, mode, **options)  # type: ignore[arg-type]
         return [[best.tokens for best, *_ in document.sentences] for document in found]
 
