@@ -206,8 +206,8 @@ def test_packaged_configs_are_used_only_outside_a_clone(tmp_path: Path, monkeypa
         find_table("main")
     monkeypatch.setattr(config, "PACKAGED", packaged)
     assert find_table("main").path == packaged / "experiments" / "main.yaml"
-    for cell in find_table("main").cells():
-        assert cell.read_config(Path("runs")).data
+    for run in find_table("main").runs():
+        assert run.read_config(Path("runs")).data
     assert read_config(TrainingConfig, "configs/train/base.yaml").stage == "base"
     monkeypatch.chdir(ROOT)
     assert find_table("main").path == Path("configs/experiments/main.yaml")
