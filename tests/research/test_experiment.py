@@ -105,6 +105,23 @@ def test_the_table_needs_results_alone(done: Experiment, tmp_path: Path) -> None
     assert rendered.to_json()["rows"]["graph"]["values"]["bleu:test"]["paper"] == 38.79
 
 
+def test_the_update_of_the_translated_checkpoint_and_notes_are_shown(done: Experiment, tmp_path: Path) -> None:
+    now = copied(done, tmp_path)
+    values = yaml.safe_load(now.table.path.read_text())
+    values |= {"columns": ["bleu:test", "update"], "configs": str(now.table.path.parents[1] / "train")}
+    values["rows"][1]["note"] = "measured before a fix"
+    (tmp_path / "toy.yaml").write_text(yaml.safe_dump(values))
+    now.table = find_table(str(tmp_path / "toy.yaml"))
+    for run in now.table.runs():
+        best = (done.run_root / run.path / "best").resolve().name
+        assert best == f"step-{now.folder(run).translated_update():08}"
+    rendered = RenderedTable(now)
+    head, base, graph = rendered.grid()
+    assert set(base[head.index("update")].split(", ")) <= {"3", "6"}
+    assert graph[0] == "graph †"
+    assert "† graph: measured before a fix" in rendered.notes()
+
+
 def test_rows_are_compared_over_the_seeds_that_both_have(done: Experiment, tmp_path: Path) -> None:
     now = copied(done, tmp_path)
     usual = RenderedTable(now).grid()[2]

@@ -10,8 +10,11 @@ import yaml
 
 from conftest import SHARED, needs_data
 from docgraph.errors import DocgraphError
+from docgraph.evaluation.report import markdown_table
 from docgraph.evaluation.suites import read_suite
 from docgraph.model.checkpoint import blank
+from docgraph.research.experiment import Experiment
+from docgraph.research.rendered_table import RenderedTable
 from docgraph.research.run_results import read_outputs
 from docgraph.research.table_config import Column, Table, read_table
 
@@ -56,6 +59,15 @@ def test_the_main_table_has_the_rows_of_the_paper_and_the_control() -> None:
 def test_the_docs_name_every_table() -> None:
     page = (FOLDER.parents[1] / "docs" / "experiments.md").read_text(encoding="utf-8")
     assert [name for name in TABLES if f"| `{name}` |" not in page] == []
+
+
+@pytest.mark.parametrize("name", ["main", "tfidf"])
+def test_the_results_page_shows_the_rendered_rows(name: str) -> None:
+    page = (FOLDER.parents[1] / "docs" / "results.md").read_text(encoding="utf-8")
+    rendered = markdown_table(RenderedTable(Experiment(shipped(name))).grid())[2:]
+    measured = [line for line in rendered if not line.endswith("| - |")]
+    assert measured
+    assert [line for line in measured if line not in page] == []
 
 
 @needs_data
