@@ -1,10 +1,10 @@
 """Make the corpus of everyday English and French from message catalogues, help pages and vocabularies of free packages.
 
-    python scripts/make_everyday.py --list > fetch.sh      # how to fetch and unpack the packages; to be run in FOLDER
+    python scripts/make_everyday.py --list > fetch.sh      # fetches and unpacks the packages; run it in FOLDER
     python scripts/make_everyday.py --packages FOLDER --avoid europarl/test.src.txt.xz --out corpora/everyday_en-fr
 
-A few minutes on one core. The corpus is in docgraph's form: train, dev and test, a sentence a line, blank lines
-between documents; SOURCES.md says what is from where, under which licence.
+It takes a few minutes on one core. The corpus has docgraph's `lines` format: train, dev and test, one sentence per
+line, blank lines between documents. SOURCES.md lists the version and licence of each source.
 """
 
 from __future__ import annotations
@@ -15,16 +15,14 @@ from pathlib import Path
 
 from docgraph.errors import DocgraphError
 from docgraph.files import new_folder
-from everyday import holdout, output
+from everyday.assembly import clean_documents, read_avoided, split_documents, write_corpus
 from everyday.sources import SOURCES
 
 
 def arguments() -> argparse.Namespace:
-    """The command line."""
+    """Parse the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.epilog = (
-        "It needs the packages polib and lxml (pip install polib lxml), which nothing else in docgraph does."
-    )
+    parser.epilog = "The script needs the packages polib and lxml (pip install polib lxml)."
     parser.add_argument("--list", action="store_true", help="print the commands that fetch and unpack the packages")
     parser.add_argument("--packages", type=Path, metavar="FOLDER", help="folder of the unpacked packages")
     parser.add_argument(
@@ -33,7 +31,7 @@ def arguments() -> argparse.Namespace:
         nargs="+",
         default=[],
         metavar="FILE",
-        help="English side of other dev and test sets, plain or compressed; their sentences are left out",
+        help="English sides of other dev and test sets, plain or compressed; their sentences are left out",
     )
     parser.add_argument("--out", type=Path, help="folder of the corpus; must not exist")
     args = parser.parse_args()
@@ -51,12 +49,12 @@ def main() -> None:
         )
         return
     if args.out.exists():
-        raise DocgraphError("this exists already; name another folder with --out", path=args.out)
+        raise DocgraphError("output folder exists; choose another one with --out", path=args.out)
     args.out.parent.mkdir(parents=True, exist_ok=True)
-    documents = list(holdout.clean(SOURCES, args.packages, holdout.read_avoided(args.avoid)))
-    parts = holdout.split(documents)
+    documents = clean_documents(SOURCES, args.packages, read_avoided(args.avoid))
+    parts = split_documents(documents)
     with new_folder(args.out) as folder:
-        output.write(parts, SOURCES, folder)
+        write_corpus(parts, SOURCES, folder)
     for part, items in parts.items():
         print(f"{part}: {len(items):,} documents, {sum(len(item.document.pairs) for item in items):,} pairs")
 

@@ -1,1 +1,1 @@
-"""The corpus of everyday English and French: readers of packages, cleaning, the table of sources, holding out."""
+"""The corpus of everyday English and French: package readers, cleaning, the table of sources, assembly."""

@@ -18,7 +18,7 @@ _ESCAPE = re.compile(r"\\u([0-9a-fA-F]{4})")
 
 
 def gettext(*patterns: str, most: int = 300) -> Reader:
-    """PO and MO files; the messages of a source file are a document, of at most `most` messages."""
+    """Return a reader of PO and MO files; the messages of a source file are a document of at most `most` messages."""
 
     def read(folder: Path) -> Iterator[Document]:
         for pattern in patterns:
@@ -29,7 +29,7 @@ def gettext(*patterns: str, most: int = 300) -> Reader:
 
 
 def gettext_parts(path: Path) -> Iterator[list[Pair]]:
-    """The translated messages of a catalogue, by the file they come from (an MO file does not tell)."""
+    """Yield the translated messages of a catalogue, grouped by source file (which MO files do not have)."""
     import polib  # type: ignore[import-untyped]
 
     entries = polib.mofile(str(path)) if path.suffix == ".mo" else polib.pofile(str(path))
@@ -43,7 +43,7 @@ def _origin(entry: Any) -> tuple[str, ...]:
 
 
 def _messages(entry: Any) -> list[Pair]:
-    """A message and its translation; two pairs of one with a plural, a count in the singular being 1."""
+    """Return a message and its translation, or two pairs if it has a plural; the count of the singular is 1."""
     if not entry.msgid_plural:
         return [(entry.msgid, entry.msgstr)] if entry.msgstr else []
     one, many = entry.msgstr_plural.get(0), entry.msgstr_plural.get(1)
@@ -53,7 +53,7 @@ def _messages(entry: Any) -> list[Pair]:
 
 
 def leaves(node: Any, path: str = "") -> Iterator[tuple[str, str]]:
-    """The strings of a JSON value, each with its path."""
+    """Yield (path, string) for all strings of a JSON value."""
     if isinstance(node, str):
         yield path, node
         return
@@ -65,7 +65,7 @@ def leaves(node: Any, path: str = "") -> Iterator[tuple[str, str]]:
 
 
 def load(path: Path, *keys: str) -> Any:
-    """A JSON file, or what its `keys` lead to."""
+    """Return the content of a JSON file, or its value under `keys`."""
     node = json.loads(path.read_text(encoding="utf-8"))
     for key in keys:
         node = node[key]
@@ -73,12 +73,12 @@ def load(path: Path, *keys: str) -> Any:
 
 
 def strings(path: Path, *keys: str) -> dict[str, str]:
-    """The strings under `keys` of a JSON file, by their path."""
+    """Return the strings under `keys` of a JSON file, by path."""
     return dict(leaves(load(path, *keys)))
 
 
 def json_files(pattern: str, english: str, french: str) -> Reader:
-    """JSON catalogues in pairs of files, each a document."""
+    """Return a reader of JSON catalogues in pairs of files; each pair is a document."""
 
     def read(folder: Path) -> Iterator[Document]:
         for path, twin in twins(folder, pattern, english, french):
@@ -88,9 +88,9 @@ def json_files(pattern: str, english: str, french: str) -> Reader:
 
 
 def json_languages(*patterns: str, keys: tuple[str, ...] = (), skip: tuple[str, ...] = ()) -> Reader:
-    """JSON files with `*` for the language in their name and as the key of what they hold, cut into documents.
+    """Return a reader of JSON files, cut into documents; `*` is the language in the name, and the key of the content.
 
-    `keys` lead on from there; strings under a last key in `skip` are left out.
+    `keys` select a part of the content; strings whose last key is in `skip` are left out.
     """
 
     def read(folder: Path) -> Iterator[Document]:
@@ -105,7 +105,7 @@ def json_languages(*patterns: str, keys: tuple[str, ...] = (), skip: tuple[str, 
 
 
 def json_hashed(folder_name: str) -> Reader:
-    """JSON catalogues named en-HASH.json and fr-HASH.json, side by side in folders below one, cut into documents."""
+    """Return a reader of en-HASH.json and fr-HASH.json in the folders below one folder, cut into documents."""
 
     def read(folder: Path) -> Iterator[Document]:
         for path in find(folder, f"{folder_name}/**/en-[0-9a-f]*.json"):
@@ -116,7 +116,7 @@ def json_hashed(folder_name: str) -> Reader:
 
 
 def fluent(english: str, french: str) -> Reader:
-    """Fluent files of two folders; those whose paths end alike after localization/LANGUAGE/ are pairs."""
+    """Return a reader of Fluent files in two folders, paired by their paths after localization/LANGUAGE/."""
 
     def read(folder: Path) -> Iterator[Document]:
         translations = {_fluent_name(path): path for path in find(folder, f"{french}/**/*.ftl")}
@@ -133,7 +133,7 @@ def _fluent_name(path: Path) -> str:
 
 
 def fluent_messages(path: Path) -> dict[str, str]:
-    """The messages and attributes of a Fluent file, but for variants, keyboard shortcuts and styles."""
+    """Return the messages and attributes of a Fluent file, without variants, keyboard shortcuts and styles."""
     messages: dict[str, str] = {}
     key = ""
     for line in path.read_text(encoding="utf-8").split("\n"):
@@ -153,7 +153,7 @@ def fluent_messages(path: Path) -> dict[str, str]:
 
 
 def string_tables(english: str, french: str) -> Reader:
-    """FreeOrion's string tables: blocks of a key and lines of text."""
+    """Return a reader of FreeOrion's string tables: blocks of a key and lines of text."""
 
     def read(folder: Path) -> Iterator[Document]:
         tables = (string_table(find(folder, pattern)[0].read_text(encoding="utf-8")) for pattern in (english, french))
@@ -163,13 +163,13 @@ def string_tables(english: str, french: str) -> Reader:
 
 
 def string_table(text: str) -> dict[str, str]:
-    """The strings of a table by key; comments, and blocks that do not begin with a key, are passed over."""
+    """Return the strings of a table by key; comments and blocks without a key are ignored."""
     blocks = (block.strip().partition("\n") for block in re.split(r"\n\s*\n", re.sub(r"(?m)^#.*\n", "", text)))
     return {key.strip(): body.strip(" \n'") for key, _, body in blocks if body and re.fullmatch(r"[A-Z0-9_]+\s*", key)}
 
 
 def properties(pattern: str, english: str, french: str, keys: str) -> Reader:
-    """Java's .properties files, all one document; of them the strings whose key matches `keys`."""
+    """Return a reader of Java's .properties files as one document of the strings whose key matches `keys`."""
 
     def read(folder: Path) -> Iterator[Document]:
         pairs: list[Pair] = []

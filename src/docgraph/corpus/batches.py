@@ -68,8 +68,7 @@ class BatchSampler:
         self.config, self.seed = config, seed
         source, target = corpus.flat("source_lengths"), corpus.flat("target_lengths")
         counts = corpus.sizes.sentences.astype(np.int64)
-        self._first: LongArray = np.cumsum(counts) - counts
-        """[D]: the first sentence of each document among all sentences of the corpus."""
+        self._first = corpus.first_sentences
         self._token_offsets: LongArray = np.concatenate([[0], np.cumsum(target, dtype=np.int64)])
         """[S+1]: the target tokens before each sentence of the corpus."""
         kept = np.maximum(source, target) <= config.max_length
@@ -258,18 +257,12 @@ class BatchBuilder:
 
     def _sentences(self, spans: Spans) -> list[DocumentExample]:
         """Return each sentence as a document of its own, without a graph."""
-        indices = self._first[spans[:, 0]] + spans[:, 1]
+        indices = self.corpus.first_sentences[spans[:, 0]] + spans[:, 1]
         sides = []
         for ids, offsets in self._flat:
             bounds = zip(offsets[indices].tolist(), offsets[indices + 1].tolist(), strict=True)
             sides.append([ids[begin:end] for begin, end in bounds])
         return [DocumentExample([source], [target]) for source, target in zip(*sides, strict=True)]
-
-    @cached_property
-    def _first(self) -> LongArray:
-        """[D]: the first sentence of each document among all sentences of the corpus."""
-        counts = self.corpus.sizes.sentences
-        return np.cumsum(counts, dtype=np.int64) - counts
 
     @cached_property
     def _flat(self) -> list[tuple[Integers, LongArray]]:

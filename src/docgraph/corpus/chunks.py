@@ -11,7 +11,7 @@ import json
 import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 from docgraph.annotate.registry import load_pipeline
 from docgraph.annotate.runner import AnnotationCache, annotate_all
@@ -110,7 +110,6 @@ class Worker:
         return Shard(chunk.split, chunk.index, chunk.sentences, store.to_bytes(encoded, schema), tuple(notes))
 
 
-EngineName = Literal["local", "ray"]
 Engine = Callable[[Task, Iterable[Chunk], int], Iterator[Shard]]
 """(task, chunks, jobs) -> shards in the order they are finished; only a few chunks are read ahead."""
 _worker: Worker | None = None
@@ -193,4 +192,4 @@ def _result(ray: Any, reference: Any) -> Shard:
     return shard
 
 
-ENGINES: dict[EngineName, Engine] = {"local": run_local, "ray": run_ray}
+ENGINES: dict[str, Engine] = {"local": run_local, "ray": run_ray}

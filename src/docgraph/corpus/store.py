@@ -207,6 +207,11 @@ class PreparedCorpus:
         )
         return Sizes(*(column.astype(np.int32) for column in columns))
 
+    @cached_property
+    def first_sentences(self) -> npt.NDArray[np.int64]:
+        """[D]: the first sentence of each document among all sentences of the split."""
+        return np.cumsum(self.sizes.sentences, dtype=np.int64) - self.sizes.sentences
+
     def flat(self, column: str) -> Integers:
         """Return a list column of all documents, concatenated, such as `source` or `source_lengths`."""
         field = schema(1, 1, "").get_field_index(column)

@@ -101,19 +101,15 @@ def _size(model: bytes) -> int:
 
 def copy(origin: str | Path, folder: str | Path, fingerprint: str) -> None:
     """Copy the sub-words of a model folder, a prepared corpus or a tokenizer folder."""
+    from docgraph.model.model_folder import ModelFolder
+
     source = Path(origin)
     if (source / "tokenizer" / CONFIG).is_file():
         source = source / "tokenizer"
-    values = _model_values(source) if _read(source) is None else token_config(source)
+    values = ModelFolder(source).config.transformer if _read(source) is None else token_config(source)
     config = {name: getattr(values, name) for name in ("source_vocabulary", "target_vocabulary", "pad", "bos", "eos")}
     Tokenizer.load(source, values)  # raises an error if the files do not fit the config
     _write(Path(folder), files_of(source), config, fingerprint)
-
-
-def _model_values(folder: Path) -> TransformerConfig:
-    from docgraph.model.model_folder import ModelFolder
-
-    return ModelFolder(folder).config.transformer
 
 
 def _write(folder: Path, files: dict[str, bytes], config: dict[str, int], fingerprint: str) -> None:

@@ -7,6 +7,7 @@ import lzma
 import zlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from itertools import zip_longest
 from pathlib import Path
 from typing import BinaryIO, Literal
 
@@ -18,6 +19,8 @@ BLOCK = 1 << 16
 DAMAGED = (EOFError, lzma.LZMAError, zlib.error, gzip.BadGzipFile)
 """Exceptions raised by a compressed file that is truncated or corrupt."""
 _BOM = b"\xef\xbb\xbf"
+_END = "\n"
+"""Marks the end of a file beside longer ones; a line never contains it."""
 _DAMAGED_MESSAGE = "the compressed file is cut short or damaged; get it again"
 
 Reason = Literal[
@@ -110,24 +113,14 @@ def _decode(data: bytes, path: str | Path, number: int, problems: Problems) -> s
 def read_aligned_lines(paths: Sequence[str], problems: Problems) -> Iterator[tuple[int, list[str | None]] | None]:
     """Yield (line number, that line of each file); None at the end if the files differ in their number of lines."""
     streams = [read_lines(path, problems) for path in paths]
-    number = 0
-    while True:
-        number += 1
-        row: list[str | None] = []
-        ended: list[int] = []
-        for index, stream in enumerate(streams):
-            try:
-                row.append(next(stream))
-            except StopIteration:
-                ended.append(index)
-        if len(ended) == len(streams):
-            return
-        if ended:
-            longer = next(index for index in range(len(paths)) if index not in ended)
-            extra = 1 + sum(1 for _ in streams[longer])
-            counts = f"has {number - 1:,} lines and {paths[longer]} has {number - 1 + extra:,}"
-            message = f"{counts}, so they are not line-aligned"
-            problems.add("line counts differ", message, paths[ended[0]], number - 1, extra)
-            yield None
-            return
-        yield number, row
+    for number, row in enumerate(zip_longest(*streams, fillvalue=_END), start=1):
+        if _END not in row:
+            yield number, list(row)
+            continue
+        shorter, longer = row.index(_END), next(index for index, line in enumerate(row) if line != _END)
+        extra = 1 + sum(1 for _ in streams[longer])
+        counts = f"has {number - 1:,} lines and {paths[longer]} has {number - 1 + extra:,}"
+        message = f"{counts}, so they are not line-aligned"
+        problems.add("line counts differ", message, paths[shorter], number - 1, extra)
+        yield None
+        return
