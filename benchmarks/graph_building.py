@@ -1,9 +1,8 @@
-"""Graph building: words a second on one core from annotations, against the same graph built edge by edge in networkx.
+"""Graph building from annotations on one core: words per second, compared with networkx building it edge by edge.
 
-Both make what the graph encoder reads: the binary union of the paper's relations (`all`) and the degrees in it.
-docgraph keeps lexical cliques as groups; networkx has no such thing and holds every edge. The documents are synthetic
-and seeded: Zipfian lemmas in a few inflected forms, punctuation, sentences of about 22 words, one tree a sentence,
-chains of mentions.
+Both build what the graph encoder reads: the binary union of the paper's relations (`all`) and its degrees. docgraph
+stores lexical cliques as groups; networkx stores every edge. The documents are synthetic and seeded: Zipfian lemmas in
+a few inflected forms, punctuation, sentences of about 22 words, one tree per sentence, chains of mentions.
 """
 
 from __future__ import annotations
@@ -21,19 +20,19 @@ from docgraph.graph import DocumentGraph, build_graph
 
 SIZES = (1_000, 4_000, 16_000, 64_000, 100_000)
 NETWORKX_LIMIT = 16_000
-"""Beyond this many words networkx needs minutes and gigabytes."""
+"""Above this many words networkx needs minutes and gigabytes."""
 BAR_SPEED, BAR_RATIO, BAR_GROWTH = 300_000, 20, 1.5
 
 
 def build_with_docgraph(annotation: Annotation) -> DocumentGraph:
-    """The graph, its union counted and its degrees, cliques unexpanded."""
+    """Build the graph, the size of its union and its degrees, without expanding cliques."""
     graph = build_graph(annotation, "all")
     _ = graph.num_edges, graph.degrees
     return graph
 
 
 def build_with_networkx(annotation: Annotation) -> tuple[int, list[int], list[int]]:
-    """The same union built edge by edge: its size, in-degrees and out-degrees."""
+    """Build the same union edge by edge; return its size, in-degrees and out-degrees."""
     import networkx
 
     graph = networkx.DiGraph()
@@ -62,7 +61,7 @@ def build_with_networkx(annotation: Annotation) -> tuple[int, list[int], list[in
 
 
 def best_time(call: Callable[[], object], seconds: float = 2.0) -> float:
-    """Seconds of the quickest call among those that fit in about `seconds`, and at least one; the collector is off."""
+    """The time of the fastest call among those that fit in about `seconds`, without garbage collection."""
     best, end = float("inf"), time.perf_counter() + seconds
     gc.collect()
     gc.disable()
@@ -77,7 +76,7 @@ def best_time(call: Callable[[], object], seconds: float = 2.0) -> float:
 
 
 def measure(words: int) -> dict[str, float]:
-    """Times at one size; where networkx runs, both must have made the same graph."""
+    """Times at one size; an AssertionError if networkx builds a different graph."""
     annotation = synthetic_annotation(words)
     _ = annotation.sentence_of
     row = {"words": words, "ours": best_time(lambda: build_with_docgraph(annotation))}
@@ -93,7 +92,7 @@ def measure(words: int) -> dict[str, float]:
 
 
 def main() -> None:
-    """Print the table and whether each bar is met."""
+    """Print the table and whether each target is met."""
     table = Table(title="Graph building from annotations, one core, all relations, cliques unexpanded")
     for column in ("words", "edges in the union", "docgraph ms", "words/s", "ns/word", "networkx ms", "ratio"):
         table.add_column(column, justify="right")

@@ -1,10 +1,11 @@
-"""Scoring the candidates of a contrastive suite: batched against one at a time.
+"""Scoring the candidates of a contrastive suite: batched, compared with one at a time.
 
     python -m benchmarks.probing [--contrasts 2500]
 
-Contrasts as in the consistency sets: four sentences of ten words a side, two candidates for the last one that differ in
-a word, the context in both languages. From sub-words and graphs to numbers, building batches included. A model of
-base size on a GPU, a toy on a CPU; its weights are random, which speed does not see.
+The contrasts resemble the consistency sets: four sentences of ten words per side, two candidates for the last one that
+differ in one word, and the context in both languages. The time covers everything from sub-words and graphs to scores,
+batching included. The model has base size on a GPU and is tiny on a CPU; its weights are random, which does not affect
+the speed.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from docgraph.translation.scoring import TOKENS, Candidates, score_candidates
 
 SENTENCES, WORDS = 4, 10
 BAR = 3_000
-"""Candidates a second that a GPU must reach."""
+"""Target on a GPU, in candidates per second."""
 
 
 def contrast(rng: np.random.Generator, vocabulary: int) -> Candidates:
@@ -46,7 +47,7 @@ def contrast(rng: np.random.Generator, vocabulary: int) -> Candidates:
 
 
 def seconds(model: DocumentTransformer, tasks: list[Candidates], tokens: int) -> float:
-    """The time to score all candidates, the second time."""
+    """The time to score all candidates, after one warm-up."""
     score_candidates(model, tasks, tokens)
     began = time.perf_counter()
     score_candidates(model, tasks, tokens)
@@ -54,6 +55,7 @@ def seconds(model: DocumentTransformer, tasks: list[Candidates], tokens: int) ->
 
 
 def main(arguments: list[str] | None = None) -> None:
+    """Print candidates per second of every system."""
     gpu = torch.cuda.is_available()
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--contrasts", type=int, default=2500 if gpu else 200)
@@ -63,7 +65,7 @@ def main(arguments: list[str] | None = None) -> None:
     tasks = [contrast(rng, transformer.source_vocabulary) for _ in range(options.contrasts)]
     some = [replace(task, translations=[[ids]]) for task in tasks[:50] for ids in task.translations[0]]
     name = torch.cuda.get_device_name() if gpu else f"CPU, {torch.get_num_threads()} thread(s)"
-    print(f"candidates scored a second: {name}, {2 * len(tasks):,} candidates; bar on an H200: {BAR:,}")
+    print(f"candidates scored per second: {name}, {2 * len(tasks):,} candidates; target on an H200: {BAR:,}")
     print(f"{'system':12}{'precision':12}{'batched':>12}{'one at a time':>16}{'ratio':>8}", flush=True)
     for system, config in systems(transformer).items():
         for dtype in (torch.bfloat16, torch.float32) if gpu else (torch.float32,):

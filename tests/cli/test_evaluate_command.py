@@ -1,4 +1,4 @@
-"""docgraph evaluate from the command line: formats, names, mistakes."""
+"""docgraph evaluate, from the command line: formats, names, errors."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def run(*arguments: str) -> str:
     return result.stdout
 
 
-def test_text_has_a_row_a_system_and_a_signature_a_column(folder: Path) -> None:
+def test_text_has_one_row_per_system_and_one_signature_per_column(folder: Path) -> None:
     output = run(
         "base.fr", "best=my_best.fr", "-r", "ref.fr", "--metrics", "bleu,ter", "--samples", "50", "--seed", "7"
     )
@@ -46,7 +46,7 @@ def test_text_has_a_row_a_system_and_a_signature_a_column(folder: Path) -> None:
     assert sum(signature in line for line in output.splitlines()) == 2
 
 
-def test_json_is_whole_and_unrounded(folder: Path) -> None:
+def test_json_is_complete_and_unrounded(folder: Path) -> None:
     arguments = (
         "base.fr",
         "my_best.fr",
@@ -111,7 +111,7 @@ def test_plots_are_written_beside_their_data(folder: Path) -> None:
     ],
     ids=["counts", "file", "metric", "by", "baseline", "twice", "reserved", "source", "pronouns", "picture"],
 )
-def test_mistakes_are_one_sentence(
+def test_errors_are_one_sentence(
     arguments: tuple[str, ...],
     message: str,
     folder: Path,

@@ -41,7 +41,7 @@ CONLLU = """# newdoc id = one
 
 
 def words(document: Document) -> Annotation:
-    """Words between spaces, nothing else known."""
+    """Annotate words separated by spaces, and nothing else."""
     spans = []
     for text in document.texts:
         ends, line = 0, []
@@ -55,7 +55,7 @@ def words(document: Document) -> Annotation:
 
 @pytest.fixture
 def pipeline(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """A stand-in for the annotators; the specs asked for."""
+    """Replace the annotators; return the list of requested specs."""
     asked: list[str] = []
 
     def load_pipeline(spec: str) -> Callable[[Document], Annotation]:
@@ -79,7 +79,7 @@ def run(*arguments: object, fails: int = 0) -> tuple[str, str]:
 
 
 def fails(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
-    """What a user reads when the command fails: one line, exit code 2."""
+    """The error message of a failing command: one line, exit code 2."""
     monkeypatch.setattr(sys, "argv", ["docgraph", "graph", *map(str, arguments)])
     with pytest.raises(SystemExit) as stop:
         main()
@@ -145,7 +145,7 @@ def test_options_reach_the_graph(pipeline: list[str], tmp_path: Path) -> None:
     assert "only punctuation is left out" in error
 
 
-def test_mistakes_are_one_sentence(
+def test_errors_are_one_sentence(
     parsed: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     assert "there is no relation 'syntax'" in fails(monkeypatch, capsys, parsed, "--relations", "syntax")
@@ -172,7 +172,7 @@ def test_a_failed_drawing_leaves_the_old_file(
     assert sorted(path.name for path in tmp_path.iterdir()) == ["g.svg", "parsed.conllu"]
 
 
-def test_help_teaches_and_is_quick() -> None:
+def test_help_has_examples_and_imports_nothing_heavy() -> None:
     out, _ = run("--help")
     assert "docgraph graph letter.docx --html letter.html" in " ".join(out.split())
     heavy = ("numpy", "torch", "spacy", "matplotlib", "networkx")

@@ -46,7 +46,7 @@ def run(*arguments: object) -> str:
     return result.output
 
 
-def test_a_model_is_probed_and_its_scores_are_what_scripts_read(suite: Path, model: Path, tmp_path: Path) -> None:
+def test_a_model_is_probed_and_its_scores_can_be_read_back(suite: Path, model: Path, tmp_path: Path) -> None:
     arguments = ("probe", suite, "--model", model, "--cache", tmp_path / "cache", "--device", "cpu")
     output = run(*arguments, "--save-scores", tmp_path / "scores")
     assert "50.0" in output
@@ -97,7 +97,7 @@ def test_a_suite_is_exported(tmp_path: Path) -> None:
         (("gone.json", "--model", "MODEL"), "gone.json: no such file or directory"),
     ],
 )
-def test_mistakes_are_one_sentence(
+def test_errors_are_one_sentence(
     arguments: tuple[str, ...],
     message: str,
     suite: Path,

@@ -1,4 +1,4 @@
-"""Text to evaluate: the dev set of a real corpus where it is at hand, and outputs made from it by seeded mistakes."""
+"""Text to evaluate: the dev set of a real corpus if it is installed, and outputs made from it by seeded errors."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ EUROPARL = SHARED / "corpora" / "europarl_en-fr"
 
 
 def europarl(side: str, count: int) -> list[str]:
-    """The first lines of the dev set, `src` or `tgt`, blank lines between documents among them."""
+    """The first lines of the dev set, `src` or `tgt`, with the blank lines between documents."""
     lines = read_lines(EUROPARL / f"dev.{side}.txt.xz", Problems())
     return [line or "" for line, _ in zip(lines, range(count), strict=False)]
 
@@ -37,13 +37,13 @@ def spoil(lines: Sequence[str], rate: float, seed: int) -> list[str]:
 
 
 def make_set(reference: Sequence[str], sizes: Sequence[int], **systems: Sequence[str]) -> EvaluationSet:
-    """A set in memory, of documents of the given sizes."""
+    """An evaluation set of documents of the given sizes."""
     outputs = {name: list(texts) for name, texts in systems.items()}
     return EvaluationSet(list(reference), outputs, np.cumsum([0, *sizes]))
 
 
 def make_words(documents: Sequence[Sequence[str]], tags: Sequence[str] | None = None) -> Words:
-    """Words of documents of sentences split at spaces; keys in lower case, all of them content."""
+    """The words of documents, split at spaces; all of them are content words."""
     sentences = [sentence.split() for document in documents for sentence in document]
     forms = [word for sentence in sentences for word in sentence]
     sizes = [sum(len(sentence.split()) for sentence in document) for document in documents]

@@ -1,4 +1,4 @@
-"""The word aligner: a made language whose truth is known, and real text, where words spelt alike are a free truth."""
+"""The word aligner, on an artificial language with known links and on real text with words spelt alike."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from docgraph.evaluation.alignment import THRESHOLD, Aligner, Bitext, _digamma
 Pairs = list[tuple[list[str], list[str]]]
 
 
-def made_bitext(sentences: int, seed: int = 1) -> tuple[Pairs, list[dict[int, int]]]:
-    """Sentences of word-for-word translations, neighbours swapped at times, target words inserted; and their links."""
+def artificial_bitext(sentences: int, seed: int = 1) -> tuple[Pairs, list[dict[int, int]]]:
+    """Word-for-word translations with some neighbours swapped and target words inserted; and their links."""
     generator = random.Random(seed)
     pairs: Pairs = []
     truth = []
@@ -41,7 +41,7 @@ def made_bitext(sentences: int, seed: int = 1) -> tuple[Pairs, list[dict[int, in
 
 
 def best_links(pairs: Pairs, first: int = 0) -> list[dict[int, int]]:
-    """The links the aligner finds, by place in the sentences."""
+    """The links of the aligner, by position in the sentence."""
     bitext = Bitext.of(pairs)
     best = Aligner(bitext).posteriors(first).best_target(len(bitext.source), THRESHOLD)
     found = []
@@ -52,16 +52,16 @@ def best_links(pairs: Pairs, first: int = 0) -> list[dict[int, int]]:
     return found
 
 
-def test_a_made_language_is_learnt() -> None:
-    pairs, truth = made_bitext(300)
+def test_an_artificial_language_is_learnt() -> None:
+    pairs, truth = artificial_bitext(300)
     found = best_links(pairs)
     right = sum(found[n].get(place) == link for n, links in enumerate(truth) for place, link in links.items())
     assert right / sum(map(len, found)) > 0.97
     assert right / sum(map(len, truth)) > 0.95
 
 
-def test_blocks_do_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
-    pairs, _ = made_bitext(60)
+def test_links_do_not_depend_on_the_block_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    pairs, _ = artificial_bitext(60)
     pairs[7:7] = [([], ["alone"]), (["alone"], []), ([], [])]
     whole, tail = best_links(pairs), best_links(pairs, first=40)
     monkeypatch.setattr(alignment, "BLOCK", 200)
@@ -76,7 +76,7 @@ def test_digamma() -> None:
 
 @needs_data
 def test_names_and_numbers_of_real_text_are_found() -> None:
-    """The aligner knows nothing of spelling: a name or number that is the same and single on both sides is a test."""
+    """The aligner does not see spelling, so names and numbers that occur once on both sides are a test."""
     sides = [[[line[a:b] for a, b in unicode_words(line)] for line in europarl(side, 800)] for side in ("src", "tgt")]
     pairs = list(zip(*sides, strict=True))
     found = best_links([([w.lower() for w in source], [w.lower() for w in target]) for source, target in pairs])

@@ -1,4 +1,4 @@
-"""COMET: resampled as the other metrics are, and a clear line where it is missing."""
+"""COMET: resampled like the other metrics, and skipped with a clear note if it is missing."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ PLAIN = make_set(["ein Haus", "ein Hund"], [1, 1], a=["ein Haus", "Hund"], b=["H
 DATA = type(PLAIN)(PLAIN.reference, PLAIN.systems, PLAIN.documents, ["a house", "a dog"])
 
 
-def stand_in(monkeypatch: pytest.MonkeyPatch, present: bool) -> None:
-    """A package of COMET's interface: 1 for an output equal to its reference, else 0.5."""
+def fake_comet(monkeypatch: pytest.MonkeyPatch, present: bool) -> None:
+    """Install a fake COMET that scores 1 if the output equals the reference, else 0.5."""
 
     def download(model: str, local_files_only: bool) -> str:
         if not present:
@@ -42,7 +42,7 @@ def stand_in(monkeypatch: pytest.MonkeyPatch, present: bool) -> None:
 
 
 def test_scores_are_means_of_segments_with_significance(monkeypatch: pytest.MonkeyPatch) -> None:
-    stand_in(monkeypatch, present=True)
+    fake_comet(monkeypatch, present=True)
     first, second = score_systems(measure_comet(DATA), DATA, Significance("a", samples=50))
     assert (first.value, second.value) == (75, 75)
     assert second.p_value is not None
@@ -58,10 +58,10 @@ def test_scores_are_means_of_segments_with_significance(monkeypatch: pytest.Monk
     ],
     ids=["source", "package", "model"],
 )
-def test_what_is_missing_is_told_and_the_rest_is_scored(
+def test_a_missing_part_is_noted_and_the_rest_is_scored(
     data: Any, missing: str, message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    stand_in(monkeypatch, present=missing != "model")
+    fake_comet(monkeypatch, present=missing != "model")
     if missing == "package":
         monkeypatch.setitem(sys.modules, "comet", None)  # type: ignore[arg-type]
     report = evaluate(data, Request(metrics=("chrf", "comet")))

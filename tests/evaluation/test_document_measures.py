@@ -1,4 +1,4 @@
-"""Consistency, pronouns, breakdowns: on text small enough to count by hand."""
+"""Consistency, pronouns and breakdowns, on text small enough to count by hand."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_pairs_of_occurrences_are_counted_by_document_and_distance() -> None:
     assert counts.sum(axis=(0, 1)).tolist() == [1, 4]
 
 
-def test_words_that_are_not_aligned_or_not_asked_for_do_not_count() -> None:
+def test_unaligned_and_unselected_words_do_not_count() -> None:
     source = make_words([["bank bank bank"]])
     target = make_words([["banque banque rive"]])
     sure = count_consistent_pairs(source, target, links((0, 0), (1, 1)), source.content)
@@ -74,7 +74,7 @@ def test_the_six_cases_of_pronouns() -> None:
     assert cases.statistics(1, 6, strict=True).sum(axis=(0, 1)).tolist() == [1, 4]
 
 
-def test_il_is_as_good_as_ce_for_an_expletive_alone() -> None:
+def test_il_and_ce_are_equivalent_for_an_expletive_only() -> None:
     plain = make_words([["It"]])
     expletive = Words(plain.forms, plain.keys, None, ["expl"], plain.content, plain.offsets, plain.documents)
     sides = (make_words([["il"]]), links((0, 0))), (make_words([["ce"]]), links((0, 0)))
@@ -83,7 +83,7 @@ def test_il_is_as_good_as_ce_for_an_expletive_alone() -> None:
     assert classify_pronouns(table, expletive, *sides).cases.tolist() == [1]
 
 
-def test_every_form_of_the_pronoun_table_is_its_own_once() -> None:
+def test_the_pronoun_table_is_consistent() -> None:
     table = pronoun_table("en-fr")
     pronouns = set(table.target.values())
     assert all(first in pronouns and second in pronouns for first, second in table.equivalent)
@@ -93,26 +93,26 @@ def test_every_form_of_the_pronoun_table_is_its_own_once() -> None:
 
 ENGLISH = ["the old bank closed", "a river is near", "the bank opened again", "they like the river"] * 6
 FRENCH = ["la vieille banque ferma", "une rivière est proche", "la banque rouvrit encore", "ils aiment la rivière"] * 6
-UNSTEADY = [text.replace("banque", "rive") if n % 8 == 2 else text for n, text in enumerate(FRENCH)]
+INCONSISTENT = [text.replace("banque", "rive") if n % 8 == 2 else text for n, text in enumerate(FRENCH)]
 
 
-def test_an_unsteady_system_is_less_consistent_and_the_reference_is_a_perfect_system() -> None:
-    data = make_set(FRENCH, [12, 12], steady=FRENCH, unsteady=UNSTEADY)
+def test_an_inconsistent_system_scores_lower_and_the_reference_is_perfect() -> None:
+    data = make_set(FRENCH, [12, 12], consistent=FRENCH, inconsistent=INCONSISTENT)
     data = type(data)(data.reference, data.systems, data.documents, ENGLISH)
     measures = DocumentMeasures(data, BitextAnnotator("words:en", "fr"), "en-fr")
     for system in (*data.systems, REFERENCE):
         measures.add(system, [])
     values = {ratio.label: ratio.measurement().values for ratio in measures.ratios(consistency=True)}
     assert list(values) == ["LTCR", "APT", "APT strict"]  # no parts of speech, so no names
-    assert values["LTCR"]["unsteady"] < values["LTCR"]["steady"] == values["LTCR"][REFERENCE] == 100
-    assert values["APT"]["steady"] == 100
-    assert measures.details["pronoun cases"]["steady"]["equal"] == 6
+    assert values["LTCR"]["inconsistent"] < values["LTCR"]["consistent"] == values["LTCR"][REFERENCE] == 100
+    assert values["APT"]["consistent"] == 100
+    assert measures.details["pronoun cases"]["consistent"]["equal"] == 6
     (part,) = measures.ratios(consistency=True)[0].breakdown(data)
-    assert sum(part.counts["steady"]) == sum(part.counts[REFERENCE]) > 0
+    assert sum(part.counts["consistent"]) == sum(part.counts[REFERENCE]) > 0
     assert "|learnt:test|source:words:en|target:words:fr+simplemma:fr|" in part.signature
 
 
-def test_a_system_is_aligned_alike_whoever_else_is_evaluated_and_with_empty_lines() -> None:
+def test_alignment_does_not_depend_on_other_systems_and_allows_empty_lines() -> None:
     source = make_words([ENGLISH])
     output = make_words([["", *FRENCH[1:]]])
     (first, _), (second, _) = (align(source, [output, make_words([FRENCH])], corpus) for corpus in ([], []))
@@ -122,7 +122,7 @@ def test_a_system_is_aligned_alike_whoever_else_is_evaluated_and_with_empty_line
     assert more.target.max() < len(output.forms)
 
 
-def test_word_finders() -> None:
+def test_word_annotators() -> None:
     assert word_annotator("fr") == "words:fr+simplemma:fr"
     assert word_annotator("zh") == "jieba"
     assert word_annotator("qu") == "words:qu"
@@ -146,7 +146,7 @@ def test_distances_to_the_nearest_linked_sentence() -> None:
     assert linked_distances(with_coreference).tolist() == [0, 0, 2, 1, 0]
 
 
-def test_buckets_hold_all_sentences_and_each_its_own_bleu(tmp_path: Path) -> None:
+def test_buckets_cover_all_sentences_and_have_their_own_bleu(tmp_path: Path) -> None:
     reference = [f"this is the sentence number {n} of a small set" for n in range(12)]
     output = [text if n < 9 else text.replace("small", "large") for n, text in enumerate(reference)]
     data = make_set(reference, [1, 2, 6, 3], one=output, two=reference)

@@ -1,4 +1,4 @@
-"""Scores and p-values are sacreBLEU's own, to the last digit."""
+"""Scores and p-values equal sacreBLEU's, to the last digit."""
 
 from __future__ import annotations
 
@@ -29,21 +29,21 @@ COUNT = st.integers(0, 30)
 
 
 @given(st.lists(COUNT, min_size=10, max_size=10), st.sampled_from([np.float32, np.float64]))
-def test_bleu_of_sums_is_sacrebleus(counts: list[int], kind: type[np.floating[Any]]) -> None:
+def test_bleu_of_sums_equals_sacrebleu(counts: list[int], kind: type[np.floating[Any]]) -> None:
     sums = np.array(counts, dtype=kind)
     sums[2:6] = np.minimum(sums[2:6], sums[6:10])
     assert bleu_scores(sums) == pytest.approx(BLEU()._compute_score_from_stats(sums.copy()).score, rel=1e-14)
 
 
 @given(st.lists(COUNT, min_size=18, max_size=18), st.sampled_from([np.float32, np.float64]))
-def test_chrf_of_sums_is_sacrebleus(counts: list[int], kind: type[np.floating[Any]]) -> None:
+def test_chrf_of_sums_equals_sacrebleu(counts: list[int], kind: type[np.floating[Any]]) -> None:
     sums = np.array(counts, dtype=kind)
     sums[2::3] = np.minimum(np.minimum(sums[::3], sums[1::3]), sums[2::3])
     assert float(chrf_scores(sums)) == float(CHRF()._compute_score_from_stats(sums).score)
 
 
 @given(COUNT, COUNT)
-def test_ter_of_sums_is_sacrebleus(edits: int, length: int) -> None:
+def test_ter_of_sums_equals_sacrebleu(edits: int, length: int) -> None:
     assert (
         float(ratio_scores(np.array([edits, length], float))) == TER()._compute_score_from_stats([edits, length]).score
     )
@@ -58,7 +58,7 @@ def real() -> EvaluationSet:
 
 
 def sacrebleu(folder: Path, data: EvaluationSet, *options: str) -> Any:
-    """What sacreBLEU's own command says of the systems, as JSON."""
+    """The JSON output of sacreBLEU's command for the systems."""
     paths = []
     for name, lines in {"ref": data.reference, **data.systems}.items():
         paths.append(folder / name)
@@ -87,7 +87,7 @@ def sacrebleu(folder: Path, data: EvaluationSet, *options: str) -> Any:
     ],
     ids=["default", "lowercase", "cased"],
 )
-def test_scores_are_those_of_sacrebleus_command(
+def test_scores_equal_those_of_the_sacrebleu_command(
     real: EvaluationSet, tmp_path: Path, lowercase: bool | None, flags: tuple[str, ...]
 ) -> None:
     one = make_set(real.reference, [len(real.reference)], s0=real.systems["s0"])
@@ -99,7 +99,7 @@ def test_scores_are_those_of_sacrebleus_command(
 
 
 @needs_data
-def test_document_bleu_is_sacrebleus_of_joined_documents(real: EvaluationSet, tmp_path: Path) -> None:
+def test_document_bleu_equals_sacrebleu_on_joined_documents(real: EvaluationSet, tmp_path: Path) -> None:
     joined = {name: [" ".join(texts) for texts in real.split(lines)] for name, lines in real.systems.items()}
     reference = [" ".join(texts) for texts in real.split(real.reference)]
     theirs = sacrebleu(tmp_path, make_set(reference, [4], s0=joined["s0"]), "-w", "12")
@@ -110,7 +110,7 @@ def test_document_bleu_is_sacrebleus_of_joined_documents(real: EvaluationSet, tm
 
 @needs_data
 @pytest.mark.parametrize(("flag", "test"), [("bs", "bootstrap"), ("ar", "randomisation")])
-def test_p_values_are_those_of_sacrebleus_command(
+def test_p_values_equal_those_of_the_sacrebleu_command(
     real: EvaluationSet, tmp_path: Path, flag: str, test: Test, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SACREBLEU_SEED", "99")
@@ -128,10 +128,10 @@ def test_p_values_are_those_of_sacrebleus_command(
 @needs_data
 @pytest.mark.parametrize("unit", ["sentence", "document"])
 @pytest.mark.parametrize(("flag", "test"), [("bs", "bootstrap"), ("ar", "randomisation")])
-def test_p_values_of_all_metrics_and_units_are_sacrebleus(
+def test_p_values_of_all_metrics_and_units_equal_sacrebleu(
     real: EvaluationSet, unit: Any, flag: str, test: Test, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Drawn in blocks. Over documents, sacreBLEU is given the summed statistics of documents for those of sentences."""
+    """Draws in blocks; over documents, sacreBLEU gets statistics summed by document in place of sentences."""
     monkeypatch.setattr(tests, "BLOCK", 4096)
     for name, kind in {"bleu": BLEU, "chrf": CHRF, "ter": TER}.items():
         metric = kind(references=[real.reference])
@@ -151,7 +151,7 @@ def test_p_values_of_all_metrics_and_units_are_sacrebleus(
 
 
 class _Documents(list[Any]):
-    """All lines of a system as one item, of a length that sacreBLEU takes for the number of segments."""
+    """All lines of a system as one item, with the length that sacreBLEU takes for the number of segments."""
 
     def __init__(self, lines: list[str], length: int) -> None:
         super().__init__([lines])
@@ -161,21 +161,21 @@ class _Documents(list[Any]):
         return self._length
 
 
-def test_equal_systems_and_unequal_ones() -> None:
+def test_p_values_of_equal_and_unequal_systems() -> None:
     reference = [f"the cat number {number} sat on the mat today" for number in range(40)]
     worse = [text.replace("sat on", "slept at") for text in reference]
     data = make_set(reference, [20, 20], good=reference, same=list(reference), bad=worse)
     for test in ("bootstrap", "randomisation"):
         good, same, bad = score_systems(measure("bleu", data), data, Significance("good", test, "sentence", 200))
         assert (good.value, same.value) == (pytest.approx(100), pytest.approx(100))
-        # As in sacreBLEU, no difference at all is not attributed to chance.
+        # sacreBLEU gives equal systems the smallest p-value.
         assert same.p_value == bad.p_value == pytest.approx(1 / 201)
         two_sided = (None, 1.0, pytest.approx(2 / 201)) if test == "bootstrap" else (None, None, None)
         assert (good.p_value_two_sided, same.p_value_two_sided, bad.p_value_two_sided) == two_sided
 
 
-def test_the_two_sided_p_value_is_the_plain_one() -> None:
-    """Against a bootstrap that draws and scores one resample after another."""
+def test_the_two_sided_p_value_equals_a_plain_bootstrap() -> None:
+    """The plain bootstrap draws and scores one resample at a time."""
     reference = [f"the cat number {number} sat on the mat today" for number in range(30)]
     outputs = {name: spoil(reference, rate, seed) for seed, (name, rate) in enumerate({"a": 0.2, "b": 0.22}.items())}
     data = make_set(reference, [15, 15], **outputs)
@@ -191,7 +191,7 @@ def test_the_two_sided_p_value_is_the_plain_one() -> None:
     assert score.p_value_two_sided < 1.0
 
 
-def test_of_one_document_nothing_is_said_of_chance() -> None:
+def test_one_document_has_no_p_value() -> None:
     reference = [f"This is line {n} of the only document." for n in range(6)]
     data = make_set(reference, [6], a=reference, b=spoil(reference, 0.6, 1))
     for name in ("bleu", "d-bleu"):
@@ -199,7 +199,7 @@ def test_of_one_document_nothing_is_said_of_chance() -> None:
         assert [score.p_value for score in found] == [None, None]
 
 
-def test_every_metric_is_signed_with_its_unit() -> None:
+def test_signatures_name_the_unit() -> None:
     data = make_set(["One sentence here.", "And one more."], [1, 1], s=["One sentence.", "And more."])
     units = {name: score_systems(measure(name, data), data)[0].signature for name in METRICS}
     assert "|unit:document|documents:2|" in units["d-bleu"]

@@ -1,4 +1,4 @@
-"""Reading systems, reference and source: line by line, with or without the blank lines between documents."""
+"""Reading systems, reference and source line by line, with or without blank lines between documents."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def write(folder: Path, **files: str) -> dict[str, Path]:
     return {name: folder / name for name in files}
 
 
-def test_documents_come_from_the_reference_and_an_empty_translation_is_one(tmp_path: Path) -> None:
+def test_the_reference_sets_the_documents_and_translations_may_be_empty(tmp_path: Path) -> None:
     files = write(
         tmp_path, ref=PARTED, parted="A\n\n\nC\n", flat="A\nB\nC\n", longer="A\nB\n\nC\n\n\n", last="A\nB\n\n\n"
     )
@@ -34,7 +34,7 @@ def test_documents_come_from_the_reference_and_an_empty_translation_is_one(tmp_p
     assert data.split(data.reference) == [["a", "b"], ["c"]]
 
 
-def test_the_source_gives_the_documents_where_the_reference_has_none(tmp_path: Path) -> None:
+def test_the_source_sets_the_documents_if_the_reference_has_no_blank_line(tmp_path: Path) -> None:
     files = write(tmp_path, ref="a\nb\nc\n", source=PARTED, one="A\nB\n\nC\n", two="A\nB\nC\n")
     data = read_evaluation_set({"one": files["one"], "two": files["two"]}, files["ref"], files["source"])
     assert data.documents.tolist() == [0, 2, 3]
@@ -42,7 +42,7 @@ def test_the_source_gives_the_documents_where_the_reference_has_none(tmp_path: P
     assert data.systems["one"] == data.systems["two"] == ["A", "B", "C"]
 
 
-def test_a_line_blank_in_the_reference_alone_is_a_sentence(tmp_path: Path) -> None:
+def test_a_line_that_is_blank_only_in_the_reference_is_a_sentence(tmp_path: Path) -> None:
     files = write(tmp_path, ref="a\n\n\nc\n", source=PARTED)
     data = read_evaluation_set({}, files["ref"], files["source"])
     assert data.reference == ["a", "", "c"]
@@ -56,14 +56,14 @@ def test_a_line_blank_in_the_reference_alone_is_a_sentence(tmp_path: Path) -> No
     ],
     ids=["count", "boundary"],
 )
-def test_files_out_of_step_are_told_by_name_and_count(tmp_path: Path, system: str, message: str) -> None:
+def test_misaligned_files_are_named_with_their_sizes(tmp_path: Path, system: str, message: str) -> None:
     files = write(tmp_path, ref=PARTED, sys=system)
     with pytest.raises(DocgraphError) as caught:
         read_evaluation_set({"sys": files["sys"]}, files["ref"])
     assert message.format(ref=files["ref"]) in str(caught.value)
 
 
-def test_text_that_is_no_text(tmp_path: Path) -> None:
+def test_undecodable_and_empty_references(tmp_path: Path) -> None:
     (tmp_path / "ref").write_bytes(b"a\n\xff\n")
     with pytest.raises(DocgraphError, match="ref:2: this line is not UTF-8"):
         read_evaluation_set({}, tmp_path / "ref")

@@ -1,4 +1,4 @@
-"""Probing a model: what it sees in each kind of context, scores on disk, languages."""
+"""Probing a model: the context it sees, cached scores, languages."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def scores(model: DocumentTransformer, tokenizer: Tokenizer, suite: Suite = SUIT
 
 
 def one_by_one(model: DocumentTransformer, tokenizer: Tokenizer, suite: Suite) -> list[float]:
-    """Each candidate as the last translation of a document of its own."""
+    """Score each candidate as the last translation of a document of its own."""
     from docgraph.document import Document
     from docgraph.translation.preprocessing import example_from_text
 
@@ -85,7 +85,7 @@ def one_by_one(model: DocumentTransformer, tokenizer: Tokenizer, suite: Suite) -
 def test_gold_context_is_what_the_suite_gives(model: DocumentTransformer, tokenizer: Tokenizer) -> None:
     ours = scores(model, tokenizer)
     np.testing.assert_allclose(ours, one_by_one(model, tokenizer, SUITE), atol=1e-4)
-    assert ours[0] != pytest.approx(ours[3], abs=1e-4)  # the same candidate after another translation
+    assert ours[0] != pytest.approx(ours[3], abs=1e-4)  # the same candidate after another context
 
 
 def test_source_context_ignores_the_target(model: DocumentTransformer, tokenizer: Tokenizer) -> None:
@@ -113,7 +113,7 @@ def test_max_context_keeps_the_nearest(model: DocumentTransformer, tokenizer: To
 
 @pytest.fixture
 def translated(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What every model makes of the suite: of the first contrast and of the third, the suite's own translations."""
+    """Make every model translate the first and third context exactly as the suite does."""
     texts = {3: ["la maison", "un chien", "?"], 2: ["bonjour", "?"], 1: ["?"]}
 
     def decode(
@@ -134,7 +134,7 @@ def test_own_context_is_the_model_s_translation(model: DocumentTransformer, toke
 
 
 @pytest.mark.usefixtures("translated")
-def test_own_context_is_not_given(tokenizer: Tokenizer) -> None:
+def test_own_context_is_trusted_by_own_weight(tokenizer: Tokenizer) -> None:
     found = {}
     for own_weight in (0.0, 0.3, 1.0):
         linked = LinkedConfig(words=5, sentences=2, length=3, own_weight=own_weight)
@@ -145,7 +145,7 @@ def test_own_context_is_not_given(tokenizer: Tokenizer) -> None:
         found[own_weight] = {kind: scores(pointer, tokenizer, context=kind)[:2] for kind in ("gold", "own", "source")}
     assert found[0.0]["gold"] == pytest.approx(found[1.0]["gold"], abs=1e-4)
     assert found[1.0]["own"] == pytest.approx(found[1.0]["gold"], abs=1e-4)
-    assert found[0.3]["own"] != pytest.approx(found[1.0]["own"], abs=0.1), "less trusted than what is given"
+    assert found[0.3]["own"] != pytest.approx(found[1.0]["own"], abs=0.1), "trusted less than given translations"
     assert found[0.3]["own"] != pytest.approx(found[0.3]["source"], abs=0.1)
     assert found[0.0]["own"] == found[0.0]["source"], "not read at all"
 
@@ -156,7 +156,7 @@ def test_normalised_scores_are_means(model: DocumentTransformer, tokenizer: Toke
     np.testing.assert_allclose(means, np.array(sums) / lengths, atol=1e-5)
 
 
-def test_a_suite_without_target_context_says_so(model: DocumentTransformer, tokenizer: Tokenizer) -> None:
+def test_gold_context_needs_a_target_context(model: DocumentTransformer, tokenizer: Tokenizer) -> None:
     suite = Suite("bare", (Contrast("it", ("il", "elle"), ("a dog",)),))
     with pytest.raises(DocgraphError, match="the suite 'bare' has no target context; use --context source"):
         scores(model, tokenizer, suite)
@@ -164,7 +164,7 @@ def test_a_suite_without_target_context_says_so(model: DocumentTransformer, toke
 
 @needs_data
 @pytest.mark.parametrize("name", ["anaphora", "lexical-choice"])
-def test_base_is_blind_and_gets_half_of_the_discourse_sets(name: str, tokenizer: Tokenizer) -> None:
+def test_base_ignores_context_and_gets_half_of_the_discourse_sets(name: str, tokenizer: Tokenizer) -> None:
     suite = read_suite(SHARED / "suites" / "bawden" / f"{name}.json")
     found = score_suite(small_model(BASE), tokenizer, suite)
     assert found.scored < suite.num_candidates / 1.9
@@ -177,7 +177,7 @@ def folder(tmp_path: Path, tokens: Path, model: DocumentTransformer) -> Path:
     return tmp_path / "model"
 
 
-def test_scores_stay_on_disk(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_scores_are_cached(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def make_prober(**options: object) -> Prober:
         return Prober(folder, ProbeOptions(**options), annotator="words:en", cache=tmp_path / "cache")  # type: ignore[arg-type]
 
@@ -196,7 +196,7 @@ def test_scores_stay_on_disk(folder: Path, tmp_path: Path, monkeypatch: pytest.M
     assert make_prober()(SUITE).scored == 9
 
 
-def test_a_signature_says_what_was_done(folder: Path, tmp_path: Path) -> None:
+def test_the_signature_names_the_settings(folder: Path, tmp_path: Path) -> None:
     line = Prober(folder, ProbeOptions(max_context=2), annotator="words:en").signature(SUITE)
     assert line.startswith("suite:tiny.")
     for part in ("pair:en-fr", "contrasts:4", "candidates:9", "context:gold2", "score:sum", "ties:wrong"):

@@ -1,4 +1,4 @@
-"""Counting as the authors' scripts count, on small cases and on the real files."""
+"""Accuracies equal those of the authors' scripts, on small cases and on the published files."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_lower_is_better_unless_told_otherwise() -> None:
     assert compute_accuracies(suite, [-score for score in scores], maximise=True).overall.right == 2
 
 
-def test_classes_distances_and_blocks() -> None:
+def test_labels_distances_and_blocks() -> None:
     contrasts = [Contrast("S", PAIR, distance=d, block=str(d > 2), labels={"kind": "x"}) for d in (0, 10, 4, 2, -1)]
     found = compute_accuracies(Suite("s", tuple(contrasts), far=3), [0, 1, 0, 1, 1, 0, 0, 1, 0, 1])
     assert {value: (count.right, count.total) for value, count in found.by["distance"].items()} == {
@@ -50,7 +50,7 @@ def test_classes_distances_and_blocks() -> None:
     assert (found.blocks.right, found.blocks.total) == (1, 2)
 
 
-def test_scores_there_and_back(tmp_path: Path) -> None:
+def test_scores_round_trip(tmp_path: Path) -> None:
     suite, path = Suite("s", (Contrast("S", ("a", "b", "c")),)), tmp_path / "scores"
     write_scores(path, [0.1, -1e-30, 1 / 3])
     assert read_scores(path, suite) == [0.1, -1e-30, 1 / 3]
@@ -65,7 +65,7 @@ def test_scores_there_and_back(tmp_path: Path) -> None:
         ("1\n2\nnan\n", "scores:3: a score is nan"),
     ],
 )
-def test_bad_scores_are_one_sentence(tmp_path: Path, text: str, message: str) -> None:
+def test_bad_scores_are_one_clear_error(tmp_path: Path, text: str, message: str) -> None:
     (tmp_path / "scores").write_text(text)
     with pytest.raises(DocgraphError, match=message):
         read_scores(tmp_path / "scores", Suite("s", (Contrast("S", ("a", "b", "c")),)))
@@ -129,8 +129,8 @@ def test_bawden_sets_have_the_published_counts(name: str, blocks: int) -> None:
         }
 
 
-def blind(suite: Suite, seed: int) -> list[float]:
-    """Scores by a hash of the source sentence and the candidate, whatever the context."""
+def context_free_scores(suite: Suite, seed: int) -> list[float]:
+    """Scores that depend on the source sentence and the candidate only."""
     return [
         float(zlib.crc32(f"{seed}{contrast.source}{candidate}".encode()))
         for contrast in suite.contrasts
@@ -140,14 +140,14 @@ def blind(suite: Suite, seed: int) -> list[float]:
 
 @needs_data
 @pytest.mark.parametrize("seed", range(20))
-def test_a_blind_scorer_gets_half_of_the_discourse_sets(seed: int) -> None:
+def test_a_scorer_without_context_gets_half_of_the_discourse_sets(seed: int) -> None:
     suite = read_suite(SUITES / "bawden" / "lexical-choice.json")
-    assert compute_accuracies(suite, blind(suite, seed)).overall.accuracy == 50.0
+    assert compute_accuracies(suite, context_free_scores(suite, seed)).overall.accuracy == 50.0
     whole = read_suite(SUITES / "bawden" / "anaphora.json")
-    # Of the four pairs of block 17, one is worded differently: there a blind scorer may get one more, or one less.
+    # One of the four pairs of block 17 is worded differently: such a scorer may get one more, or one less.
     suite = Suite("anaphora", tuple(contrast for contrast in whole.contrasts if contrast.block != "17"))
-    assert compute_accuracies(suite, blind(suite, seed)).overall.accuracy == 50.0
-    assert abs(compute_accuracies(whole, blind(whole, seed)).overall.accuracy - 50.0) <= 0.5
+    assert compute_accuracies(suite, context_free_scores(suite, seed)).overall.accuracy == 50.0
+    assert abs(compute_accuracies(whole, context_free_scores(whole, seed)).overall.accuracy - 50.0) <= 0.5
 
 
 @needs_data

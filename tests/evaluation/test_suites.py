@@ -1,4 +1,4 @@
-"""Contrastive suites: each format, what is wrong with a record, our own format there and back."""
+"""Contrastive suites: every format, broken records, the round trip of our own format."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_voita(tmp_path: Path) -> None:
         ("— Это чья-то политика ... ?", "— Это чья-то политика...?"),
     ],
 )
-def test_moses_tokens_become_text(tokens: str, text: str) -> None:
+def test_moses_tokens_are_detokenised(tokens: str, text: str) -> None:
     assert detokenise(tokens) == text
 
 
@@ -96,7 +96,7 @@ def test_bawden(tmp_path: Path) -> None:
     assert suite.languages == ("en", "fr")
 
 
-@pytest.mark.parametrize("segment", [2, 3])  # counted from 0 in the French set, from 1 in the German one
+@pytest.mark.parametrize("segment", [2, 3])  # numbered from 0 in the French set, from 1 in the German one
 def test_contrapro_with_its_documents(tmp_path: Path, segment: int) -> None:
     (tmp_path / "documents" / "1921").mkdir(parents=True)
     (tmp_path / "documents" / "1921" / "1921_12_34.en").write_text("A snake.\n\nWhen it moves , run.\nMore.\n")
@@ -149,7 +149,7 @@ def test_the_large_french_set_from_its_json_with_its_texts(tmp_path: Path) -> No
     assert suite.contrasts[0].distance == 5
 
 
-def test_our_own_format_there_and_back(tmp_path: Path) -> None:
+def test_our_own_format_round_trip(tmp_path: Path) -> None:
     contrasts = (
         Contrast("S", ("a", "b", "c"), ("x", "y"), ("u", "v"), 2, {"kind": "name", "é": "ü"}, 3, "7"),
         Contrast("only what is needed", ("a", "b")),
@@ -161,7 +161,7 @@ def test_our_own_format_there_and_back(tmp_path: Path) -> None:
         assert read_suite(tmp_path / "suite.jsonl.gz").digest == suite.digest
 
 
-def test_our_own_format_needs_no_first_line(tmp_path: Path) -> None:
+def test_our_own_format_needs_no_header(tmp_path: Path) -> None:
     path = tmp_path / "mine.jsonl"
     path.write_text('{"source": "S", "candidates": ["a", "b"]}\n\n{"source": "T", "candidates": ["a", "b"]}\n')
     assert read_suite(path) == Suite("mine", (Contrast("S", ("a", "b")), Contrast("T", ("a", "b"))))
@@ -194,7 +194,7 @@ GOOD = '{"suite": "s"}\n{"source": "S", "candidates": ["a", "b"]}\n'
         ),
     ],
 )
-def test_a_broken_record_is_told_with_its_line(tmp_path: Path, line: str, message: str) -> None:
+def test_a_broken_record_is_named_with_its_line(tmp_path: Path, line: str, message: str) -> None:
     path = tmp_path / "suite.jsonl"
     path.write_text(f"{GOOD}{line}\n")
     with pytest.raises(DocgraphError) as caught:
@@ -220,12 +220,12 @@ def test_a_broken_record_is_told_with_its_line(tmp_path: Path, line: str, messag
         ("other.json", {}, "there is no contrast in this suite"),
     ],
 )
-def test_broken_files_of_others(tmp_path: Path, name: str, value: Any, message: str) -> None:
+def test_broken_published_files(tmp_path: Path, name: str, value: Any, message: str) -> None:
     with pytest.raises(DocgraphError, match=message):
         read_suite(written(tmp_path, name, value))
 
 
-def test_files_that_are_no_json(tmp_path: Path) -> None:
+def test_files_that_are_not_json(tmp_path: Path) -> None:
     (tmp_path / "cut.json").write_text('{"1":\n {"src"')
     with pytest.raises(DocgraphError, match=r"cut\.json:2: this is not valid JSON"):
         read_suite(tmp_path / "cut.json")

@@ -19,7 +19,7 @@ def annotated(
     coreference: Sequence[tuple[int, int]] | None = None,
     upos: Sequence[str] | None = None,
 ) -> tuple[Document, Annotation]:
-    """Words stand between spaces; heads count from 0 within their sentence, a root names itself."""
+    """A document and its annotation; words are separated by spaces, heads count from 0 in their sentence."""
     words = [sentence.split() for sentence in sentences]
     offsets = np.concatenate([[0], np.cumsum([len(line) for line in words])]).astype(np.int32)
     starts = [len(" ".join([*line[:i], ""])) if i else 0 for line in words for i in range(len(line))]

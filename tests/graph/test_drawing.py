@@ -39,7 +39,7 @@ def page_of(pair: tuple[Document, Annotation], title: str = "t", relations: str 
 
 
 class Page(HTMLParser):
-    """The elements of a page, the text of its scripts, and every address it names."""
+    """The elements of a page, the text of its scripts, and all addresses in it."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -76,14 +76,14 @@ def test_svg_draws_every_word_and_arc() -> None:
     strokes = {
         path.get("stroke"): path.get("d", "").count("M") for path in root.iter(f"{SVG}path") if path.get("stroke")
     }
-    # one arc each in the legend is a path of its own, so the last of a colour is the drawing
+    # The legend has a path per colour, too; it comes first, so the last path of a colour is the drawing.
     assert strokes["#2c8a5a"] == 11
     assert strokes["#a8690a"] == 1
-    assert strokes["#3f74c8"] == 11  # both ways in one
-    assert strokes["#c8423b"] == 1  # the commas: with so few repeats, all are drawn
+    assert strokes["#3f74c8"] == 11  # one arc for both directions
+    assert strokes["#c8423b"] == 1  # the commas: all repetitions are drawn if there are few
 
 
-def test_svg_leaves_out_repeats_of_punctuation_where_there_are_many() -> None:
+def test_svg_omits_repeated_punctuation_if_there_is_much() -> None:
     root = svg_of(annotated(["a , b , c ," for _ in range(4)] + ["word , word ,"]))
     drawn = [path.get("d", "").count("M") for path in root.iter(f"{SVG}path") if path.get("stroke") == "#c8423b"]
     assert drawn == [1, 3 * 3 + 1]  # the legend, then a, b, c from line to line and the two words
@@ -130,7 +130,7 @@ def test_page_is_self_contained_and_safe() -> None:
     assert "".join(data["sentences"][0]["pieces"]) == " ".join(NASTY.split())  # type: ignore[index]
 
 
-def test_page_script_puts_text_in_as_text() -> None:
+def test_page_script_inserts_text_as_text() -> None:
     script = Page(page_of(nick())).scripts[1]
     assert not re.search(
         r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\b|new Function|fetch\(", script
@@ -154,7 +154,7 @@ def test_page_data() -> None:
     assert data["numEdges"] == 41
 
 
-def test_page_cuts_by_character_not_by_code_unit() -> None:
+def test_page_splits_by_character_not_by_code_unit() -> None:
     pair = annotated(["🦊🦊 sees 👩‍👩‍👧 ."])
     assert data_of(page_of(pair))["sentences"] == [
         {"pieces": ["", "🦊🦊", " ", "sees", " ", "👩‍👩‍👧", " ", ".", ""], "parts": []}
@@ -208,7 +208,7 @@ def test_adjacency_is_drawn_once() -> None:
 
 
 @given(annotations())
-def test_chains_span_the_same_words(annotation: Annotation) -> None:
+def test_chains_cover_the_same_words(annotation: Annotation) -> None:
     graph = build_graph(annotation, "lexical")
     drawn, full = pairs(drawn_edges(graph, "lexical")), pairs(graph.edges("lexical"))
     assert set(drawn) <= set(full)
@@ -240,7 +240,7 @@ def test_only_the_strongest_are_kept() -> None:
     assert (55, 56, 1.0) in found
 
 
-def test_a_common_word_enters_as_a_chain() -> None:
+def test_a_common_word_contributes_a_chain() -> None:
     _, annotation = annotated(["a"] * 70)
     found = sentence_pairs(build_graph(annotation), "lexical")
     assert [(one, two) for one, two, _ in found] == [(index, index + 1) for index in range(69)]

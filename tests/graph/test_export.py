@@ -1,4 +1,4 @@
-"""Graphs for other tools, and JSON there and back."""
+"""Export to other tools, and the JSON round trip."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def same(one: DocumentGraph, two: DocumentGraph) -> None:
 
 @given(annotations(), st.none() | st.integers(0, 3), st.booleans())
 @settings(max_examples=60)
-def test_json_there_and_back(annotation: Annotation, distance: int | None, expand: bool) -> None:
+def test_json_round_trip(annotation: Annotation, distance: int | None, expand: bool) -> None:
     graph = build_graph(annotation, ("all", "tfidf"), RelationOptions(max_distance=distance))
     again = from_json(json.loads(json.dumps(to_json(graph, expand=expand))))
     same(graph, again)
@@ -79,7 +79,7 @@ def damaged(**changes: Any) -> dict[str, Any]:
         (damaged(words="many"), "damaged"),
     ],
 )
-def test_damaged_json_is_one_sentence(value: Any, message: str) -> None:
+def test_damaged_json_is_one_clear_error(value: Any, message: str) -> None:
     with pytest.raises(DocgraphError, match=message):
         from_json(value)
 
@@ -95,7 +95,7 @@ def test_networkx_holds_every_relation_and_the_union() -> None:
     assert sorted(networkx.DiGraph(found).edges) == pairs(graph.union())
 
 
-def test_graphml_is_what_networkx_reads() -> None:
+def test_networkx_reads_the_graphml() -> None:
     _, annotation = annotated(["<b> & 'it' \"q\" ]]> 🦊", "\x00\x1b[31m שלום <b>"])
     graph = build_graph(annotation)
     found = networkx.read_graphml(io.BytesIO(to_graphml(graph).encode()), force_multigraph=True)
@@ -127,21 +127,21 @@ def test_pyg_with_a_stand_in(monkeypatch: pytest.MonkeyPatch) -> None:
     check_pyg(to_pyg(graph), graph)
 
 
-def test_pyg_itself() -> None:
+def test_pyg() -> None:
     pytest.importorskip("torch_geometric", reason="PyTorch Geometric is not installed")
     graph = build_graph(nick()[1])
     check_pyg(to_pyg(graph), graph)
 
 
 @pytest.mark.parametrize(("export", "package"), [(to_networkx, "networkx"), (to_pyg, "torch_geometric")])
-def test_what_is_not_installed_is_one_sentence(export: Any, package: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_package_is_one_clear_error(export: Any, package: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, package, None)
     monkeypatch.setitem(sys.modules, f"{package}.data", None)
     with pytest.raises(DocgraphError, match="is not installed; run pip install"):
         export(build_graph(nick()[1]))
 
 
-def test_many_repeats_export_as_groups() -> None:
+def test_many_repetitions_are_exported_as_groups() -> None:
     _, annotation = annotated(["a " * 100] * 50)
     value = to_json(build_graph(annotation))
     assert value["lexical"]["form"] == [list(range(5000))]

@@ -1,4 +1,4 @@
-"""What holds for every graph, against the plain definition; batching."""
+"""Properties of every graph, checked against the plain definition; batching."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def plain_union(graph: DocumentGraph) -> set[tuple[int, int]]:
 
 
 @given(annotations(), options)
-def test_lexical_is_the_double_loop(annotation: Annotation, chosen: RelationOptions) -> None:
+def test_lexical_links_equal_the_double_loop(annotation: Annotation, chosen: RelationOptions) -> None:
     edges = pairs(build_graph(annotation, "lexical", chosen).edges("lexical"))
     assert len(edges) == len(set(edges))
     assert set(edges) == plain_lexical(annotation, chosen)
@@ -66,7 +66,7 @@ def test_no_edge_leaves_the_document(annotation: Annotation, chosen: RelationOpt
 
 
 @given(annotations())
-def test_dependencies_are_one_tree_a_sentence(annotation: Annotation) -> None:
+def test_dependencies_are_one_tree_per_sentence(annotation: Annotation) -> None:
     edges = pairs(build_graph(annotation, "dependency").edges("dependency"))
     head = {b: a for a, b in edges}
     assert len(head) == len(edges)
@@ -141,7 +141,7 @@ def test_a_batch_is_block_diagonal(parts: list[Annotation], chosen: RelationOpti
     assert batch.degrees[1].tolist() == outdegree.tolist()
 
 
-def test_graphs_of_other_relations_do_not_batch() -> None:
+def test_graphs_of_different_relations_cannot_be_batched() -> None:
     _, annotation = nick()
     with pytest.raises(ValueError, match="'adjacency' is in some"):
         batch_graphs([build_graph(annotation, "intra"), build_graph(annotation, "inter")])
@@ -168,7 +168,7 @@ def test_memory_stays_linear() -> None:
     assert int(graph.degrees[0].sum()) == graph.num_edges
 
 
-def test_wide_ids_group_as_narrow_ones() -> None:
+def test_ids_above_16_bits_are_grouped() -> None:
     from docgraph.graph import Cliques
 
     keys = np.array([70_000, 5, 2**30, 70_000, 5 + 2**16, 2**30, 5], dtype=np.int32)
@@ -177,6 +177,6 @@ def test_wide_ids_group_as_narrow_ones() -> None:
     assert pairs(cliques.consecutive()) == pairs(cliques.expand()) == [(0, 3), (1, 6), (2, 5)]
 
 
-def test_unique_drops_doubles_and_loops() -> None:
+def test_unique_drops_duplicates_and_self_loops() -> None:
     edges = Edges(np.array([2, 0, 2, 1, 0], np.int32), np.array([0, 2, 0, 1, 1], np.int32))
     assert pairs(edges.unique()) == [(0, 1), (0, 2), (2, 0)]

@@ -32,7 +32,7 @@ def test_the_code_runs(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFi
     assert registry["openings"].doc == "First word of a sentence -> first word of the next."
 
 
-def test_the_picture_is_current() -> None:
+def test_the_drawing_is_current() -> None:
     document, annotation = nick()
     drawn = to_svg(build_graph(annotation, document=document), "A document graph")
     assert (DOCS / "images" / "relations.svg").read_text("utf-8") == drawn

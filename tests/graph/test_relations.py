@@ -73,7 +73,7 @@ def test_lexical_skips_function_words_and_punctuation() -> None:
     assert edges_of(annotation, "lexical", skip_stop_words=True) == [(1, 5)]
 
 
-def test_skipping_without_tags_leaves_out_punctuation_alone() -> None:
+def test_without_tags_only_punctuation_is_skipped() -> None:
     _, annotation = annotated(["the , …", "the , …"])
     assert edges_of(annotation, "lexical", skip_stop_words=True) == [(0, 3)]
 
@@ -91,14 +91,14 @@ def test_tfidf_links_sentences_that_share_rare_words() -> None:
     assert edges_of(annotation, "tfidf", max_distance=1) == []
 
 
-def test_tfidf_keeps_the_nearest_on_a_tie() -> None:
+def test_tfidf_ties_go_to_the_later_sentence() -> None:
     _, annotation = annotated(["a x", "a y", "a z", "a", "b"])
     words = annotation.num_words
     one = [(s - words, t - words) for s, t in edges_of(annotation, "tfidf", tfidf_neighbours=1)]
     assert one == [(0, 1), (1, 2), (2, 3)]
 
 
-def test_tfidf_in_blocks_is_tfidf_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tfidf_does_not_depend_on_the_block_size(monkeypatch: pytest.MonkeyPatch) -> None:
     from docgraph.graph import relations
 
     rng = np.random.default_rng(0)
@@ -177,7 +177,7 @@ def promise(monkeypatch: pytest.MonkeyPatch, name: str, value: str) -> None:
 
 
 @pytest.mark.usefixtures("registry")
-def test_a_relation_comes_through_an_entry_point(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_relation_is_loaded_from_an_entry_point(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / "docgraph_plugin.py").write_text(
         "from docgraph.graph import Edges, relation\n"
         "@relation('backwards', requires='words', scope='intra')\n"
@@ -192,7 +192,7 @@ def test_a_relation_comes_through_an_entry_point(monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.mark.usefixtures("registry")
-def test_an_entry_point_that_fails_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failing_entry_point_is_one_clear_error(monkeypatch: pytest.MonkeyPatch) -> None:
     promise(monkeypatch, "ghost", "docgraph_no_such_package")
     with pytest.raises(DocgraphError, match="declared by 'docgraph_no_such_package', which cannot be imported"):
         resolve_relations("ghost")

@@ -1,4 +1,4 @@
-"""Linked words and sentences: the strongest links first, nothing of the sentence itself, every link a real one."""
+"""Linked context: the strongest links first, none within the sentence, none that is not in the graph."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ def test_a_rare_name_comes_before_a_common_word() -> None:
     chosen = select(build_graph(annotation, "lexical"), words=3, sentences=2)
     words = [[str(annotation.forms[w]) for w in row if w >= 0] for row in chosen.words]
     assert words[3] == ["Miguel", "sea", "sea"]
-    assert sorted(words[2]) == []  # "the" and "." stand in every sentence
-    assert chosen.words[3].tolist() == [0, 6, 3]  # of two occurrences of "sea" the nearer first
+    assert sorted(words[2]) == []  # "the" and "." are in every sentence
+    assert chosen.words[3].tolist() == [0, 6, 3]  # the nearer of two occurrences of "sea" first
     assert chosen.sentences.tolist() == [[-1, -1], [0, -1], [1, 0], [0, 1]]
 
 
@@ -34,7 +34,7 @@ def test_an_antecedent_is_linked_both_ways() -> None:
 
 @settings(max_examples=60, deadline=None)
 @given(annotation=annotations())
-def test_what_is_chosen_is_linked_and_elsewhere(annotation: Annotation) -> None:
+def test_selected_words_are_linked_and_in_other_sentences(annotation: Annotation) -> None:
     graph = build_graph(annotation)
     chosen = select(graph, words=5, sentences=3)
     inter = [graph.edges(name) for name in ("lexical", "coreference")]
@@ -53,7 +53,7 @@ def test_what_is_chosen_is_linked_and_elsewhere(annotation: Annotation) -> None:
 
 
 def strengths(graph: DocumentGraph, sentence: int, among: set[int], ahead: bool) -> dict[int, float]:
-    """How strongly a sentence is linked with earlier ones, or with all others, word by word; 0 where it is not."""
+    """The strength of the links of a sentence with each earlier (or any other) sentence, computed word by word."""
     size, place = graph.num_sentences, graph.sentence_of.tolist()
     found = dict.fromkeys((m for m in among if m < sentence or (ahead and m > sentence)), 0.0)
     assert graph.lexical is not None
@@ -75,7 +75,7 @@ def strengths(graph: DocumentGraph, sentence: int, among: set[int], ahead: bool)
 
 @settings(max_examples=60, deadline=None)
 @given(seed=seeds, size=st.integers(0, 25), share=st.floats(0, 1), ahead=st.booleans())
-def test_the_strongest_of_those_that_may_be_chosen(seed: int, size: int, share: float, ahead: bool) -> None:
+def test_the_strongest_eligible_sentences_are_selected(seed: int, size: int, share: float, ahead: bool) -> None:
     rng = np.random.default_rng(seed)
     graph = build_graph(random_annotation(rng, rng.integers(0, 8, size).tolist(), kinds=16), "inter")
     among = rng.random(size) < share
@@ -90,7 +90,7 @@ def test_the_strongest_of_those_that_may_be_chosen(seed: int, size: int, share: 
 
 
 @pytest.mark.parametrize("count", [1, 4, 60])
-def test_of_many_that_are_not_linked_the_nearest_on_either_side(count: int) -> None:
+def test_without_links_the_nearest_on_either_side_are_selected(count: int) -> None:
     graph = build_graph(annotated([f"word{m} ." for m in range(100)])[1], "lexical")
     among = np.arange(100) % 3 == 0
     for sentence, row in enumerate(select(graph, 0, count, among, ahead=True).sentences.tolist()):

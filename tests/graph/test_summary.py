@@ -1,4 +1,4 @@
-"""The summary counts without expanding; it must count what the expanded edges are."""
+"""The summary counts without expanding; its counts must equal those of the expanded edges."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_miguel_is_the_longest_link() -> None:
     assert (longest.source, longest.target, longest.distance) == ("米格尔", "米格尔", 74)
 
 
-def test_what_is_missing_is_said_once() -> None:
+def test_missing_layers_are_noted_once() -> None:
     _, annotation = annotated(["one", "two words"])
     summary = summarise(build_graph(annotation), annotation)
     assert summary.notes == (
@@ -88,7 +88,7 @@ def test_what_is_missing_is_said_once() -> None:
     assert "1 isolated word: one (1)" in printed(*render(summary, "t"))
 
 
-def test_document_text_is_no_markup_and_no_control() -> None:
+def test_document_text_is_printed_without_markup_and_control_characters() -> None:
     _, annotation = annotated(["[red]x\x1b[31m [/]", "[red]x\x1b[31m [/]"])
     text = printed(*render(summarise(build_graph(annotation), annotation), "[bold]t[/bold]"))
     assert "[bold]t[/bold]: 4 words" in text

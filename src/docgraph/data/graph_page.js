@@ -302,10 +302,10 @@ function showHint() {
   mapArcs.style.opacity = 1;
   panel.classList.remove("open");
   const keys = make("p", {}, "Keyboard: ", make("kbd", { textContent: "←" }), " ", make("kbd", { textContent: "→" }), " ", make("kbd", { textContent: "↑" }), " ", make("kbd", { textContent: "↓" }), " move, ", make("kbd", { textContent: "Enter" }), " pins, ", make("kbd", { textContent: "N" }), " next linked word, ", make("kbd", { textContent: "P" }), " previous, ", make("kbd", { textContent: "Esc" }), " lets go.");
-  const hints = ["Point at a word to follow it through the document; click to keep it."];
-  if (data.lexical) hints.push("A repeated word has an edge to each of its later occurrences. Arcs join each occurrence to the next only; pointing at a word shows all its edges.");
-  if (data.lexical && function_.size && !settings.function) hints.push("Repeats of punctuation and function words are in the graph and its counts, and drawn when you ask for them.");
-  if (!settings.through) hints.push(`The overview shows the links between sentences, of each relation the ${data.strongest} strongest pairs. They cross the text only for the word you follow.`);
+  const hints = ["Hover over a word to follow it through the document; click to pin it."];
+  if (data.lexical) hints.push("A repeated word has an edge to each of its later occurrences. Arcs join each occurrence to the next only; hover over a word to see all its edges.");
+  if (data.lexical && function_.size && !settings.function) hints.push("Repetitions of punctuation and function words are counted; tick the option above to draw them.");
+  if (!settings.through) hints.push(`The overview shows the ${data.strongest} strongest pairs of sentences of each relation. Links cross the text only for the word that you follow.`);
   const box = make("div", { className: "hint" }, ...hints.map((text) => make("p", { textContent: text })), keys);
   for (const note of data.notes) box.append(make("p", { className: "note", textContent: note }));
   panel.replaceChildren(box);
@@ -370,7 +370,7 @@ for (const relation of relations) {
   controls.append(label);
 }
 const option = (text, key) => { const label = toggle(text, settings[key], (value) => { settings[key] = value; }); label.className = "plain"; controls.append(label); };
-if (data.lexical && function_.size) option("repeats of function words too", "function");
+if (data.lexical && function_.size) option("repetitions of function words", "function");
 if (relations.some(acrossText)) option("all links through the text", "through");
 const button = $(".theme"), root = document.documentElement;
 function theme(name) { root.dataset.theme = name; button.textContent = name === "dark" ? "Light" : "Dark"; }
