@@ -158,8 +158,8 @@ def test_an_unknown_tag_is_named_with_the_known_ones(tmp_path: Path) -> None:
         (lambda f: (f / "vocab.json").write_text("{"), "vocab.json: a vocabulary is a JSON object"),
         (lambda f: (f / "vocab.json").write_text('{"a": "b"}'), "vocab.json: a vocabulary is a JSON object"),
         (lambda f: (f / "vocab.json").write_text('{"</s>": 0}'), "vocab.json: the vocabulary has no <unk>"),
-        (lambda f: (f / "vocab.json").write_text('{"</s>": 7, "<unk>": 1}'), "is not that of the model"),
-        (lambda f: (f / "vocab.json").write_text('{"</s>": 0, "<unk>": 1, "a": 9999}'), "is not that of the model"),
+        (lambda f: (f / "vocab.json").write_text('{"</s>": 7, "<unk>": 1}'), "does not fit the model"),
+        (lambda f: (f / "vocab.json").write_text('{"</s>": 0, "<unk>": 1, "a": 9999}'), "does not fit the model"),
     ],
 )
 def test_damaged_tokenizer_files_are_named(tmp_path: Path, damage, message: str) -> None:
@@ -172,7 +172,7 @@ def test_damaged_tokenizer_files_are_named(tmp_path: Path, damage, message: str)
 def test_a_tokenizer_with_another_end_is_refused(tmp_path: Path) -> None:
     config = joint_files(tmp_path)
     (tmp_path / "joint.spm").write_bytes(spm_bytes(SOURCE_LINES, 90, eos_id=1, bos_id=2))
-    with pytest.raises(DocgraphError, match="is not that of the model"):
+    with pytest.raises(DocgraphError, match="does not fit the model"):
         Tokenizer.load(tmp_path, config)
 
 

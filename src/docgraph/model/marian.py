@@ -1,8 +1,8 @@
-"""Marian checkpoints of the Hugging Face (OPUS-MT) as docgraph model folders, read without `transformers`.
+"""Converts Hugging Face Marian checkpoints (OPUS-MT) to docgraph model folders, without `transformers`.
 
 The architecture is the post-norm Transformer of Vaswani et al. (2017) with sinusoidal positions, an output bias and
-(mostly) one embedding matrix. Decoding begins with the padding token, which becomes our begin-of-sentence; a search
-never proposes it (`TransformerConfig.never_generated`), as Marian's generation settings forbid it too.
+usually one shared embedding matrix. Decoding starts with the padding token, which becomes our begin-of-sentence. The
+search never generates it (`TransformerConfig.never_generated`); Marian's generation settings forbid it too.
 """
 
 from __future__ import annotations
@@ -63,19 +63,19 @@ DECODER_PARTS = {
     "around_cross.norm": "encoder_attn_layer_norm",
 }
 PAIR = re.compile(r"opus-mt-(?:tc-big-)?([a-z]{2})-([a-z]{2})$")
-"""How OPUS-MT names the languages of a model; groups of languages have other names."""
+"""OPUS-MT model names that contain two language codes; models of language groups do not match."""
 
 
 def import_marian(source: str, folder: str | Path, precision: Precision = "float32") -> DocumentTransformer:
-    """Convert a local Marian folder, or a named one of the Hub, into a model folder; returns the model."""
-    place = resolve(source)
+    """Converts a local Marian folder, or a model of the Hub, into a model folder and returns the model."""
+    place = find_source(source)
     config = marian_config(_read_json(place / "config.json"), place / "config.json")
     Tokenizer.load(place, config)
     weights = next((place / name for name in WEIGHTS if (place / name).is_file()), None)
     if weights is None:
         raise DocgraphError(f"the folder has neither {WEIGHTS[0]} nor {WEIGHTS[1]}; download it again", path=place)
     model = blank(ModelConfig(config))
-    state = converted(_read_weights(weights), config, weights)
+    state = convert_weights(_read_weights(weights), config, weights)
     check_tensors(model.state_dict(), state, weights)
     model.load_state_dict(state)
     files = [place / name for name in (*NEEDED, *OPTIONAL) if name != "config.json" and (place / name).is_file()]
@@ -84,7 +84,7 @@ def import_marian(source: str, folder: str | Path, precision: Precision = "float
 
 
 def _languages(source: Path, settings: Path) -> tuple[str, str] | None:
-    """The languages that the name of a model says, or else the settings of its tokenizer."""
+    """The languages in the name of a model or, failing that, in the settings of its tokenizer."""
     if pair := PAIR.search(source.resolve().name):
         return pair[1], pair[2]
     values = _read_json(settings) if settings.is_file() else {}
@@ -93,7 +93,7 @@ def _languages(source: Path, settings: Path) -> tuple[str, str] | None:
 
 
 def marian_config(values: Mapping[str, Any], path: Path) -> TransformerConfig:
-    """Our config for a Marian one; what this Transformer cannot express is an error."""
+    """Converts a Marian config; settings that our Transformer does not have are an error."""
 
     def refuse(what: str) -> DocgraphError:
         return DocgraphError(f"{what}; docgraph cannot import this model, choose another", path=path)
@@ -124,7 +124,7 @@ def marian_config(values: Mapping[str, Any], path: Path) -> TransformerConfig:
             decoder_layers=_integer(values.get("decoder_layers")),
             dropout=float(values.get("dropout", 0.1)),
             activation=activation,
-            # Sinusoids go on beyond what the checkpoint lists.
+            # Sinusoids are defined beyond the positions that the checkpoint lists.
             max_positions=max(_integer(values.get("max_position_embeddings", 512)), 1024),
             share_embeddings="none" if not tied else "all" if shared else "target",
             scale_embeddings=bool(values.get("scale_embedding", False)),
@@ -137,13 +137,13 @@ def marian_config(values: Mapping[str, Any], path: Path) -> TransformerConfig:
         raise refuse(f"the config lacks a number or has a wrong one ({error})") from None
 
 
-def converted(tensors: Mapping[str, Tensor], config: TransformerConfig, path: Path) -> dict[str, Tensor]:
-    """The state of our model from Marian's tensors."""
+def convert_weights(tensors: Mapping[str, Tensor], config: TransformerConfig, path: Path) -> dict[str, Tensor]:
+    """Converts Marian's tensors to the state dict of our model."""
     left = dict(tensors)
     tables = {name: left.pop(name) for name in TABLES if name in left}
 
     def table(*names: str) -> Tensor:
-        """The first of these that is there: what is tied may be saved under one name alone."""
+        """The first of these tables that exists; tied tables may be stored under one name only."""
         found = next((tables[name] for name in names if name in tables), None)
         if found is None:
             raise DocgraphError(f"the weights lack '{names[0]}'; download the model again", path=path)
@@ -186,7 +186,7 @@ def _layer_names(config: TransformerConfig) -> Iterator[tuple[str, str]]:
 
 def _integer(value: object) -> int:
     if type(value) is not int:
-        raise TypeError(f"{value!r} is no whole number")
+        raise TypeError(f"{value!r} is not an integer")
     return value
 
 
@@ -204,19 +204,19 @@ def _read_weights(path: Path) -> dict[str, Tensor]:
     try:
         if path.suffix == ".safetensors":
             return load_file(path)
-        tensors = torch.load(path, map_location="cpu", weights_only=True)  # runs no code of the file
+        tensors = torch.load(path, map_location="cpu", weights_only=True)  # runs no code from the file
         if not all(isinstance(tensor, Tensor) for tensor in tensors.values()):
             raise TypeError("not only tensors")
     except OSError:
         raise
-    except Exception as error:  # unpicklers and parsers of damaged files raise all sorts
+    except Exception as error:  # damaged files raise many exception types
         what = f"this is not a whole file of plain weights ({type(error).__name__})"
         raise DocgraphError(f"{what}; download the model again", path=path) from None
     return dict(tensors)
 
 
-def resolve(source: str) -> Path:
-    """A local folder as it is; a name such as `Helsinki-NLP/opus-mt-en-fr` by way of the Hub."""
+def find_source(source: str) -> Path:
+    """The local folder `source`, or the download of a Hub model such as `Helsinki-NLP/opus-mt-en-fr`."""
     place = Path(source).expanduser()
     if not place.exists():
         return _download(source)
@@ -233,17 +233,17 @@ def _download(name: str) -> Path:
         from huggingface_hub import snapshot_download
     except ImportError:
         raise DocgraphError(
-            f"{name} is no local folder, and models are fetched by name with huggingface_hub; pip install docgraph[hf]"
+            f"{name} is not a local folder, and downloading it needs huggingface_hub; pip install docgraph[hf]"
         ) from None
     patterns = [*NEEDED, *OPTIONAL, WEIGHTS[0]]
     try:
         place = Path(snapshot_download(name, allow_patterns=patterns))
         if not (place / WEIGHTS[0]).is_file():
             place = Path(snapshot_download(name, allow_patterns=[*patterns, WEIGHTS[1]]))
-    except Exception as error:  # the Hub client's errors are many; all mean that the model did not come
+    except Exception as error:  # the Hub client raises many exception types
         reason = str(error).strip().partition("\n")[0].rstrip(".") or type(error).__name__
         raise DocgraphError(
-            f"{name} is no local folder and could not be fetched from the Hub ({reason}); "
+            f"{name} is not a local folder and could not be downloaded from the Hub ({reason}); "
             "check the name and the network, or download the model and give its folder"
         ) from None
-    return resolve(str(place))
+    return find_source(str(place))

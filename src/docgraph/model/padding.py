@@ -1,8 +1,8 @@
-"""Batches of one shape: filled up with documents of padding, so that a step captured once serves them all.
+"""Pads batches to one shape with documents of padding tokens, so that one CUDA graph serves them all.
 
-A GPU that is told a thousand small kernels a step waits for the telling; a captured step is told once, and wants every
-tensor to have the shape it had then. What is added is documents like any other as far as shapes go, but they are in
-nobody's memory, their graphs meet no other, and their references are padding, which the loss leaves out.
+A training step of a thousand small kernels is launch-bound. A CUDA graph launches them at once, but needs every tensor
+in the shape it was captured with. The padding documents are in no sentence's memory, their graphs are separate, and
+their references are padding, which the loss ignores.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from docgraph.model.packing import Blocks, Packing
 from docgraph.model.sparse import OrderedCliques, Rows
 
 Sizes = Mapping[str, int]
-"""How much there is of everything a batch holds; equal sizes are equal shapes."""
+"""Counts of everything in a batch; batches of equal sizes have equal shapes."""
 ROUND = 64
-"""Capacities are multiples of it where that costs little: matrix products like it."""
+"""Capacities are rounded up to a multiple of this, which matrix products prefer, if that costs little."""
 SPARE = {"documents": 0.5, "sentences": 0.1}
-"""Margins of what costs little: one more is a row of a table, as long as its tokens are others'."""
+"""Larger margins for what costs little: an extra document or sentence is one row of a table."""
 WIDTHS = {"document": 256, "sentence": 64}
-"""Rows of a document, or of a sentence, that read a memory as one block, with their own copy of its keys and values:
-as many as the scores of a block outweigh the copy, and few sentences need two."""
+"""Rows of a document, or of a sentence, that read a memory as one block with its own copy of keys and values: enough
+rows that scores cost more than the copy, and that few sentences need two blocks."""
 
 
 def sizes_of(batch: DocumentBatch) -> dict[str, int]:
-    """The sizes of a batch."""
+    """The sizes of a batch, by name."""
     sizes = {"documents": batch.num_documents, "sentences": batch.num_sentences, "slots": batch.slots.shape[1]}
     shown = batch.all_target if batch.all_source is None else None
     for name, side in (("source", batch.source), ("target", batch.target), ("shown", shown)):
@@ -56,7 +56,7 @@ def sizes_of(batch: DocumentBatch) -> dict[str, int]:
 
 
 def capacity(batches: Iterable[DocumentBatch], margin: float = 0.03) -> Sizes:
-    """Room for each of the batches, for `margin` more, and for some padding whatever the batch."""
+    """Sizes that fit each of the batches, batches up to `margin` larger, and some padding in every case."""
 
     def wider(name: str, sizes: Iterable[int]) -> int:
         size = max(sizes)
@@ -70,14 +70,14 @@ def capacity(batches: Iterable[DocumentBatch], margin: float = 0.03) -> Sizes:
     room = {name: wider(name, (sizes.get(name, 0) for sizes in found)) for name in names}
     for side, (unit, width) in product(("source", "target", "shown"), WIDTHS.items()):
         name, tokens = f"{side} {unit} blocks", f"{side} tokens"
-        if name in room:  # the less a batch holds, the more blocks of padding it gets
+        if name in room:  # a smaller batch gets more blocks of padding
             filled = (sizes[name] + -(-(room[tokens] - sizes[tokens]) // width) for sizes in found if name in sizes)
             room[name] = wider(name, filled)
     return room
 
 
 def fill_up(batch: DocumentBatch, room: Sizes, pad: int) -> DocumentBatch | None:
-    """The batch, brought to these sizes by documents of padding; None where it does not fit."""
+    """The batch padded to the sizes `room`; None if it does not fit."""
     sizes = sizes_of(batch)
     if sizes.keys() != room.keys() or any(size > room[name] for name, size in sizes.items()):
         return None
@@ -106,7 +106,7 @@ def fill_up(batch: DocumentBatch, room: Sizes, pad: int) -> DocumentBatch | None
         gold=gold,
         slots=slots,
         used=used,
-        # A slot that nobody sees: its gradient is zero, whoever else has it.
+        # A slot that no row sees; its gradient is zero.
         places=torch.cat([places, torch.full((sentences,), sizes["documents"] * room["slots"])]),
         document_of=torch.cat([batch.document_of, sizes["documents"] + owner]),
         index_of=F.pad(batch.index_of, (0, sentences)),
@@ -122,13 +122,13 @@ def fill_up(batch: DocumentBatch, room: Sizes, pad: int) -> DocumentBatch | None
 
 
 def _even(total: int, parts: int) -> Tensor:
-    """[parts]: a total in parts as equal as can be."""
+    """[parts]: `total` split into parts as equal as possible."""
     return torch.arange(parts, 0, -1).add(total - 1).div(parts, rounding_mode="floor")
 
 
 def _fill_side(side: Side, name: str, room: Sizes, owner: Tensor, documents: int, pad: int) -> Side | None:
     extra, longest = room[f"{name} tokens"] - len(side.tokens), room[f"{name} tokens of a sentence"]
-    # In few sentences: the others then need no block.
+    # The tokens go to few sentences, so that the others need no block.
     filled = min(max(-(-extra // WIDTHS["sentence"]), 1), len(owner))
     more = F.pad(_even(extra, filled), (0, len(owner) - filled))
     if int(more.max()) > longest:
@@ -176,13 +176,13 @@ def _fill_linked(linked: Linked, sentences: int) -> Linked:
 def _fill_structure(
     structure: GraphStructure, words: int, sentences: int, longest: int, edges: int, members: int
 ) -> GraphStructure:
-    """Add words and sentences that form a graph of their own; edges and memberships stay with its sentences."""
+    """Adds words and sentences that form a separate graph; new edges and clique members belong to its sentences."""
     old_words, old_sentences = structure.num_words, structure.num_sentences
     first = old_words + words + old_sentences
     fillers = torch.arange(first, first + sentences)
 
     def rows(old: Rows, columns: Tensor, more: Tensor) -> Rows:
-        """`more` [sentences] entries for the new sentences; the columns are those of all rows."""
+        """Rows with `more` [sentences] entries for the new sentences; `columns` holds those of all rows."""
         counts = old.offsets.diff()
         counts = torch.cat([counts[:old_words], counts.new_zeros(words), counts[old_words:], more])
         return Rows(columns, F.pad(counts.cumsum(0), (1, 0)))

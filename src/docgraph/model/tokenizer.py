@@ -1,7 +1,7 @@
-"""Sub-words: text to ids with character offsets, ids to text, and the words that pieces belong to.
+"""Sub-word tokenisation: text to ids with character offsets, ids to text, and the words that pieces belong to.
 
 A model folder holds `joint.spm`, or `source.spm` and `target.spm`: SentencePiece models whose own ids are used. In
-Marian's arrangement `vocab.json` (and `target_vocab.json` where the sides differ) gives the ids of the pieces instead.
+Marian folders, `vocab.json` (and `target_vocab.json` if the sides differ) maps pieces to ids instead.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _SURROGATE = regex.compile(r"[\ud800-\udfff]")
 
 
 class SubwordCoder:
-    """One language's sub-words: a SentencePiece model and, where ids are not its own, a table of them."""
+    """The sub-words of one language: a SentencePiece model and, unless its own ids are used, a table of ids."""
 
     def __init__(self, model: SentencePieceProcessor, table: dict[str, int] | None, config: TransformerConfig) -> None:
         self.model = model
@@ -46,17 +46,17 @@ class SubwordCoder:
         self.size = max(self._pieces) + 1
 
     def encode(self, text: str, tag: str | None = None) -> tuple[Ids, Ids]:
-        """Ids [P], end-of-sentence included, and the characters of `text` each piece stands for: spans [P, 2].
+        """Ids [P], with end-of-sentence, and the character span of each piece in `text` [P, 2].
 
-        `tag` is a target-language token such as `>>fra<<`, put first; it and the end have empty spans. Spans refer to
-        the raw text, whatever SentencePiece normalises; the pieces of one character all have its span.
+        `tag` is a target-language token such as `>>fra<<` that comes first; it and end-of-sentence have empty spans.
+        Spans refer to the raw text, not to SentencePiece's normalised one. All pieces of a character have its span.
         """
         text = _SURROGATE.sub("\ufffd", text)
-        found = self.model.encode(text, return_type="offset_mapping")
-        pieces, spans = found["pieces"], found["offsets"]
-        ids = found["ids"] if self.table is None else self._from_table(pieces)
+        encoded = self.model.encode(text, return_type="offset_mapping")
+        pieces, spans = encoded["pieces"], encoded["offsets"]
+        ids = encoded["ids"] if self.table is None else self._from_table(pieces)
         for index, (begin, end) in enumerate(spans):
-            # SentencePiece gives a character that became several pieces to the last of them alone.
+            # SentencePiece gives a character that became several pieces to the last piece only.
             if (begin == end or text[begin:end].isspace()) and pieces[index] != SPACE:
                 spans[index] = begin, min(end + 1, len(text))
         if tag is not None:
@@ -66,29 +66,28 @@ class SubwordCoder:
         return np.array(ids, dtype=np.int64), np.array(spans, dtype=np.int64)
 
     def ids(self, texts: Iterable[str]) -> list[Ids]:
-        """The ids of each text, end-of-sentence included: those of `encode`, in half the time where spans are not asked
-        for."""
+        """The ids of each text, as of `encode`, in half the time because there are no spans."""
         clean = [_SURROGATE.sub("\ufffd", text) for text in texts]
         if self.table is None:
-            found = self.model.encode(clean, return_type="numpy", num_threads=1)
+            encoded = self.model.encode(clean, return_type="numpy", num_threads=1)
         else:
-            found = [self._from_table(pieces) for pieces in self.model.encode(clean, return_type=str, num_threads=1)]
-        return [np.append(ids, self.eos).astype(np.int64, copy=False) for ids in found]
+            encoded = [self._from_table(pieces) for pieces in self.model.encode(clean, return_type=str, num_threads=1)]
+        return [np.append(ids, self.eos).astype(np.int64, copy=False) for ids in encoded]
 
     def _from_table(self, pieces: Iterable[str]) -> list[int]:
         return [self._ids.get(piece, self._unknown) for piece in pieces]
 
     def decode(self, ids: Iterable[int]) -> str:
-        """The text of ids; padding, begin and end of sentence are silent."""
+        """The text of `ids`, without padding, begin- and end-of-sentence."""
         text: str = self.model.decode_pieces([piece for piece in self.pieces(ids) if piece])
         return text.replace(SPACE, " ").strip()
 
     def pieces(self, ids: Iterable[int]) -> list[str]:
-        """The piece of each id, empty for padding, begin and end of sentence."""
+        """The piece of each id; empty for padding, begin- and end-of-sentence."""
         return ["" if i in self._silent else self._pieces.get(i, UNKNOWN) for i in map(int, ids)]
 
     def words(self, sentences: Sequence[Ids]) -> list[Ids]:
-        """The word of each piece of each sentence: words_by_space(pieces(ids)), of many sentences at once."""
+        """The word of each piece of each sentence: words_by_space(pieces(ids)), vectorised over sentences."""
         if not sentences:
             return []
         lengths = np.array([len(ids) for ids in sentences])
@@ -106,8 +105,8 @@ class SubwordCoder:
 
     @cached_property
     def _edges(self) -> npt.NDArray[np.bool_]:
-        """[5, size]: is a piece silent, does it begin with the space mark, is it nothing else, and is its first, its
-        last character of a script without spaces."""
+        """[5, size], for each piece: is it special (no text), does it start with the space mark, is it only the space
+        mark, is its first and is its last character from a script without spaces."""
         rows = [
             (
                 not piece,
@@ -121,17 +120,18 @@ class SubwordCoder:
         return np.array(rows).T
 
     def special_pieces(self) -> tuple[int, npt.NDArray[np.bool_]]:
-        """The id of the unknown piece, and which ids [size] stand for single bytes of characters not in the table."""
+        """The id of the unknown piece, and a mask [size] of the pieces for single bytes (byte fallback)."""
         is_byte = np.zeros(self.size, dtype=np.bool_)
         is_byte[[index for piece, index in self._ids.items() if _BYTE.fullmatch(piece)]] = True
         return self._unknown, is_byte
 
     @property
     def tags(self) -> list[str]:
-        """Target-language tokens a source sentence may begin with."""
+        """The target-language tokens that a source sentence may start with."""
         return sorted(piece for piece in self._ids if piece.startswith(">>") and piece.endswith("<<"))
 
     def tag_id(self, tag: str) -> int:
+        """The id of a target-language token."""
         if tag not in self.tags:
             known = ", ".join(self.tags) or "none"
             raise DocgraphError(f"the model has no language tag '{tag}'; it has {known}")
@@ -146,7 +146,7 @@ class Tokenizer:
 
     @classmethod
     def load(cls, folder: str | Path, config: TransformerConfig) -> Tokenizer:
-        """The tokenizer of a folder, checked against the vocabulary of its model."""
+        """The tokenizer of a folder, after checking that it fits the model's vocabulary."""
         place = Path(folder)
         joint = (place / "joint.spm").is_file()
         models = [_model(place / name) for name in (["joint.spm"] if joint else ["source.spm", "target.spm"])]
@@ -160,9 +160,7 @@ class Tokenizer:
             end = coder.model.eos_id() if coder.table is None else coder.table.get("</s>")
             if coder.size > size or end != config.eos:
                 ours, theirs = f"{coder.size} pieces, the end is {end}", f"{size}, the end is {config.eos}"
-                raise DocgraphError(
-                    f"the tokenizer ({ours}) is not that of the model ({theirs}); replace it", path=place
-                )
+                raise DocgraphError(f"the tokenizer ({ours}) does not fit the model ({theirs}); replace it", path=place)
         return cls(source, target)
 
 
@@ -188,9 +186,9 @@ def _table(path: Path) -> dict[str, int]:
 
 
 def words_of_pieces(spans: Ids, word_starts: npt.NDArray[np.integer], word_ends: npt.NDArray[np.integer]) -> Ids:
-    """The word that each piece overlaps most (the first among equals), -1 for none: spans [P, 2] -> [P].
+    """The word that each piece overlaps most, -1 for none: spans [P, 2] -> [P]. Ties go to the first word.
 
-    Words are in order: neither starts nor ends ever decrease.
+    Starts and ends of words must not decrease.
     """
     begins, ends = spans[:, 0], spans[:, 1]
     first = np.searchsorted(word_ends, begins, side="right")
@@ -208,9 +206,9 @@ def words_of_pieces(spans: Ids, word_starts: npt.NDArray[np.integer], word_ends:
 
 
 def words_by_space(pieces: Sequence[str]) -> Ids:
-    """The word of each piece of a sentence, counted from 0; -1 for an empty piece (padding, end): [P].
+    """[P]: the index of each piece's word in its sentence, -1 for an empty piece (padding, end-of-sentence).
 
-    A word begins at SentencePiece's space mark and, in scripts written without spaces, with every piece.
+    A word starts at SentencePiece's space mark and, in scripts without spaces, at every piece.
     """
     owner = np.full(len(pieces), -1, dtype=np.int64)
     word, before = -1, ""

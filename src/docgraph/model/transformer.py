@@ -1,8 +1,8 @@
-"""The Transformer encoder-decoder (Vaswani et al. 2017), with named places where context can come in.
+"""The Transformer encoder-decoder (Vaswani et al. 2017), with named places where context attention is applied.
 
-Everything runs on packed tokens [N, d]. The stacks ask a `Reader` what to apply at `pre` (on the embeddings), `hyb`
-(after the self-attention of every layer) and `post` (after the stack); Base passes `no_context`, which says nothing.
-`output` gives the copies that a pointer mixes into the output distribution (docgraph.model.output).
+Everything runs on packed tokens [N, d]. The stacks ask a `Reader` for the context attention at `pre` (on the
+embeddings), `hyb` (after the self-attention of every layer) and `post` (after the stack). `output` gives the copies
+that a pointer mixes into the output distribution (docgraph.model.output). Base uses `no_context`.
 """
 
 from __future__ import annotations
@@ -22,24 +22,24 @@ from docgraph.model.packing import Packing
 
 Place = Literal["pre", "hyb", "post", "output"]
 Site = Callable[[Tensor], Any]
-"""Context attention over a given memory: [N, d] -> [N, d], or at `output` to what it recalls."""
+"""Context attention over a memory: [N, d] -> [N, d]; at `output`, [N, d] -> CopyDistribution."""
 Reader = Callable[[Place, int], Site | None]
-"""The site of a layer at a place, if there is one."""
+"""The context attention of a layer at a place; None if there is none."""
 
 
 def no_context(place: Place, layer: int = 0) -> Site | None:
-    """The reader of Base: nothing to read."""
+    """The reader of Base, which has no context."""
     return None
 
 
 def apply(site: Site | None, x: Tensor) -> Tensor:
-    """What the site makes of x; x itself without a site."""
+    """site(x), or x without a site."""
     changed: Tensor = x if site is None else site(x)
     return changed
 
 
 def sinusoids(length: int, dimension: int) -> Tensor:
-    """[length, dimension]: sines in the first half, cosines in the second (section 3.5 there, regrouped)."""
+    """[length, dimension]: sinusoidal positions (section 3.5), sines in the first half, cosines in the second."""
     half = (dimension + 1) // 2
     rate = torch.exp(torch.arange(half, dtype=torch.float64) * (-math.log(10000.0) * 2 / dimension))
     angle = torch.arange(length, dtype=torch.float64)[:, None] * rate
@@ -47,7 +47,7 @@ def sinusoids(length: int, dimension: int) -> Tensor:
 
 
 class Embeddings(nn.Module):
-    """Source and target embeddings, the output matrix, and positions; shared as the config says."""
+    """Source and target embeddings, the output matrix and positions; `share_embeddings` says which are shared."""
 
     def __init__(self, config: TransformerConfig) -> None:
         super().__init__()
@@ -65,7 +65,7 @@ class Embeddings(nn.Module):
         self.target_norm = nn.LayerNorm(config.dimension) if config.embedding_norm else nn.Identity()
         self.dropout = nn.Dropout(config.dropout)
         self.projection: nn.Module | None = None
-        """In a model made ready for translation on a CPU: what computes the logits."""
+        """Computes the logits in a model packed for a CPU (`pack_for_cpu`)."""
         for table in (self.target_table, self.source_table, self.output_table):
             if table is not None:
                 nn.init.normal_(table.weight, std=config.dimension**-0.5)
@@ -74,13 +74,13 @@ class Embeddings(nn.Module):
         return nn.Embedding(size, self.config.dimension)
 
     def words(self, tokens: Tensor, side: Literal["source", "target"]) -> Tensor:
-        """[N] -> [N, d], scaled, without positions."""
+        """Embeds tokens [N] -> [N, d], scaled, without positions."""
         table = self.target_table if side == "target" or self.source_table is None else self.source_table
         embedded = table(tokens)
         return embedded * math.sqrt(self.config.dimension) if self.config.scale_embeddings else embedded
 
     def forward(self, tokens: Tensor, positions: Tensor, side: Literal["source", "target"]) -> Tensor:
-        """Tokens [N] at positions [N] -> [N, d]."""
+        """Embeds tokens [N] at positions [N] -> [N, d]."""
         places = positions.clamp(max=self.config.max_positions - 1)
         embedded = self.words(tokens, side) + self.positions[places]
         norm = self.source_norm if side == "source" else self.target_norm
@@ -88,7 +88,7 @@ class Embeddings(nn.Module):
 
     @property
     def output_weight(self) -> Tensor:
-        """[V, d]."""
+        """The output matrix [V, d]."""
         return self.target_table.weight if self.output_table is None else self.output_table.weight
 
     def logits(self, hidden: Tensor) -> Tensor:
@@ -100,7 +100,7 @@ class Embeddings(nn.Module):
 
 
 class FeedForward(nn.Module):
-    """Position-wise feed-forward network (equation 2 there)."""
+    """Position-wise feed-forward network (equation 2)."""
 
     def __init__(self, config: TransformerConfig) -> None:
         super().__init__()
@@ -114,11 +114,12 @@ class FeedForward(nn.Module):
             nn.init.zeros_(layer.bias)
 
     def forward(self, x: Tensor) -> Tensor:
+        """[N, d] -> [N, d]."""
         return self.outer(self.dropout(self.activation(self.inner(x))))
 
 
 class Sublayer(nn.Module):
-    """Residual connection, dropout and LayerNorm around a function: after it (post-norm) or before it (pre-norm)."""
+    """Residual connection, dropout and LayerNorm around a function; LayerNorm is last (post) or first (pre)."""
 
     def __init__(self, config: TransformerConfig) -> None:
         super().__init__()
@@ -127,12 +128,15 @@ class Sublayer(nn.Module):
         self.pre = config.norm == "pre"
 
     def forward(self, x: Tensor, function: Callable[[Tensor], Tensor]) -> Tensor:
+        """[N, d] -> [N, d]."""
         if self.pre:
             return x + self.dropout(function(self.norm(x)))
         return self.norm(x + self.dropout(function(x)))
 
 
 class EncoderLayer(nn.Module):
+    """Self-attention, context attention if any, and feed-forward."""
+
     def __init__(self, config: TransformerConfig) -> None:
         super().__init__()
         self.self_attention = MultiHeadAttention(config.dimension, config.heads)
@@ -147,6 +151,8 @@ class EncoderLayer(nn.Module):
 
 
 class DecoderLayer(nn.Module):
+    """Causal self-attention, context attention if any, cross-attention and feed-forward."""
+
     def __init__(self, config: TransformerConfig) -> None:
         super().__init__()
         self.self_attention = MultiHeadAttention(config.dimension, config.heads)
@@ -163,7 +169,7 @@ class DecoderLayer(nn.Module):
         return self.around_feed_forward(x, self.feed_forward)
 
     def step(self, x: Tensor, cache: LayerCache, site: Site | None) -> Tensor:
-        """One token of each row: x [R, d] -> [R, d]; appends to the cache."""
+        """Decodes one token of each of R rows, x [R, d] -> [R, d], and appends it to the cache."""
         x = self.around_attention(x, lambda y: cache.attend_self(y, self.self_attention))
         x = apply(site, x)
         x = self.around_cross(x, lambda y: cache.attend_source(y, self.cross_attention))
@@ -171,17 +177,19 @@ class DecoderLayer(nn.Module):
 
 
 class Encoder(nn.Module):
+    """The encoder stack."""
+
     def __init__(self, config: TransformerConfig) -> None:
         super().__init__()
         self.layers = nn.ModuleList(EncoderLayer(config) for _ in range(config.encoder_layers))
         self.norm = nn.LayerNorm(config.dimension) if config.norm == "pre" else nn.Identity()
 
     def forward(self, x: Tensor, source: Packing, context: Reader = no_context, first: int = 0) -> Tensor:
-        """Embedded source x [Ns, d] -> [Ns, d]; `first` layers have done their work on it already."""
+        """Encodes the embedded source x [Ns, d] -> [Ns, d], starting with layer `first`."""
         return apply(context("post", 0), self.norm(self.layered(x, source, context, first)))
 
     def layered(self, x: Tensor, source: Packing, context: Reader = no_context, first: int = 0) -> Tensor:
-        """The same before the last norm and what is applied after the stack."""
+        """The output of the layers, before the final norm and the context attention at `post`."""
         x = apply(context("pre", 0), x)
         for index in range(first, len(self.layers)):
             x = self.layers[index](x, source, context("hyb", index))
@@ -189,6 +197,8 @@ class Encoder(nn.Module):
 
 
 class Decoder(nn.Module):
+    """The decoder stack."""
+
     def __init__(self, config: TransformerConfig) -> None:
         super().__init__()
         self.layers = nn.ModuleList(DecoderLayer(config) for _ in range(config.decoder_layers))
@@ -197,14 +207,14 @@ class Decoder(nn.Module):
     def forward(
         self, x: Tensor, encoded: Tensor, target: Packing, source: Packing, context: Reader = no_context
     ) -> Tensor:
-        """Embedded target x [Nt, d], encoded source [Ns, d] -> [Nt, d]."""
+        """Decodes the embedded target x [Nt, d] given the encoded source [Ns, d] -> [Nt, d]."""
         x = apply(context("pre", 0), x)
         for index, layer in enumerate(self.layers):
             x = layer(x, encoded, target, source, context("hyb", index))
         return apply(context("post", 0), self.norm(x))
 
     def step(self, x: Tensor, cache: DecoderCache, context: Reader = no_context) -> Tensor:
-        """One more token of each of R rows: x [R, d] -> [R, d]."""
+        """Decodes one more token of each of R rows: x [R, d] -> [R, d]."""
         x = apply(context("pre", 0), x)
         for index, layer in enumerate(self.layers):
             assert isinstance(layer, DecoderLayer)
@@ -214,7 +224,7 @@ class Decoder(nn.Module):
 
 
 class Base(Protocol):
-    """The sentence-level model, as those see it who build on it."""
+    """The sentence-level model, as seen by context encoders."""
 
     embeddings: Embeddings
     encoder: Encoder

@@ -1,1 +1,1 @@
-"""Triton kernels and CUDA graphs, each tested against the plain function it equals."""
+"""Triton kernels and CUDA graphs. Each module names the plain function it equals and the test that compares them."""

@@ -1,4 +1,7 @@
-"""A computation on batches of one size, recorded once as a CUDA graph: one launch in place of a thousand."""
+"""A computation on batches of one size, captured once as a CUDA graph: one launch in place of a thousand.
+
+Plain function: the `compute` that `CapturedStep` is made with. Test: tests/model/gpu/test_cuda_graphs.py.
+"""
 
 from __future__ import annotations
 
@@ -12,26 +15,25 @@ from docgraph.model.device import tensors_of, to_device
 from docgraph.model.padding import Sizes, sizes_of
 
 WARM_UP = 3
-"""Runs before the capture: compilers compile, libraries choose their kernels."""
+"""Runs before the capture, in which code is compiled and libraries select their kernels."""
 Compute = Callable[[DocumentBatch], Tensor]
 
 
 class CapturedStep:
-    """`compute` of batches as they come: of those of the common sizes by replay, of others as it is, uncompiled.
+    """Replays `compute` for batches of the sizes `room`; runs it uncompiled for batches of other sizes.
 
-    Whatever `compute` writes besides what it returns must be written in place, for a replay repeats its kernels, not
-    its Python; `reset` undoes what the runs before the capture wrote. Random draws follow the generator's seed at the
-    time of a replay.
+    `compute` must write its results in place, because a replay repeats its kernels and not its Python code. `reset`
+    undoes what the runs before the capture wrote. Random numbers follow the generator's state at the replay.
     """
 
     def __init__(self, compute: Compute, room: Sizes, reset: Callable[[], object], device: torch.device) -> None:
         self.compute, self.room, self.reset, self.device = compute, room, reset, device
         self.missed = 0
-        """Batches that did not have the common sizes."""
+        """Number of batches of other sizes."""
         self._graph: torch.cuda.CUDAGraph | None = None
 
     def __call__(self, batch: DocumentBatch) -> Tensor:
-        """What `compute` returns; a replay returns the same tensor every time, so read it before the next."""
+        """compute(batch); a replay always returns the same tensor, so read it before the next call."""
         if sizes_of(batch) != self.room:
             self.missed += 1
             with torch.compiler.set_stance("force_eager"):

@@ -1,7 +1,11 @@
-"""GPU kernels for sums over the edges of a graph; `docgraph.model.sparse` does without Triton what they do.
+"""GPU kernels for sums over the edges of a graph.
 
-The library's bag kernel reads half-precision rows one number a thread; these read them whole, several at a time. Prefix
-sums inside cliques take two kernels: what blocks of members hand on, then the sums themselves by triangular matrices.
+Plain functions: `Rows.sum` and `neighbour_sums` of docgraph.model.sparse without Triton. Test:
+tests/model/gpu/test_edge_sums.py.
+
+PyTorch's embedding-bag kernel reads half-precision rows one number per thread; these kernels read several whole rows at
+a time. Prefix sums inside cliques take two kernels: first the totals that each block of members passes to the next
+block, then the sums, as products with triangular matrices.
 """
 # No `from __future__ import annotations`: torch.library reads the types of an operator's arguments.
 
@@ -11,16 +15,16 @@ import triton.language as tl
 from torch import Tensor
 
 MEMBERS = 64
-"""Members of cliques that one program sums by matrix units; half as many in full precision, which has none."""
+"""Clique members that one program sums with tensor cores; half as many in fp32, which has none."""
 WIDTH = 64
-"""Columns that it sums."""
+"""Columns that one program sums."""
 ENTRIES = 8
-"""Rows that are read at a time."""
+"""Rows read at a time."""
 
 
 @triton.jit
 def _rows(x, row, weights, inside, place, width):  # type: ignore[no-untyped-def]
-    """Some rows of x [*, width], each times its weight, in fp32; zero where not inside."""
+    """Rows of x [*, width] in fp32, each multiplied by its weight; zero if not `inside`."""
     mask = inside[:, None] & (place < width)[None, :]
     values = tl.load(x + row.to(tl.int64)[:, None] * width + place[None, :], mask=mask, other=0.0)
     return values.to(tl.float32) * weights[:, None]
@@ -60,11 +64,11 @@ def _row_sums(  # type: ignore[no-untyped-def]
 
 
 @triton.jit
-def _handed_on(  # type: ignore[no-untyped-def]
+def _block_totals(  # type: ignore[no-untyped-def]
     x, scale, nodes, ends, totals, count, width,
     AFTER: tl.constexpr, MEMBERS: tl.constexpr, BLOCK: tl.constexpr,  # noqa: N803
 ):  # fmt: skip
-    """Of a block of members, the sum of those in the clique that goes on in the next (AFTER: the previous) block."""
+    """Sums the members of a block whose clique continues in the next (AFTER: previous) block."""
     begin = tl.program_id(0) * MEMBERS
     member = begin + tl.arange(0, MEMBERS)
     place = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
@@ -84,7 +88,7 @@ def _clique_sums(  # type: ignore[no-untyped-def]
     x, scale, nodes, ends, totals, out, count, width,
     AFTER: tl.constexpr, MEMBERS: tl.constexpr, BLOCK: tl.constexpr,  # noqa: N803
 ):  # fmt: skip
-    """At each member, the sum of those before it (AFTER: after it) in its clique; `ends` are those on that side."""
+    """For each member, sums the members before it (AFTER: after it) in its clique; `ends` bounds the clique there."""
     block = tl.program_id(0)
     steps = tl.arange(0, MEMBERS)
     member = block * MEMBERS + steps
@@ -113,7 +117,7 @@ def _clique_sums(  # type: ignore[no-untyped-def]
 
 
 def _launch_rows(x: Tensor, columns: Tensor, offsets: Tensor, scale: Tensor | None, *cliques: Tensor | None) -> Tensor:
-    """`cliques`: the sums at members, their signs, the members whose sums are subtracted, members by row."""
+    """Launches `_row_sums`. `cliques`: sums of members, their signs, members to subtract, members by row and bounds."""
     rows, width = len(offsets) - 1, x.shape[1]
     out = x.new_empty(rows, width)
     block = min(triton.next_power_of_2(width), 512)
@@ -122,7 +126,7 @@ def _launch_rows(x: Tensor, columns: Tensor, offsets: Tensor, scale: Tensor | No
     if rows:
         grid = rows, triton.cdiv(width, block)
         arguments = x, scale, columns, offsets, *given, out, width
-        # Two warps hold a row of 512 numbers: each thread sums its own columns.
+        # Two warps hold a row of 512 numbers; each thread sums its own columns.
         _row_sums[grid](*arguments, **constants, ENTRIES=ENTRIES, BLOCK=block, num_warps=2)
     return out
 
@@ -140,7 +144,7 @@ def _row_shapes(x: Tensor, columns: Tensor, offsets: Tensor) -> Tensor:
 
 
 def neighbour_sums(x: Tensor, scale: Tensor, edges: list[Tensor], cliques: list[Tensor], after: bool) -> Tensor:
-    """As `docgraph.model.sparse.neighbour_sums` has it, without gradient: x [N, d] contiguous -> [N, d]."""
+    """Computes `docgraph.model.sparse.neighbour_sums` without gradient: x [N, d] contiguous -> [N, d]."""
     with torch.cuda.device_of(x):  # type: ignore[no-untyped-call]
         if not cliques:
             return _launch_rows(x, *edges[:2], scale)
@@ -150,8 +154,8 @@ def neighbour_sums(x: Tensor, scale: Tensor, edges: list[Tensor], cliques: list[
         grid = triton.cdiv(count, block), triton.cdiv(width, WIDTH)
         sums, totals = x.new_empty(count, width), x.new_empty(grid[0], width, dtype=torch.float32)
         constants = {"AFTER": after, "MEMBERS": block, "BLOCK": WIDTH}
-        _handed_on[grid](x, scale, nodes, ends[after], totals, count, width, **constants)
+        _block_totals[grid](x, scale, nodes, ends[after], totals, count, width, **constants)
         _clique_sums[grid](x, scale, nodes, ends[after], totals, sums, count, width, **constants)
-        # A member in whose reach not all the clique is: less what lies beyond.
+        # With a distance limit, the part of the clique beyond the limit is subtracted.
         others = None if len(ends) == 2 else (ends[3] - 1 if after else ends[2])
         return _launch_rows(x, *edges[:2], scale, sums, signs, others, members, bounds)

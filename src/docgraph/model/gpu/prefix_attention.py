@@ -1,8 +1,11 @@
 """GPU kernels for attention over the first slots of a document's memory, with gradients.
 
-Written out, attention of many rows over few slots writes every score to memory and copies keys and values for every
-block of rows. Here scores stay in a tile of rows by slots, keys and values where they are. Rows come in parts of one
-document; the gradients of its keys and values are sums of its parts', made one by one and then added in order: no
+Plain function: `docgraph.model.attention.memory_attention` on a `docgraph.model.memory.SlotLayout` with a prefix mask.
+Test: tests/model/gpu/test_prefix_attention.py.
+
+The plain function writes every score to memory and copies keys and values for every block of rows. Here scores stay in
+a tile of rows by slots, and keys and values are read in place. The rows of a document are cut into parts. Each part
+computes its contribution to the gradients of keys and values; the contributions are then added in order, without
 atomics, so results are repeatable. Softmax is as in `short_attention`.
 """
 # No `from __future__ import annotations`: torch.library reads the types of an operator's arguments.
@@ -20,15 +23,15 @@ from torch import Tensor
 from docgraph.model.gpu.short_attention import _places, _rows
 
 ROWS = 64
-"""Rows of a tile of scores; it has 64 slots, or 32 where no document has more."""
+"""Rows of a tile of scores; a tile has 64 slots, or 32 if no document has more."""
 PART = 512
-"""Rows of a document that one program sums into the gradients of keys and values: fewer are more sums to add up."""
+"""Rows of a document that one program sums into the gradients of keys and values; fewer rows mean more sums to add."""
 WARPS = 4
 
 
 @triton.jit
 def _part(rows, owner, parts, part, PART: tl.constexpr):  # type: ignore[no-untyped-def]  # noqa: N803
-    """The document of a part, its first row, and its length: 0 or less for a part that is none."""
+    """The document, the first row and the length of a part; the length of an unused part is 0 or less."""
     document = tl.load(owner + part)
     begin = tl.load(rows + document) + (part - tl.load(parts + document)) * PART
     return document, begin.to(tl.int64), tl.minimum(tl.load(rows + document + 1) - begin, PART)
@@ -36,7 +39,7 @@ def _part(rows, owner, parts, part, PART: tl.constexpr):  # type: ignore[no-unty
 
 @triton.jit
 def _scores(query, key, limit, column, scale, SLOTS: tl.constexpr):  # type: ignore[no-untyped-def]  # noqa: N803
-    """Scores to base 2 of a tile whose slots begin at `column`, [ROWS, SLOTS]; -inf from each row's limit on."""
+    """Base-2 scores [ROWS, SLOTS] of the tile that starts at slot `column`; -inf from each row's limit on."""
     scores = tl.dot(query, tl.trans(key), input_precision="ieee") * scale
     return tl.where((column + tl.arange(0, SLOTS))[None, :] < limit[:, None], scores, float("-inf"))
 
@@ -59,7 +62,7 @@ def _forward(  # type: ignore[no-untyped-def]
         query = _rows(q + begin * q_row + head * q_head, row, length, q_row, E, WIDTH, ROWS)
         total = tl.zeros([ROWS, WIDTH], tl.float32)
         mass = tl.zeros([ROWS], tl.float32)
-        # Finite, so that a row that sees nothing has weights of zero rather than of infinity minus infinity.
+        # Finite, so that a row without visible slots gets weights of zero, not inf - inf.
         top = tl.full([ROWS], -1e30, tl.float32)
         for column in range(0, tl.max(limit, 0), SLOTS):
             key = _rows(k, column, slots, k_row, E, WIDTH, SLOTS)
@@ -71,7 +74,7 @@ def _forward(  # type: ignore[no-untyped-def]
             mass = mass * fade + tl.sum(weights, 1)
             total = tl.dot(weights.to(value.dtype), value, total * fade[:, None], input_precision="ieee")
             top = higher
-        # Nothing to read: the output is zero, and any finite normaliser makes every weight of the gradient zero.
+        # Without visible slots the output is zero, and any finite normaliser makes all weights of the gradient zero.
         read = tl.where(mass > 0, mass, 1.0)
         places, inside = _places(row, length, HEADS * E, E, WIDTH, ROWS)
         tl.store(out + (begin * HEADS + head) * E + places, (total / read[:, None]).to(query.dtype), mask=inside)
@@ -86,7 +89,7 @@ def _query_gradient(  # type: ignore[no-untyped-def]
     tokens, scale, HEADS: tl.constexpr, E: tl.constexpr, WIDTH: tl.constexpr, ROWS: tl.constexpr,  # noqa: N803
     SLOTS: tl.constexpr, PART: tl.constexpr,  # noqa: N803
 ):  # fmt: skip
-    """The gradient of the queries and, for that of keys and values, outputs times their gradients, summed."""
+    """Computes the gradient of the queries, and the sums of output times output gradient for `_slot_gradients`."""
     part, head = tl.program_id(0) // HEADS, tl.program_id(0) % HEADS
     document, begin, length = _part(rows, owner, parts, part, PART)
     row = tl.program_id(1) * ROWS
@@ -124,7 +127,7 @@ def _slot_gradients(  # type: ignore[no-untyped-def]
     tokens, scale, states, width, half, HEADS: tl.constexpr, E: tl.constexpr, WIDTH: tl.constexpr,  # noqa: N803
     ROWS: tl.constexpr, SLOTS: tl.constexpr, PART: tl.constexpr,  # noqa: N803
 ):  # fmt: skip
-    """What one part adds to the gradients of the keys and values of its document."""
+    """Computes the contribution of one part to the gradients of its document's keys and values."""
     part, head = tl.program_id(0) // HEADS, tl.program_id(0) % HEADS
     document, begin, length = _part(rows, owner, parts, part, PART)
     slots, offset = tl.load(count + document), tl.load(first + document).to(tl.int64)
@@ -136,7 +139,7 @@ def _slot_gradients(  # type: ignore[no-untyped-def]
         value = _rows(v + offset * v_row + head * v_head, column, slots, v_row, E, WIDTH, SLOTS)
         d_key = tl.zeros([SLOTS, WIDTH], tl.float32)
         d_value = tl.zeros([SLOTS, WIDTH], tl.float32)
-        # Rows before the first that sees one of these slots are left out: of the past, documents begin with such.
+        # Skips the rows before the first one that sees these slots; with past-only context, early rows see few slots.
         everyone = tl.arange(0, PART)
         limit_of = tl.load(limits + begin + everyone, mask=everyone < length, other=0)
         start = tl.min(tl.where(limit_of > column, everyone, PART), 0)
@@ -148,7 +151,7 @@ def _slot_gradients(  # type: ignore[no-untyped-def]
             product = tl.load(products + column_of, mask=order < length, other=0.0)
             query = _rows(q, row, length, q_row, E, WIDTH, ROWS)
             d_out = _rows(grad, row, length, HEADS * E, E, WIDTH, ROWS)
-            # Slots by rows, unlike in the other kernels: weights then need not be turned round for the products.
+            # Slots by rows, unlike the other kernels: the products then need no transposed weights.
             scores = tl.dot(key, tl.trans(query), input_precision="ieee") * scale
             seen = (column + tl.arange(0, SLOTS))[:, None] < limit[None, :]
             weights = tl.exp2(tl.where(seen, scores, float("-inf")) - norm[None, :])
@@ -156,7 +159,7 @@ def _slot_gradients(  # type: ignore[no-untyped-def]
             d_scores = (weights * (d_weights - product[None, :])).to(key.dtype)
             d_value = tl.dot(weights.to(key.dtype), d_out, d_value, input_precision="ieee")
             d_key = tl.dot(d_scores, query, d_key, input_precision="ieee")
-        # The first part of a document has the places of its states; every other has `width` places after them all.
+        # The first part of a document writes to the places of its states, each later part to `width` places after them.
         later = part > tl.load(parts + document)
         place = tl.where(later, states + (part - document - 1).to(tl.int64) * width, offset)
         sums += (place * HEADS + head) * E
@@ -166,7 +169,7 @@ def _slot_gradients(  # type: ignore[no-untyped-def]
 
 
 @triton.jit
-def _add_up(  # type: ignore[no-untyped-def]
+def _add_parts(  # type: ignore[no-untyped-def]
     sums, dk, dv, parts, first, count, states, width, half,
     HEADS: tl.constexpr, E: tl.constexpr, WIDTH: tl.constexpr, SLOTS: tl.constexpr,  # noqa: N803
 ):  # fmt: skip
@@ -193,7 +196,7 @@ def _constants(heads: int, size: int, slots: int) -> dict[str, Any]:
 
 
 def _launch(kernel: Any, steps: int, tensors: tuple[Tensor, ...], tables: tuple[Tensor, ...], *numbers: int) -> None:
-    """The kernel on its tensors, of which the first three are query, key and value: every head of every part."""
+    """Launches a kernel for every head of every part; the first three tensors are query, key and value."""
     (tokens, heads, size), slots = tensors[0].shape, numbers[-1]
     strides = [x.stride(dimension) for x in tensors[:3] for dimension in (0, 1)]
     constants = {**_constants(heads, size, slots), "ROWS": ROWS, "PART": PART}
@@ -206,7 +209,7 @@ def _attention(
     query: Tensor, key: Tensor, value: Tensor,
     limits: Tensor, rows: Tensor, owner: Tensor, parts: Tensor, first: Tensor, count: Tensor, slots: int,
 ) -> tuple[Tensor, Tensor]:  # fmt: skip
-    """The attended values [N, h, e], and the logarithms to base 2 of what each softmax divides by, [h, N]."""
+    """The attended values [N, h, e], and the base-2 logarithms of the softmax normalisers [h, N]."""
     tables = limits, rows, owner, parts, first, count
     out, norms = _attention_shapes(query, key, value, *tables, slots)
     with torch.cuda.device_of(query):  # type: ignore[no-untyped-call]
@@ -228,7 +231,7 @@ def _gradient(
     (states, heads, size), tables = key.shape, (limits, rows, owner, parts, first, count)
     grad, products = grad.contiguous(), torch.empty_like(norms)
     d_query = query.new_empty(query.shape)
-    # A state in no slot has no program.
+    # States in no slot are handled by no program, so their gradients must start as zero.
     d_key, d_value = key.new_zeros(key.shape), value.new_zeros(value.shape)
     sums = norms.new_empty(2, states + (len(owner) - len(count)) * slots, heads, size)
     constants = _constants(heads, size, slots)
@@ -237,7 +240,7 @@ def _gradient(
         tensors = query, key, value, out, grad, norms, products, d_query
         _launch(_query_gradient, PART // ROWS, tensors, tables, slots)
         _launch(_slot_gradients, steps, (query, key, value, grad, norms, products, sums), tables, *places, slots)
-        _add_up[len(count) * heads, steps](sums, d_key, d_value, parts, first, count, *places, **constants)
+        _add_parts[len(count) * heads, steps](sums, d_key, d_value, parts, first, count, *places, **constants)
     return d_query, d_key, d_value
 
 
@@ -260,28 +263,28 @@ _attention.register_autograd(_differentiate, setup_context=_keep)
 
 @dataclass(frozen=True, eq=False)
 class PrefixLayout:
-    """How N rows of D documents meet their memories: row n sees the first limits[n] slots of its document."""
+    """N rows of D documents that read their document's memory: row n sees its first limits[n] slots."""
 
     limits: Tensor
     """[N] int32."""
     rows: Tensor
     """[D+1] int32: the rows of document d are rows[d] .. rows[d+1]-1."""
     owner: Tensor
-    """[P] int32: the document of each part of at most PART rows; what is left over are parts of no rows."""
+    """[P] int32: the document of each part of at most PART rows; surplus parts are empty."""
     parts: Tensor
-    """[D+1] int32: those of document d are parts[d] .. parts[d+1]-1, at least one."""
+    """[D+1] int32: the parts of document d are parts[d] .. parts[d+1]-1, at least one."""
     first: Tensor
-    """[D] int32: the state in the first slot of a document; those in the others follow it."""
+    """[D] int32: the state in the first slot of a document; the states of its other slots follow."""
     count: Tensor
-    """[D] int32: how many there are."""
+    """[D] int32: the number of slots of a document."""
     slots: int
-    """The most a document may have."""
+    """Maximum number of slots of a document."""
     some: Tensor
     """[N, 1] bool: the row sees at least one slot."""
 
     @classmethod
     def of(cls, limits: Tensor, rows: Tensor, first: Tensor, count: Tensor, slots: int) -> "PrefixLayout":
-        """Nothing is read back from a GPU: N and D say how many parts there may be."""
+        """Makes no GPU synchronisation: the number of parts is an upper bound from N and D."""
         ends = ((rows.diff() + PART - 1) // PART).clamp(min=1).cumsum(0)
         order = torch.arange(len(count) + len(limits) // PART, device=rows.device)
         owner = (order[:, None] >= ends).sum(1).clamp(max=len(count) - 1)
@@ -290,7 +293,7 @@ class PrefixLayout:
         return cls(limits, rows, owner, parts, first, count, slots, some)
 
     def attend(self, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
-        """query [N, h, e] over key and value [R, h, e] of the states -> [N, h, e], zero where nothing is seen."""
+        """query [N, h, e] over key and value [R, h, e] -> attended [N, h, e], zero for rows that see no slot."""
         query, key, value = (x if x.stride(-1) == 1 else x.contiguous() for x in (query, key, value))
         tables = self.limits, self.rows, self.owner, self.parts, self.first, self.count
         return _attention(query, key, value, *tables, self.slots)[0]

@@ -1,8 +1,11 @@
 """GPU kernels for attention inside each of many short packed sequences, with gradients.
 
-The library's variable-length kernel works in tiles of 128 x 128, of which a sentence of 30 sub-words fills 6%. Here a
-tile is 32 x 32, and a group of threads has one head of one sequence, or every other tile row of it. Softmax is online
-and in fp32; the gradient recomputes it from the saved normaliser and sums without atomics, so results are repeatable.
+Plain function: `docgraph.model.attention.packed_attention` with padding, as on a CPU. Test:
+tests/model/gpu/test_short_attention.py.
+
+PyTorch's variable-length kernel works in tiles of 128 x 128, of which a sentence of 30 sub-words fills 6%. Here a tile
+is 32 x 32, and a program handles one head of one sequence, or every other tile row of it. Softmax is online and in
+fp32. The gradient recomputes it from the saved normaliser and sums without atomics, so results are repeatable.
 """
 # No `from __future__ import annotations`: torch.library reads the types of an operator's arguments.
 
@@ -17,21 +20,21 @@ from torch import Tensor
 BLOCK = 32
 """Rows and columns of a tile of scores."""
 WARPS = 2, 4
-"""Warps that compute it, forward and backward; four in any case where heads are wider than 64."""
+"""Warps per tile, forward and backward; always four for heads wider than 64."""
 SPLIT = 2
-"""Programs that share the tile rows of a sequence: more leave most idle, fewer make a long sequence wait."""
+"""Programs that share the tile rows of a sequence. With more, most are idle; with fewer, long sequences are slow."""
 
 
 @triton.jit
 def _span(bounds, sequence):  # type: ignore[no-untyped-def]
-    """First row of a sequence, and its length."""
+    """First row and length of a sequence."""
     begin = tl.load(bounds + sequence)
     return begin.to(tl.int64), tl.load(bounds + sequence + 1) - begin
 
 
 @triton.jit
 def _places(first, length, stride, E: tl.constexpr, WIDTH: tl.constexpr, BLOCK: tl.constexpr):  # type: ignore[no-untyped-def]  # noqa: N803
-    """Where rows first .. first+BLOCK-1 of a sequence lie, [BLOCK, WIDTH], and which of these places are in it."""
+    """Offsets [BLOCK, WIDTH] of rows first .. first+BLOCK-1 of a sequence, and a mask of those inside it."""
     rows, columns = first + tl.arange(0, BLOCK), tl.arange(0, WIDTH)
     return rows[:, None] * stride + columns[None, :], (rows < length)[:, None] & (columns < E)[None, :]
 
@@ -44,10 +47,10 @@ def _rows(x, first, length, stride, E: tl.constexpr, WIDTH: tl.constexpr, BLOCK:
 
 @triton.jit
 def _scores(query, key, row, column, k_length, scale, CAUSAL: tl.constexpr, BLOCK: tl.constexpr):  # type: ignore[no-untyped-def]  # noqa: N803
-    """Scores to base 2 of a tile that begins at (row, column), [BLOCK, BLOCK]; -inf where nothing is to be seen.
+    """Base-2 scores [BLOCK, BLOCK] of the tile at (row, column); -inf for invisible keys.
 
-    Rows past the end see what others do, so that no softmax is over nothing: their queries are zero, and so are the
-    gradients of their outputs.
+    Rows past the end see the same keys as others, so that no softmax is empty; their queries and the gradients of their
+    outputs are zero.
     """
     scores = tl.dot(query, tl.trans(key), input_precision="ieee") * scale
     columns = column + tl.arange(0, BLOCK)
@@ -88,7 +91,7 @@ def _forward(  # type: ignore[no-untyped-def]
             mass = mass * fade + tl.sum(weights, 1)
             total = tl.dot(weights.to(value.dtype), value, total * fade[:, None], input_precision="ieee")
             top = higher
-        # Nothing to read: the output is zero, and any finite normaliser makes every weight of the gradient zero.
+        # Without visible keys the output is zero, and any finite normaliser makes all weights of the gradient zero.
         read = tl.where(mass > 0, mass, 1.0)
         places, inside = _places(row, q_length, HEADS * E, E, WIDTH, BLOCK)
         tl.store(out + places, (total / read[:, None]).to(query.dtype), mask=inside)
@@ -97,11 +100,11 @@ def _forward(  # type: ignore[no-untyped-def]
 
 
 @triton.jit
-def _asked(  # type: ignore[no-untyped-def]
+def _queries(  # type: ignore[no-untyped-def]
     q, out, grad, norms, row, length, q_row, E: tl.constexpr, WIDTH: tl.constexpr, BLOCK: tl.constexpr,  # noqa: N803
     HEADS: tl.constexpr,  # noqa: N803
 ):  # fmt: skip
-    """Of a tile row: its queries, the gradient of its outputs, their products summed, the normalisers."""
+    """Queries, output gradients, sums of output times output gradient, and normalisers of a tile row."""
     query = _rows(q, row, length, q_row, E, WIDTH, BLOCK)
     d_out = _rows(grad, row, length, HEADS * E, E, WIDTH, BLOCK)
     attended = _rows(out, row, length, HEADS * E, E, WIDTH, BLOCK)
@@ -130,14 +133,14 @@ def _backward(  # type: ignore[no-untyped-def]
     norms += head.to(tl.int64) * tokens + q_begin
     first, step = tl.program_id(1) * BLOCK, tl.num_programs(1) * BLOCK
     plain = scale * 0.6931471805599453  # the scale without the change of base
-    # Without keys, too, one round: it gives the queries their zeros.
+    # At least one iteration, even without keys: it writes zeros to the gradient of the queries.
     for column in range(first, tl.maximum(k_length, 1), step):
         key = _rows(k, column, k_length, k_row, E, WIDTH, BLOCK)
         value = _rows(v, column, k_length, v_row, E, WIDTH, BLOCK)
         d_key = tl.zeros([BLOCK, WIDTH], tl.float32)
         d_value = tl.zeros([BLOCK, WIDTH], tl.float32)
         for row in range(column if CAUSAL else 0, q_length, BLOCK):
-            query, d_out, product, norm = _asked(q, out, grad, norms, row, q_length, q_row, E, WIDTH, BLOCK, HEADS)
+            query, d_out, product, norm = _queries(q, out, grad, norms, row, q_length, q_row, E, WIDTH, BLOCK, HEADS)
             scores = _scores(query, key, row, column, k_length, scale, CAUSAL, BLOCK)
             weights = tl.exp2(scores - norm[:, None])
             d_weights = tl.dot(d_out, tl.trans(value), input_precision="ieee")
@@ -151,9 +154,9 @@ def _backward(  # type: ignore[no-untyped-def]
         places, inside = _places(column, k_length, HEADS * E, E, WIDTH, BLOCK)
         tl.store(dk + places, (d_key * plain).to(key.dtype), mask=inside)
         tl.store(dv + places, d_value.to(key.dtype), mask=inside)
-    if k_length > BLOCK:  # the gradient of a query is a sum over several tiles: once more, by queries
+    if k_length > BLOCK:  # the gradient of a query is a sum over several tiles: a second pass, by queries
         for row in range(first, q_length, step):
-            query, d_out, product, norm = _asked(q, out, grad, norms, row, q_length, q_row, E, WIDTH, BLOCK, HEADS)
+            query, d_out, product, norm = _queries(q, out, grad, norms, row, q_length, q_row, E, WIDTH, BLOCK, HEADS)
             d_query = tl.zeros([BLOCK, WIDTH], tl.float32)
             seen = k_length
             if CAUSAL:
@@ -171,7 +174,7 @@ def _backward(  # type: ignore[no-untyped-def]
 
 
 def _launch(kernel: Any, warps: int, tensors: tuple[Tensor, ...], bounds: tuple[Tensor, Tensor], *options: int) -> None:
-    """The kernel on its tensors, of which the first three are query, key and value: every head of every sequence."""
+    """Launches a kernel for every head of every sequence; the first three tensors are query, key and value."""
     (tokens, heads, size), sequences, (longest, causal) = tensors[0].shape, len(bounds[0]) - 1, options
     width = max(triton.next_power_of_2(size), 16)
     strides = [x.stride(dimension) for x in tensors[:3] for dimension in (0, 1)]
@@ -189,7 +192,7 @@ def _launch(kernel: Any, warps: int, tensors: tuple[Tensor, ...], bounds: tuple[
 def _attention(
     query: Tensor, key: Tensor, value: Tensor, q_bounds: Tensor, k_bounds: Tensor, longest: int, causal: bool
 ) -> tuple[Tensor, Tensor]:
-    """The attended values [Nq, h, e], and the logarithms to base 2 of what each softmax divides by, [h, Nq]."""
+    """The attended values [Nq, h, e], and the base-2 logarithms of the softmax normalisers [h, Nq]."""
     out, norms = _attention_shapes(query, key, value, q_bounds, k_bounds, longest, causal)
     _launch(_forward, WARPS[0], (query, key, value, out, norms), (q_bounds, k_bounds), longest, causal)
     return out, norms
@@ -234,11 +237,11 @@ _attention.register_autograd(_differentiate, setup_context=_keep)
 def short_attention(
     query: Tensor, key: Tensor, value: Tensor, q_bounds: Tensor, k_bounds: Tensor, longest: int, causal: bool
 ) -> Tensor:
-    """Attention inside each of S sequences: query [Nq, h, e], key and value [Nk, h, e] -> [Nq, h, e].
+    """Computes attention inside each of S sequences: query [Nq, h, e], key and value [Nk, h, e] -> [Nq, h, e].
 
-    Sequence s is rows bounds[s] .. bounds[s+1]-1 (int32 [S+1]) of queries and of keys, and every row is in one; either
-    part may be empty. `longest` is a bound of both lengths, for the choice of the grid alone. Causal attention is for
-    queries and keys of equal bounds.
+    Sequence s is rows bounds[s] .. bounds[s+1]-1 (int32 [S+1]) of queries and of keys; either may be empty, and every
+    row is in a sequence. `longest` is an upper bound of all lengths and only affects the grid. Causal attention needs
+    equal bounds of queries and keys.
     """
     query, key, value = (x if x.stride(-1) == 1 else x.contiguous() for x in (query, key, value))
     return _attention(query, key, value, q_bounds, k_bounds, longest, causal)[0]

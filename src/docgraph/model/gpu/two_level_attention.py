@@ -1,10 +1,13 @@
-"""GPU kernels for sparse attention over the sentences of a document and the words in each, with gradients.
+"""GPU kernels for sparse attention over the sentences of a document and the words of each sentence, with gradients.
 
-Written out, it has a weight of every word of a document for every row and head, most of them zero. Here the words of a
-sentence are read only for the rows that give it weight. What needs all scores of a sentence at once, the threshold of
-sparsemax and the mean of its gradient, is found sentence by sentence for those rows, gathered; what is summed over
-sentences, output and gradient of the queries, in tiles of consecutive rows, past the sentences that none of them reads.
-Scores are made again in each kernel; nothing is summed by atomics, so results are repeatable.
+Plain function: the two-level attention of docgraph.model.systems.selective with `sparsemax`. Test:
+tests/model/gpu/test_two_level_attention.py.
+
+The plain function computes a weight of every word of a document for every row and head; most are zero. Here the words
+of a sentence are read only for rows that give the sentence a weight. Quantities that need all scores of a sentence (the
+threshold of sparsemax, the mean of its gradient) are computed sentence by sentence for the gathered rows. Sums over
+sentences (the output, the gradient of the queries) are computed in tiles of consecutive rows, which skip sentences that
+none of them reads. Each kernel recomputes the scores. Nothing uses atomics, so results are repeatable.
 """
 # No `from __future__ import annotations`: torch.library reads the types of an operator's arguments.
 
@@ -21,18 +24,18 @@ from docgraph.model.memory import SlotLayout
 from docgraph.model.systems.selective import STEPS
 
 WORDS = 32
-"""Words of a tile of scores: most sentences fill one or two."""
+"""Words of a tile of scores; most sentences fill one or two tiles."""
 ROWS = 64, 4
-"""Consecutive rows of a tile, and warps. Fewer rows would pass over more sentences, and read those left more often."""
+"""Consecutive rows of a tile, and warps. Fewer rows would skip more sentences but read the others more often."""
 GATHERED = 64, 4
-"""The same where rows that read a sentence are gathered."""
+"""Rows and warps of a tile of gathered rows."""
 TILES = 16
-"""Sentences of which a tile of rows looks at the weights at a time."""
+"""Sentences whose weights a tile of rows checks at a time."""
 
 
 @triton.jit
 def _readers(weights, readers, counts, rows, slots, tokens, BLOCK: tl.constexpr):  # type: ignore[no-untyped-def]  # noqa: N803
-    """The rows that give a sentence weight, by their places in the document, ascending, and how many they are."""
+    """Lists the rows that give a sentence a weight, by position in the document, ascending, and counts them."""
     place, head = tl.program_id(0), tl.program_id(1)
     begin = tl.load(rows + place // slots)
     length = tl.load(rows + place // slots + 1) - begin
@@ -49,8 +52,8 @@ def _readers(weights, readers, counts, rows, slots, tokens, BLOCK: tl.constexpr)
 
 @triton.jit
 def _sentence(rows, begins, lengths, counts, slots, tokens):  # type: ignore[no-untyped-def]
-    """Of a program, which has a sentence (of D * M) and a head: its line of a table [h, M, N] from the document's first
-    row on, that row, the first word, how many words, how many readers."""
+    """Of this program's sentence and head: the offset into a table [h, M, N] at the document's first row, that row, the
+    first word, the number of words and the number of readers."""
     place, head = tl.program_id(0), tl.program_id(1)
     begin = tl.load(rows + place // slots)
     line = (head.to(tl.int64) * slots + place % slots) * tokens + begin
@@ -60,7 +63,7 @@ def _sentence(rows, begins, lengths, counts, slots, tokens):  # type: ignore[no-
 
 @triton.jit
 def _gathered(readers, start, count, ROWS: tl.constexpr):  # type: ignore[no-untyped-def]  # noqa: N803
-    """A tile of the rows that read a sentence, by their places in the document, and which of them there are."""
+    """A tile of the rows that read a sentence, by position in the document, and a mask of the valid ones."""
     place = start + tl.arange(0, ROWS)
     return tl.load(readers + place, mask=place < count, other=0), place < count
 
@@ -74,14 +77,14 @@ def _gather(x, order, inside, stride, E: tl.constexpr, WIDTH: tl.constexpr):  # 
 
 @triton.jit
 def _scores(query, key, column, length, scale, WORDS: tl.constexpr):  # type: ignore[no-untyped-def]  # noqa: N803
-    """Of a tile whose words begin at `column` of a sentence, [ROWS, WORDS]; -inf past its end."""
+    """Scores [ROWS, WORDS] of the tile that starts at word `column` of a sentence; -inf past its end."""
     scores = tl.dot(query, tl.trans(key), input_precision="ieee") * scale
     return tl.where((column + tl.arange(0, WORDS))[None, :] < length, scores, float("-inf"))
 
 
 @triton.jit
 def _step(over):  # type: ignore[no-untyped-def]
-    """Of scores less a threshold, [ROWS, WORDS]: what the positive ones sum to, and their number."""
+    """The sum and the number of the positive entries of each row; `over` [ROWS, WORDS] is scores minus threshold."""
     over = tl.maximum(over, 0.0)
     return tl.sum(over, 1), tl.sum((over > 0).to(tl.float32), 1)
 
@@ -91,7 +94,7 @@ def _find_thresholds(  # type: ignore[no-untyped-def]
     q, k, thresholds, readers, count, length, q_row, k_row, scale, E: tl.constexpr, WIDTH: tl.constexpr,  # noqa: N803
     ROWS: tl.constexpr, WORDS: tl.constexpr, STEPS: tl.constexpr, WHOLE: tl.constexpr,  # noqa: N803
 ):  # fmt: skip
-    """As `selective.threshold` does. A WHOLE sentence fits a tile; of others, each step makes the scores again."""
+    """Computes `selective.threshold`. A WHOLE sentence fits a tile; for others, each step recomputes the scores."""
     beginning = _rows(k, 0, length, k_row, E, WIDTH, WORDS)
     for start in range(0, count, ROWS):
         order, inside = _gathered(readers, start, count, ROWS)
@@ -143,7 +146,7 @@ def _thresholds(  # type: ignore[no-untyped-def]
 
 @triton.jit
 def _chosen(weights, slot, slots, order, inside, tokens, TILES: tl.constexpr):  # type: ignore[no-untyped-def]  # noqa: N803
-    """Which of the sentences from `slot` on a tile of rows reads: bit i for slot + i."""
+    """A bit mask of the sentences that a tile of rows reads: bit i for sentence slot + i."""
     steps = tl.arange(0, TILES)
     there = ((slot + steps) < slots)[:, None] & inside[None, :]
     found = tl.load(weights + (slot + steps)[:, None] * tokens + order[None, :], mask=there, other=0.0)
@@ -157,7 +160,7 @@ def _sum_over_sentences(  # type: ignore[no-untyped-def]
     HEADS: tl.constexpr, E: tl.constexpr, WIDTH: tl.constexpr, ROWS: tl.constexpr, WORDS: tl.constexpr,  # noqa: N803
     TILES: tl.constexpr, BACKWARD: tl.constexpr,  # noqa: N803
 ):  # fmt: skip
-    """The output or, BACKWARD, the gradient of the queries; `grad` and `means` are read in the latter alone."""
+    """Computes the output or, if BACKWARD, the gradient of the queries; only BACKWARD reads `grad` and `means`."""
     row, head = tl.program_id(0) * ROWS, tl.program_id(1)
     order, table = row + tl.arange(0, ROWS), head.to(tl.int64) * slots * tokens
     documents = tl.load(owner + order, mask=order < tokens, other=-1)
@@ -200,7 +203,7 @@ def _sentence_gradients(  # type: ignore[no-untyped-def]
     q_row, q_head, k_row, k_head, v_row, v_head, tokens, scale,
     HEADS: tl.constexpr, E: tl.constexpr, WIDTH: tl.constexpr, ROWS: tl.constexpr, WORDS: tl.constexpr,  # noqa: N803
 ):  # fmt: skip
-    """The gradient of what a row gives a sentence, and the mean of those of its words' shares, over their support."""
+    """Computes the gradient of a row's weight for a sentence, and the mean gradient of its nonzero word shares."""
     line, begin, word, length, count = _sentence(rows, begins, lengths, counts, slots, tokens)
     head = tl.program_id(1)
     for start in range(0, count, ROWS):
@@ -230,7 +233,7 @@ def _word_gradients(  # type: ignore[no-untyped-def]
     q_row, q_head, k_row, k_head, v_row, v_head, tokens, scale,
     HEADS: tl.constexpr, E: tl.constexpr, WIDTH: tl.constexpr, ROWS: tl.constexpr, WORDS: tl.constexpr,  # noqa: N803
 ):  # fmt: skip
-    """The gradients of the keys and values of a tile of words."""
+    """Computes the gradients of the keys and values of a tile of words."""
     line, begin, word, length, count = _sentence(rows, begins, lengths, counts, slots, tokens)
     head, column = tl.program_id(1), tl.program_id(2) * WORDS
     if (column < length) & (count > 0):
@@ -245,8 +248,8 @@ def _word_gradients(  # type: ignore[no-untyped-def]
             weight = tl.load(weights + line + order, mask=inside, other=0.0).to(tl.float32)
             threshold = tl.load(thresholds + line + order, mask=inside, other=float("inf"))
             mean = tl.load(means + line + order, mask=inside, other=0.0)
-            # Words by rows, unlike in the other kernels: shares then need not be turned round for the products. Words
-            # past the end have keys of zero, whose gradients are left out below.
+            # Words by rows, unlike the other kernels: the products then need no transposed shares. Words past the end
+            # have keys of zero, and their gradients are not stored below.
             over = tl.dot(key, tl.trans(query), input_precision="ieee") * scale - threshold[None, :]
             shares = tl.maximum(over, 0.0) * weight[None, :]
             d_shares = tl.dot(value, tl.trans(d_out), input_precision="ieee") * weight[None, :]
@@ -262,7 +265,7 @@ def _word_gradients(  # type: ignore[no-untyped-def]
 def _launch(
     kernel: Any, grid: tuple[int, ...], tile: tuple[int, int], tensors: tuple[Tensor, ...], slots: int, **constants: int
 ) -> None:
-    """The kernel on its tensors, of which the first three are query, key and value: every head of the grid."""
+    """Launches a kernel for every head; the first three tensors are query, key and value."""
     (tokens, heads, size), (rows, warps) = tensors[0].shape, tile
     strides = [x.stride(dimension) for x in tensors[:3] for dimension in (0, 1)]
     constants |= {"HEADS": heads, "E": size, "WIDTH": max(triton.next_power_of_2(size), 16), "ROWS": rows}
@@ -276,10 +279,10 @@ def _attention(
     query: Tensor, key: Tensor, value: Tensor, weights: Tensor,
     owner: Tensor, rows: Tensor, begins: Tensor, lengths: Tensor, longest: int,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:  # fmt: skip
-    """The attended values [N, h, e], and what `_gradient` needs to know of the rows that read each sentence.
+    """The attended values [N, h, e], and three tables for `_gradient`, given weights [h, M, N].
 
-    Given weights [h, M, N]: thresholds [h, M, N], where the rows read it; these rows, packed from each document's first
-    on, [h, M, N] int32; how many they are, [h, D * M] int32.
+    The tables are the thresholds [h, M, N] of the rows that read a sentence; these rows, packed from each document's
+    first row on, [h, M, N] int32; and their number, [h, D * M] int32.
     """
     found = _attention_shapes(query, key, value, weights, owner, rows, begins, lengths, longest)
     (out, thresholds, readers, counts), (tokens, heads, _), slots = found, query.shape, weights.shape[1]
@@ -311,10 +314,10 @@ def _gradient(
     thresholds: Tensor, readers: Tensor, counts: Tensor,
     owner: Tensor, rows: Tensor, begins: Tensor, lengths: Tensor, longest: int,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:  # fmt: skip
-    """Of query, key, value and weights; of the latter zero where they are, where sparsemax does not ask for it."""
+    """The gradients of query, key, value and weights; zero for weights of zero, which sparsemax does not need."""
     grad, means, slots = grad.contiguous(), torch.empty_like(thresholds), weights.shape[1]
     d_query = query.new_empty(query.shape)
-    # A word that nobody reads, or in no slot, has no program.
+    # Words that no row reads are handled by no program, so their gradients must start as zero.
     d_key, d_value, d_weights = (x.new_zeros(x.shape) for x in (key, value, weights))
     given = query, key, value, grad, weights, thresholds, means
     of_rows, of_sentences = (d_query, owner, begins, lengths), (readers, counts, rows, begins, lengths)
@@ -349,12 +352,12 @@ _attention.register_autograd(_differentiate, setup_context=_keep)
 
 @dataclass(frozen=True, eq=False)
 class TwoLevelLayout:
-    """How N rows of D documents meet the words of the M sentences of each, where they are."""
+    """N rows of D documents that read the words of the up to M sentences of their document in place."""
 
     sentences: SlotLayout
-    """How they meet the sentences."""
+    """The rows and the sentences they read."""
     some: Tensor
-    """[N, 1] bool: the row sees at least one of them."""
+    """[N, 1] bool: the row sees at least one sentence."""
     owner: Tensor
     """[N] int32: the document of each row."""
     rows: Tensor
@@ -362,22 +365,22 @@ class TwoLevelLayout:
     begins: Tensor
     """[D * M] int32: the first word of each sentence."""
     lengths: Tensor
-    """[D * M] int32: how many there are; none in an unused slot."""
+    """[D * M] int32: the number of words of each sentence; 0 in an unused slot."""
     longest: int
-    """The most there may be."""
+    """Maximum number of words of a sentence."""
 
     @classmethod
-    def of(cls, sentences: SlotLayout, rows: Tensor, begins: Tensor, lengths: Tensor, longest: int) -> "TwoLevelLayout":
-        """Begins and lengths of the sentences: [D, M]. Nothing is read back from a GPU."""
+    def of(cls, sentences: Layout, rows: Tensor, begins: Tensor, lengths: Tensor, longest: int) -> "TwoLevelLayout":
+        """`begins` and `lengths` of the sentences are [D, M]. Makes no GPU synchronisation."""
         order = torch.arange(len(sentences.some), device=rows.device)
         owner = (order[:, None] >= rows[1:]).sum(1)
         owner, begins, lengths = (table.flatten().to(torch.int32) for table in (owner, begins, lengths))
         return cls(sentences, sentences.some, owner, rows, begins, lengths, longest)
 
     def attend(self, query: Tensor, key: Tensor, value: Tensor, weights: Tensor) -> Tensor:
-        """query [N, h, e] over key and value [R, h, e] of the words, by the weights of their sentences [B, h, L, M].
+        """Computes attention of query [N, h, e] over key and value [R, h, e] of the words -> [N, h, e].
 
-        The result, [N, h, e], is zero where nothing is seen.
+        `weights` [B, h, L, M] are those of the sentences. The result is zero for rows that see no sentence.
         """
         weights = torch.where(self.some[:, None], self.sentences.rows.pack(weights.transpose(1, 2)), 0)
         query, key, value = (x if x.stride(-1) == 1 else x.contiguous() for x in (query, key, value))
