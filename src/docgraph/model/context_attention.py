@@ -23,7 +23,7 @@ from docgraph.model.attention import MultiHeadAttention, packed_attention, unmas
 from docgraph.model.config import ContextConfig, ModelConfig
 from docgraph.model.memory import Memory, Queries, SlotLayout, SlotMemory, WordLayout, WordMemory
 from docgraph.model.packing import Packing
-from docgraph.model.transformer import Place, Reader, Site, no_context
+from docgraph.model.transformer import ContextFunction, Place, Reader, no_context
 
 if TYPE_CHECKING:  # needs Triton
     from docgraph.model.gpu.prefix_attention import PrefixLayout
@@ -242,7 +242,7 @@ class ContextReader:
             self, layers=[BoundLayer(layer, arrange(keys, queries), layout) for layer, keys in self.projected]
         )
 
-    def __call__(self, place: Place, layer: int) -> Site | None:
+    def __call__(self, place: Place, layer: int) -> ContextFunction | None:
         return self.layers[layer] if place == self.place else None
 
 
@@ -254,7 +254,7 @@ class AttentionRecorder:
         self.attention: list[Tensor] = []
         self.gates: list[Tensor] = []
 
-    def __call__(self, place: Place, layer: int) -> Site | None:
+    def __call__(self, place: Place, layer: int) -> ContextFunction | None:
         bound = self.reader(place, layer)
         return partial(self.record, bound) if isinstance(bound, BoundLayer) else None
 

@@ -21,21 +21,21 @@ from docgraph.model.kv_cache import DecoderCache, LayerCache
 from docgraph.model.packing import Packing
 
 Place = Literal["pre", "hyb", "post", "output"]
-Site = Callable[[Tensor], Any]
+ContextFunction = Callable[[Tensor], Any]
 """Context attention over a memory: [N, d] -> [N, d]; at `output`, [N, d] -> CopyDistribution."""
-Reader = Callable[[Place, int], Site | None]
+Reader = Callable[[Place, int], ContextFunction | None]
 """The context attention of a layer at a place; None if there is none."""
 
 
-def no_context(place: Place, layer: int = 0) -> Site | None:
+def no_context(place: Place, layer: int = 0) -> ContextFunction | None:
     """The reader of Base, which has no context."""
     return None
 
 
-def apply(site: Site | None, x: Tensor) -> Tensor:
-    """site(x), or x without a site."""
-    changed: Tensor = x if site is None else site(x)
-    return changed
+def apply(attend: ContextFunction | None, x: Tensor) -> Tensor:
+    """attend(x), or x if there is no context attention."""
+    attended: Tensor = x if attend is None else attend(x)
+    return attended
 
 
 def sinusoids(length: int, dimension: int) -> Tensor:
@@ -143,10 +143,10 @@ class EncoderLayer(nn.Module):
         self.feed_forward = FeedForward(config)
         self.around_attention, self.around_feed_forward = Sublayer(config), Sublayer(config)
 
-    def forward(self, x: Tensor, source: Packing, site: Site | None) -> Tensor:
+    def forward(self, x: Tensor, source: Packing, attend: ContextFunction | None) -> Tensor:
         """x [N, d] -> [N, d]."""
         x = self.around_attention(x, lambda y: self.self_attention(y, y, source, source))
-        x = apply(site, x)
+        x = apply(attend, x)
         return self.around_feed_forward(x, self.feed_forward)
 
 
@@ -161,17 +161,19 @@ class DecoderLayer(nn.Module):
         self.around_attention, self.around_cross = Sublayer(config), Sublayer(config)
         self.around_feed_forward = Sublayer(config)
 
-    def forward(self, x: Tensor, encoded: Tensor, target: Packing, source: Packing, site: Site | None) -> Tensor:
+    def forward(
+        self, x: Tensor, encoded: Tensor, target: Packing, source: Packing, attend: ContextFunction | None
+    ) -> Tensor:
         """x [Nt, d], encoded [Ns, d] -> [Nt, d]."""
         x = self.around_attention(x, lambda y: self.self_attention(y, y, target, target, causal=True))
-        x = apply(site, x)
+        x = apply(attend, x)
         x = self.around_cross(x, lambda y: self.cross_attention(y, encoded, target, source))
         return self.around_feed_forward(x, self.feed_forward)
 
-    def step(self, x: Tensor, cache: LayerCache, site: Site | None) -> Tensor:
+    def step(self, x: Tensor, cache: LayerCache, attend: ContextFunction | None) -> Tensor:
         """Decodes one token of each of R rows, x [R, d] -> [R, d], and appends it to the cache."""
         x = self.around_attention(x, lambda y: cache.attend_self(y, self.self_attention))
-        x = apply(site, x)
+        x = apply(attend, x)
         x = self.around_cross(x, lambda y: cache.attend_source(y, self.cross_attention))
         return self.around_feed_forward(x, self.feed_forward)
 

@@ -370,7 +370,7 @@ class TwoLevelLayout:
     """Maximum number of words of a sentence."""
 
     @classmethod
-    def of(cls, sentences: Layout, rows: Tensor, begins: Tensor, lengths: Tensor, longest: int) -> "TwoLevelLayout":
+    def of(cls, sentences: SlotLayout, rows: Tensor, begins: Tensor, lengths: Tensor, longest: int) -> "TwoLevelLayout":
         """`begins` and `lengths` of the sentences are [D, M]. Makes no GPU synchronisation."""
         order = torch.arange(len(sentences.some), device=rows.device)
         owner = (order[:, None] >= rows[1:]).sum(1)
