@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
+import re
+from pathlib import Path
 
 import pytest
 import torch
 from torch import Tensor
 
 from docgraph.errors import DocgraphError
+from docgraph.model import systems
 from docgraph.model.batch import DocumentExample
 from docgraph.model.context_attention import ContextReader
 from docgraph.model.document_transformer import DocumentTransformer
@@ -17,9 +20,12 @@ from docgraph.model.padding import capacity, fill_up
 from docgraph.model.systems import context_class, context_needs, selective
 from docgraph.model.systems.han import HierarchicalAttention
 from docgraph.model.systems.selective import SelectiveAttention
+from docgraph.training.flops import FlopCounter
+from docgraph.translation.explain import context_weights
 
 from ..examples import (
     SYSTEMS,
+    assert_steps_as_forced,
     batch_of,
     documents,
     rewritten,
@@ -363,3 +369,21 @@ def test_selective_reads_the_same_a_few_rows_at_a_time(monkeypatch: pytest.Monke
         whole = model.logits(batch)
         monkeypatch.setattr(selective, "CELLS", 1)
         torch.testing.assert_close(model.logits(batch), whole)
+
+
+def test_the_system_of_the_documentation(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One file makes a system, which trains, decodes step by step and explains what it read."""
+    page = (Path(__file__).parents[3] / "docs" / "systems.md").read_text(encoding="utf-8")
+    [code] = re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)
+    assert code.count("\n") <= 32
+    monkeypatch.setattr(systems, "CONTEXTS", dict(systems.CONTEXTS))
+    exec(compile(code, "bag_of_words.py", "exec"), {"__name__": "docgraph.model.systems.bag_of_words"})
+    model = small_model(small_config(encoder="bag_of_words", sides="source", integration="post"), open_gates=True)
+    assert changed(model, "source", 2) == [m >= 2 and m < 6 for m in range(8)]
+    batch = batch_of(DOCUMENTS)
+    model(batch, 0.1)[0].backward()
+    assert all(p.grad is not None and p.grad.isfinite().all() for p in model.parameters())
+    assert_steps_as_forced(model, batch)
+    weights = context_weights(model, DOCUMENTS[0], range(6))
+    assert [sorted(each.source) for each in weights] == [list(range(m)) for m in range(6)]
+    assert FlopCounter(model)(batch) > 0
