@@ -16,6 +16,7 @@ from typing import Literal, NamedTuple
 
 from docgraph.corpus.store import PreparedCorpus
 from docgraph.model.document_transformer import DocumentTransformer
+from docgraph.model.systems import context_needs
 from docgraph.translation.scoring import Candidates, score_candidates, sentence_score
 
 Kind = Literal["source", "target"]
@@ -135,7 +136,7 @@ def accuracy(model: DocumentTransformer, corpus: PreparedCorpus, made: Sequence[
 
     `corpus` is the prepared split of the documents `made`; a sentence sees the reference translations before it.
     """
-    relations = None if model.config.context is None else model.config.context.graph.relations
+    relations = context_needs(model.config).relations
     examples = [corpus.example(index, relations) for index in range(len(made))]
     asked = [
         (example, document, q) for example, document in zip(examples, made, strict=True) for q in document.questions

@@ -42,6 +42,7 @@ from docgraph.model.model_folder import (
     previous_folder,
 )
 from docgraph.model.quantize import quantize_rows
+from docgraph.model.systems import context_class
 
 BASE_MODULES = ("embeddings.", "encoder.", "decoder.")
 SCALES = ".scales"
@@ -120,10 +121,7 @@ def load_base(model: DocumentTransformer, folder: str | Path | ModelFolder) -> N
 
 def system_name(config: ModelConfig) -> str:
     """`base`; `docgraph-hyb-both` (context encoder, integration, sides); or `concatenation-2-1`."""
-    context, joined = config.context, config.concatenation
-    if joined is not None:
-        return f"concatenation-{joined.source}-{joined.target}"
-    return "base" if context is None else f"{context.encoder}-{context.integration}-{context.sides}"
+    return context_class(config).system_name(config)
 
 
 class _NoRandomWeights(TorchFunctionMode):

@@ -1,4 +1,4 @@
-"""Sums over the edges of a graph, linear in its size, with gradients that are the same sums along reversed edges."""
+"""Sums over the edges of a graph, in time linear in its size. Their gradients are the sums over the reversed edges."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from docgraph.graph.links import stable_order
 
 HAS_TRITON = importlib.util.find_spec("triton") is not None
 SCAN_BLOCK = 64
-"""Rows summed by one triangular matrix product of the prefix sum."""
+"""Rows per block of the prefix sum; each block is one triangular matrix product."""
 
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """A sparse 0/1 matrix by rows: row i holds columns[offsets[i]:offsets[i+1]]."""
+    """A sparse 0/1 matrix in compressed row format: row i has ones at columns[offsets[i]:offsets[i+1]]."""
 
     columns: Tensor
     """[E] int64."""
@@ -30,6 +30,7 @@ class Rows:
 
     @classmethod
     def of(cls, rows: npt.NDArray[np.integer], columns: npt.NDArray[np.integer], num_rows: int) -> Rows:
+        """The matrix with ones at (rows[k], columns[k])."""
         if (rows[1:] < rows[:-1]).any():
             columns = columns[stable_order(rows)]
         offsets = np.zeros(num_rows + 1, dtype=np.int64)
@@ -37,7 +38,7 @@ class Rows:
         return cls(torch.from_numpy(columns.astype(np.int64)), torch.from_numpy(offsets))
 
     def sum(self, x: Tensor) -> Tensor:
-        """The matrix times x [columns, d] -> [rows, d], without gradient."""
+        """The matrix times x: [columns, d] -> [rows, d], without gradient."""
         if not len(self.columns):
             return x.new_zeros(len(self.offsets) - 1, x.shape[1])
         if x.is_cuda and HAS_TRITON:
@@ -48,7 +49,7 @@ class Rows:
 
 
 class _Grouped(torch.autograd.Function):
-    """Sums over the rows of groups, or what each row gets from its group: each is the gradient of the other."""
+    """Sums over groups of rows, or copies from groups to rows; each is the gradient of the other."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, group_of: Tensor, columns: Tensor, offsets: Tensor, spread: bool) -> Tensor:
@@ -65,44 +66,46 @@ class _Grouped(torch.autograd.Function):
 
 
 def group_sums(x: Tensor, group_of: Tensor, groups: Rows) -> Tensor:
-    """Row i belongs to group group_of[i], and so `groups` has it: x [R, d] -> [G, d]."""
+    """The sum of the rows of each group: x [R, d] -> [G, d]. `groups` lists the rows of each group."""
     return _Grouped.apply(x, group_of, groups.columns, groups.offsets, False)  # type: ignore[no-untyped-call]
 
 
 def spread(x: Tensor, group_of: Tensor, groups: Rows) -> Tensor:
-    """What each row gets from its group: x [G, d] -> [R, d]."""
+    """The vector of its group for each row: x [G, d] -> [R, d]."""
     return _Grouped.apply(x, group_of, groups.columns, groups.offsets, True)  # type: ignore[no-untyped-call]
 
 
 @dataclass(frozen=True, eq=False)
 class OrderedCliques:
-    """K memberships of nodes in ordered cliques: a member receives from those before it and sends to those after."""
+    """K memberships of nodes in ordered cliques: a member receives from the members before it."""
 
     nodes: Tensor
-    """[K] int64, clique after clique."""
+    """[K] int64: the node of each membership, ordered by clique."""
     signs: Tensor
     """[K, 1]: +1 or -1 (the lexical union is form + lemma - both)."""
     bag: Rows
     """The memberships of each node, [N] rows."""
     starts: Tensor
-    """[K] int64: the first member of the clique."""
+    """[K] int64: the index of the first membership of the clique."""
     ends: Tensor
-    """[K] int64: one past its last member."""
+    """[K] int64: one past the index of its last membership."""
     windows: tuple[Tensor, Tensor] | None
-    """[K] each: first and one past last member in reach, where links have a maximal distance."""
+    """[K] each: the first and one past the last membership in reach; None if links have no maximum distance."""
 
     @property
     def tensors(self) -> list[Tensor]:
+        """All tensors, as custom operators take them."""
         windows = self.windows or ()
         return [self.nodes, self.signs, self.bag.columns, self.bag.offsets, self.starts, self.ends, *windows]
 
     @classmethod
     def of_tensors(cls, nodes: Tensor, signs: Tensor, members: Tensor, bounds: Tensor, *ends: Tensor) -> OrderedCliques:
+        """The inverse of `tensors`."""
         windows = (ends[2], ends[3]) if len(ends) > 2 else None
         return cls(nodes, signs, Rows(members, bounds), ends[0], ends[1], windows)
 
     def reversed(self) -> OrderedCliques:
-        """The same cliques read from the end: a member receives from those after it."""
+        """The cliques in reverse order: a member receives from the members after it."""
         count = len(self.nodes)
         starts, ends = count - self.ends.flip(0), count - self.starts.flip(0)
         windows = None
@@ -112,15 +115,15 @@ class OrderedCliques:
         return OrderedCliques(self.nodes.flip(0), self.signs.flip(0), bag, starts, ends, windows)
 
     def sums(self, x: Tensor) -> Tensor:
-        """Sum over the clique edges that come in to each node, without gradient: x [N, d] -> [N, d]."""
+        """Sums over the incoming clique edges of each node, without gradient: x [N, d] -> [N, d]."""
         sums = segmented_prefix(x.index_select(0, self.nodes), self.starts)
         if self.windows is not None:
             sums = sums - sums[self.windows[0]]
         return self.bag.sum(sums.mul_(self.signs.to(sums.dtype)))
 
 
-# One operator, for the depth of a prefix sum follows the size of a document, and no compiler should know. Declared so,
-# and not by `custom_op`, it does not import the compiler when a CPU calls it.
+# One operator, because the depth of the prefix sum depends on the size of the document, which must not trigger
+# recompilation. Declared without `custom_op`, which would import the compiler on the first call on a CPU.
 NEIGHBOUR_SUMS = "docgraph::neighbour_sums"
 torch.library.define(NEIGHBOUR_SUMS, "(Tensor x, Tensor scale, Tensor[] edges, Tensor[] cliques, bool after) -> Tensor")
 
@@ -163,10 +166,9 @@ torch.library.register_autograd(NEIGHBOUR_SUMS, _differentiate, setup_context=_k
 def neighbour_sums(
     x: Tensor, scale: Tensor, edges: tuple[Rows, Rows], cliques: OrderedCliques | None, after: bool
 ) -> Tensor:
-    """Symmetrically scaled sums over the edges into each node: x [N, d], scale [N, 1] -> [N, d].
+    """Symmetrically scaled sums over the incoming edges of each node: x [N, d], scale [N, 1] -> [N, d].
 
-    `edges` are those listed one by one and the same the other way round; `after` says that members of cliques receive
-    from those after them.
+    `edges` are the listed edges and their reverse. With `after`, members of cliques receive from those after them.
     """
     listed = [tensor for rows in edges for tensor in (rows.columns, rows.offsets)]
     members = [] if cliques is None else cliques.tensors
@@ -175,32 +177,32 @@ def neighbour_sums(
 
 
 def segmented_prefix(x: Tensor, starts: Tensor) -> Tensor:
-    """Row k of the result is the sum of x[starts[k]:k]: an exclusive prefix sum that begins anew with each segment.
+    """The exclusive prefix sum of each segment: row k of the result is the sum of x[starts[k]:k].
 
-    x [K, d]; starts [K] is the first row of the segment of each row. Blocks of rows are summed by a triangular matrix
-    product, what crosses a block by the same sum over blocks: linear work, no subtraction of large totals.
+    x [K, d]; starts [K] is the first row of the segment of each row. A triangular matrix product sums the rows of a
+    block, and the same prefix sum over blocks carries totals across them: linear work, no subtraction of large totals.
     """
     count, dimension = x.shape
     if count <= SCAN_BLOCK:
         return _triangle(starts[None], starts.new_zeros(1), x[None])[0]
     blocks = -(-count // SCAN_BLOCK)
     padding = blocks * SCAN_BLOCK - count
-    # Always padded, and with a constant: either choice made by size would have torch.compile specialise on the size.
+    # Always padded, even if not needed: a branch on the size would make torch.compile specialise on it.
     x, starts = F.pad(x, (0, 0, 0, padding)), F.pad(starts, (0, padding))
     block_x, block_starts = x.view(blocks, SCAN_BLOCK, dimension), starts.view(blocks, SCAN_BLOCK)
     firsts = torch.arange(blocks, device=x.device) * SCAN_BLOCK
     inside = _triangle(block_starts, firsts, block_x)
-    # What a block hands on: its rows that belong to the segment open where the next block begins (the last has none).
+    # A block carries over its rows of the segment that continues in the next block (the last block has none).
     places = firsts[:, None] + torch.arange(SCAN_BLOCK, device=x.device)
-    handed = places >= F.pad(block_starts[1:, 0], (0, 1))[:, None]
-    totals = (handed.to(x.dtype)[:, None] @ block_x)[:, 0]
+    continues = places >= F.pad(block_starts[1:, 0], (0, 1))[:, None]
+    totals = (continues.to(x.dtype)[:, None] @ block_x)[:, 0]
     carried = segmented_prefix(totals, block_starts[:, 0] // SCAN_BLOCK)
     reaches = (block_starts < firsts[:, None]).to(x.dtype)
     return inside.addcmul_(reaches[:, :, None], carried[:, None]).view(-1, dimension)[:count]
 
 
 def _triangle(starts: Tensor, firsts: Tensor, x: Tensor) -> Tensor:
-    """Sums inside blocks: starts [B, T], first row of each block [B], x [B, T, d] -> [B, T, d]."""
+    """Prefix sums inside blocks: starts [B, T], first row of each block [B], x [B, T, d] -> [B, T, d]."""
     steps = torch.arange(x.shape[1], device=x.device)
     places = firsts[:, None] + steps
     mask = (steps[None, :] < steps[:, None]) & (places[:, None, :] >= starts[:, :, None])

@@ -1,4 +1,4 @@
-"""The page of a translation: one self-contained HTML file, which loads nothing and runs no text of the document."""
+"""The HTML page of a translation: self-contained, loads nothing, and never executes text of the document."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from docgraph.translation.result import SentenceTranslation, Translation
 
 
 def to_html(translations: Sequence[Translation], languages: tuple[str, str] | None = None) -> str:
-    """Source beside translation, and for each sentence what it looked at."""
+    """A page with source and translation side by side and, for each sentence, its context weights."""
     title = translations[0].source.path or translations[0].source.id if translations else ""
     payload = {
         "title": title,
@@ -23,7 +23,7 @@ def to_html(translations: Sequence[Translation], languages: tuple[str, str] | No
             for each in translations
         ],
     }
-    # Inside a script element only "<" could end it; JSON may write any character as an escape.
+    # Only "<" could end the script element; JSON allows any character as an escape.
     data = json.dumps(payload, ensure_ascii=False).replace("<", "\\u003c")
     folder = files("docgraph") / "data"
     parts = {"title": html.escape(title), "data": data, "script": (folder / "translation_page.js").read_text("utf-8")}
@@ -32,7 +32,8 @@ def to_html(translations: Sequence[Translation], languages: tuple[str, str] | No
 
 
 def _sentence(sentence: SentenceTranslation) -> dict[str, Any]:
-    found: dict[str, Any] = {
+    """The values of a sentence that the script of the page reads."""
+    values: dict[str, Any] = {
         "source": sentence.source,
         "text": sentence.text,
         "candidates": [[each.text, round(each.score, 4)] for each in sentence.candidates],
@@ -40,7 +41,7 @@ def _sentence(sentence: SentenceTranslation) -> dict[str, Any]:
         "memory": sentence.memory,
     }
     if sentence.context is not None:
-        found["gate"] = round(sentence.context.gate, 4)
+        values["gate"] = round(sentence.context.gate, 4)
         for side, weights in (("sourceContext", sentence.context.source), ("targetContext", sentence.context.target)):
-            found[side] = [[place, round(weight, 4)] for place, weight in weights.items()]
-    return found
+            values[side] = [[other, round(weight, 4)] for other, weight in weights.items()]
+    return values

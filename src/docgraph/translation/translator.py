@@ -137,8 +137,7 @@ class Translator:
         self._needs = context_needs(model.config)
         if self._needs.graph_relations(any_given=False) is not None:
             _ = self.pipeline  # every document needs it, so report a missing annotator now
-        joined = model.config.concatenation
-        positions = model.config.transformer.max_positions // (1 if joined is None else joined.source)
+        positions = model.config.transformer.max_positions // self._needs.sentences_per_sequence
         self._max_length = max(8, positions * 2 // 3)
         """Maximum sub-words of a segment: its translation may be half as long again."""
         independent = self._needs.translates_sentences_alone

@@ -43,6 +43,8 @@ class ContextNeeds:
     """True if the model reads the words and sentences that the graph links with each sentence."""
     target_words: bool = False
     """True if the model builds graphs of the words of translations."""
+    sentences_per_sequence: int = 1
+    """Sentences that share the positions of one source sequence."""
     memories: bool = False
     """True if the context is in memories, so that a sentence can be read with the memories of another document."""
 
@@ -100,6 +102,12 @@ class ContextEncoder(nn.Module):
         sides = config.context.sides
         translations: Literal["none", "all"] = "none" if sides == "source" else "all"
         return ContextNeeds(sides != "target", translations, memories=cls.attention is not None)
+
+    @classmethod
+    def system_name(cls, config: ModelConfig) -> str:
+        """`base`, or the context encoder, integration and sides, such as `docgraph-hyb-both`."""
+        context = config.context
+        return "base" if context is None else f"{context.encoder}-{context.integration}-{context.sides}"
 
     @classmethod
     def translations_read(cls, config: ModelConfig, document: DocumentExample, sentence: int) -> Iterable[int]:

@@ -22,7 +22,11 @@ class Concatenation(ContextEncoder):
 
     @classmethod
     def needs(cls, config: ModelConfig) -> ContextNeeds:
-        return ContextNeeds(source=True)
+        return ContextNeeds(source=True, sentences_per_sequence=_settings(config).source)
+
+    @classmethod
+    def system_name(cls, config: ModelConfig) -> str:
+        return f"concatenation-{_settings(config).source}-{_settings(config).target}"
 
     @classmethod
     def prepare(cls, config: ModelConfig, example: DocumentExample) -> DocumentExample:
