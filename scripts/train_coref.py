@@ -17,11 +17,12 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from docgraph.annotate.coref import CorefAnnotator, scoring
+import coref_scoring as scoring
+from coref_scoring import GoldDocument, read_gold
+from docgraph.annotate.coref import CorefAnnotator
 from docgraph.annotate.coref.mentions import find_mentions
 from docgraph.annotate.coref.pairs import Pairs, find_candidates
 from docgraph.annotate.coref.ranker import Columns, FloatArray, Ranker, best_pairs, features, mention_features, save
-from docgraph.annotate.coref.scoring import GoldDocument, read_gold
 from docgraph.annotate.coref.word_lists import load_word_lists
 from docgraph.annotation import Annotation, Strings, int_array
 from docgraph.document import Document

@@ -7,12 +7,12 @@ import pytest
 from coref_notation import Parsed, links, parsed
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scripts.coref_scoring import evaluate, read_gold, total
 
 from conftest import SHARED, needs_data
 from docgraph.annotate.coref import CorefAnnotator, ranker
 from docgraph.annotate.coref.mentions import find_mentions
 from docgraph.annotate.coref.pairs import EVENTS, FAR, WINDOW, Pairs, find_candidates
-from docgraph.annotate.coref.scoring import evaluate, read_gold, total
 from docgraph.annotate.coref.trees import Trees
 from docgraph.annotate.coref.word_lists import languages, load_word_lists
 from docgraph.annotate.registry import create

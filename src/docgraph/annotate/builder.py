@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from itertools import pairwise
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,61 +18,50 @@ _LONG_RUN = re.compile(r"[^\w\s]{100}")
 """A run of signs such as a drawn line (=====). Tokenizers split off one sign at a time and copy the rest."""
 
 
-@dataclass
+class Word(NamedTuple):
+    """A word with character offsets in its sentence; `head` is a word index in the document, its own for a root."""
+
+    start: int
+    end: int
+    form: str
+    lemma: str
+    upos: str
+    feats: str
+    head: int
+    deprel: str
+
+
 class AnnotationBuilder:
-    """Collects words in document order. `heads` are word indices in the document; a root is its own head."""
+    """Collects the words of a document in order, sentence by sentence."""
 
-    offsets: list[int] = field(default_factory=lambda: [0])
-    starts: list[int] = field(default_factory=list)
-    ends: list[int] = field(default_factory=list)
-    forms: list[str] = field(default_factory=list)
-    lemmas: list[str] = field(default_factory=list)
-    upos: list[str] = field(default_factory=list)
-    feats: list[str] = field(default_factory=list)
-    heads: list[int] = field(default_factory=list)
-    deprels: list[str] = field(default_factory=list)
-
-    @property
-    def num_words(self) -> int:
-        """The number of words added so far, which is the index of the next word."""
-        return len(self.starts)
-
-    def add_word(
-        self, start: int, end: int, form: str, lemma: str, upos: str, feats: str, head: int, deprel: str
-    ) -> None:
-        """Adds a word of the current sentence. `start` and `end` are character offsets in the sentence."""
-        self.starts.append(start)
-        self.ends.append(end)
-        self.forms.append(form)
-        self.lemmas.append(lemma)
-        self.upos.append(upos)
-        self.feats.append(feats)
-        self.heads.append(head)
-        self.deprels.append(deprel)
+    def __init__(self) -> None:
+        self.words: list[Word] = []
+        self.offsets = [0]
 
     def end_sentence(self, *, single_root: bool = False) -> None:
         """Ends the current sentence. With `single_root`, its later roots become dependents of its first root."""
-        self.offsets.append(self.num_words)
+        self.offsets.append(len(self.words))
         if not single_root:
             return
-        roots = [word for word in range(*self.offsets[-2:]) if self.heads[word] == word]
+        roots = [index for index in range(*self.offsets[-2:]) if self.words[index].head == index]
         for root in roots[1:]:
-            self.heads[root] = roots[0]
-            self.deprels[root] = "parataxis"
+            self.words[root] = self.words[root]._replace(head=roots[0], deprel="parataxis")
 
     def build(self, layers: frozenset[Layer]) -> Annotation:
         """Returns the annotation with the given layers only; coreference starts without links."""
-        tags, heads = "tags" in layers, "heads" in layers
+        columns: Iterable[Any] = zip(*self.words, strict=True) if self.words else ((),) * len(Word._fields)
+        starts, ends, forms, lemmas, upos, feats, heads, deprels = columns
+        has_tags, has_heads = "tags" in layers, "heads" in layers
         return Annotation(
             int_array(self.offsets),
-            int_array(self.starts),
-            int_array(self.ends),
-            Strings.of(self.forms),
-            lemmas=Strings.of(self.lemmas) if "lemmas" in layers else None,
-            upos=Strings.of(self.upos) if tags else None,
-            feats=Strings.of(self.feats) if tags else None,
-            heads=int_array(self.heads) if heads else None,
-            deprels=Strings.of(self.deprels) if heads else None,
+            int_array(starts),
+            int_array(ends),
+            Strings.of(forms),
+            lemmas=Strings.of(lemmas) if "lemmas" in layers else None,
+            upos=Strings.of(upos) if has_tags else None,
+            feats=Strings.of(feats) if has_tags else None,
+            heads=int_array(heads) if has_heads else None,
+            deprels=Strings.of(deprels) if has_heads else None,
             coreference=np.zeros((0, 2), dtype=np.int32) if "coreference" in layers else None,
         )
 

@@ -14,7 +14,14 @@ from itertools import pairwise
 from pathlib import Path
 from typing import BinaryIO
 
-from docgraph.annotate.builder import AnnotationBuilder, document_from_lines, find_cycle, find_form, multiword_spans
+from docgraph.annotate.builder import (
+    AnnotationBuilder,
+    Word,
+    document_from_lines,
+    find_cycle,
+    find_form,
+    multiword_spans,
+)
 from docgraph.annotate.conllu_entities import EntityReader, entity_columns
 from docgraph.annotation import LAYERS, Annotation, Layer, Strings
 from docgraph.document import Document
@@ -169,7 +176,7 @@ class _DocumentReader:
         self.texts.append(_spell(tokens) if text is None else text)
         self.speakers.append(block.comments.get("speaker"))
         self.paragraphs.append(self.paragraphs[-1] + block.paragraph if self.paragraphs else 0)
-        first = self.builder.num_words
+        first = len(self.builder.words)
         for token, span in zip(tokens, self._token_spans(tokens), strict=True):
             self._add_token(token, span, first)
         self.builder.end_sentence()
@@ -205,7 +212,7 @@ class _DocumentReader:
                 if count > last_of_range:
                     tokens.append(_Token(line, cells[FORM], misc, []))
                 tokens[-1].words.append((line, cells))
-                self._read_entities(misc, self.builder.num_words + count - 1, empty=False, line=line)
+                self._read_entities(misc, len(self.builder.words) + count - 1, empty=False, line=line)
             elif (ids := _RANGE_ID.fullmatch(identifier)) is not None:
                 first, last = int(ids[1]), int(ids[2])
                 if first != count + 1 or last < first or first <= last_of_range:
@@ -213,7 +220,7 @@ class _DocumentReader:
                 last_of_range = last
                 tokens.append(_Token(line, cells[FORM], misc, []))
             elif _EMPTY_ID.fullmatch(identifier):
-                self._read_entities(misc, self.builder.num_words + count, empty=True, line=line)
+                self._read_entities(misc, len(self.builder.words) + count, empty=True, line=line)
             else:
                 raise self._error(f"the id is '{identifier}' but should be {count + 1}", line)
         if last_of_range > count:
@@ -252,7 +259,7 @@ class _DocumentReader:
 
     def _add_word(self, line: int, cells: list[str], span: tuple[int, int], first: int) -> None:
         form, lemma, upos, feats, deprel = cells[FORM], cells[LEMMA], cells[UPOS], cells[FEATS], cells[DEPREL]
-        head = self.builder.num_words
+        head = len(self.builder.words)
         if _HEAD.fullmatch(cells[HEAD]):
             self.layers.add("heads")
             if cells[HEAD] == cells[ID]:
@@ -273,11 +280,11 @@ class _DocumentReader:
         self.has_feats = self.has_feats or feats != "_"
         self.has_deprels = self.has_deprels or deprel != "_"
         upos, feats, deprel = ("" if cell == "_" else cell for cell in (upos, feats, deprel))
-        self.builder.add_word(*span, form, lemma, upos, feats, head, deprel)
+        self.builder.words.append(Word(*span, form, lemma, upos, feats, head, deprel))
 
     def _check_heads(self, block: _Block, first: int) -> None:
         """Raises DocgraphError if a head is not a word of the sentence, or the heads form a cycle."""
-        heads = [head - first for head in self.builder.heads[first:]]
+        heads = [word.head - first for word in self.builder.words[first:]]
         lines = [line for line, cells in block.rows if "-" not in cells[ID] and "." not in cells[ID]]
         for head, line in zip(heads, lines, strict=True):
             if head >= len(heads):

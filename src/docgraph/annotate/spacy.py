@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from docgraph.annotate.builder import AnnotationBuilder, split_long_text
+from docgraph.annotate.builder import AnnotationBuilder, Word, split_long_text
 from docgraph.annotate.pipeline import load_package, package_version
 from docgraph.annotation import Annotation, Layer
 from docgraph.document import Document
@@ -117,12 +117,13 @@ def _without_spaces(doc: Doc) -> Doc:
 
 
 def _add_tokens(builder: AnnotationBuilder, doc: Doc, starts: list[int]) -> None:
-    first = builder.num_words
+    first = len(builder.words)
     for token, start in zip(doc, starts, strict=True):
         form, lemma = token.text, token.lemma_ or token.text.lower()
         deprel = "root" if token.dep_ == "ROOT" else token.dep_
         head = first + token.head.i
-        builder.add_word(start, start + len(form), form, lemma, token.pos_, str(token.morph), head, deprel)
+        word = Word(start, start + len(form), form, lemma, token.pos_, str(token.morph), head, deprel)
+        builder.words.append(word)
 
 
 def _layers(nlp: Language) -> frozenset[Layer]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from typing import Any
 
-from docgraph.annotate.builder import AnnotationBuilder, multiword_spans, split_long_text
+from docgraph.annotate.builder import AnnotationBuilder, Word, multiword_spans, split_long_text
 from docgraph.annotate.pipeline import load_package, package_version
 from docgraph.annotation import Annotation, Layer
 from docgraph.document import Document
@@ -74,12 +74,10 @@ class StanzaAnnotator:
 
 
 def _add_tokens(builder: AnnotationBuilder, tokens: Any, shift: int) -> None:
-    before_first = builder.num_words - 1  # Stanza counts words from 1
+    before_first = len(builder.words) - 1  # Stanza counts words from 1
     for token in tokens:
         spans = multiword_spans(token.start_char + shift, token.text, [word.text for word in token.words])
         for word, (start, end) in zip(token.words, spans, strict=True):
             head = before_first + (word.head or word.id)
-            lemma = word.lemma or word.text.lower()
-            builder.add_word(
-                start, end, word.text, lemma, word.upos or "", word.feats or "", head, word.deprel or "dep"
-            )
+            lemma, deprel = word.lemma or word.text.lower(), word.deprel or "dep"
+            builder.words.append(Word(start, end, word.text, lemma, word.upos or "", word.feats or "", head, deprel))

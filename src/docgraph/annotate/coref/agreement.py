@@ -27,7 +27,7 @@ from docgraph.annotation import BoolArray, IntArray
 
 @dataclass(frozen=True, eq=False)
 class Agreement:
-    """Columns [N]. Number, gender, animacy and sort are the bit masks of `word_lists`."""
+    """Columns [N] over mentions. Number, gender, animacy and sort are the bit masks of `word_lists`."""
 
     pronoun_kind: IntArray
     person: IntArray
@@ -35,6 +35,7 @@ class Agreement:
     gender: IntArray
     animacy: IntArray
     sort: IntArray
+    """Bits: person 1, group 2, time 4, place 8."""
 
 
 def find_agreement(

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from docgraph.annotate.coref.agreement import find_agreement
+from docgraph.annotate.coref.agreement import Agreement, find_agreement
 from docgraph.annotate.coref.quotes import Speakers, find_quotes, find_speakers
 from docgraph.annotate.coref.trees import Trees, attach_titles, base_relation, mark
 from docgraph.annotate.coref.word_lists import Definiteness, MentionKind, PronounKind, Role, WordAttributes, WordLists
@@ -46,8 +46,26 @@ BitArray = npt.NDArray[np.uint64]
 
 
 @dataclass(frozen=True, eq=False)
-class Mentions:
-    """N mentions in document order, as columns [N]. Bit masks are those of `word_lists`; -1 means none."""
+class Wording:
+    """The wording of N mentions as columns [N] of ids, so that string matches compare integers; -1 means none."""
+
+    core: IntArray
+    """Id of the core of the phrase, lower-cased and without determiners."""
+    phrase: IntArray
+    """Id of core and complements."""
+    acronym: IntArray
+    """Id of the acronym of a name."""
+    head_bits: BitArray
+    """The head lemma, hashed to one of 64 bits."""
+    modifier_bits: BitArray
+    """The lemmas of the modifiers, each hashed to one of 64 bits."""
+    content_words: list[tuple[int, ...]]
+    """The content words of each mention, head first."""
+
+
+@dataclass(frozen=True, eq=False)
+class Mentions(Agreement, Wording):
+    """N mentions in document order, as columns [N]; -1 means none."""
 
     word: IntArray
     """The head word."""
@@ -55,13 +73,6 @@ class Mentions:
     kind: IntArray
     pronoun: IntArray
     """Position of the pronoun in the word lists, from 1; 0 for other words."""
-    pronoun_kind: IntArray
-    person: IntArray
-    number: IntArray
-    gender: IntArray
-    animacy: IntArray
-    sort: IntArray
-    """Bits: person 1, group 2, time 4, place 8."""
     definiteness: IntArray
     role: IntArray
     left: IntArray
@@ -74,16 +85,6 @@ class Mentions:
     """The head word of the clause."""
     lemma: IntArray
     form: IntArray
-    core: IntArray
-    """Id of the core of the phrase, lower-cased and without determiners."""
-    phrase: IntArray
-    """Id of core and complements."""
-    acronym: IntArray
-    """Id of the acronym of a name."""
-    head_bits: BitArray
-    """The head lemma, hashed to one of 64 bits."""
-    modifier_bits: BitArray
-    """The lemmas of the modifiers, each hashed to one of 64 bits."""
     speaker: IntArray
     """Who says the sentence."""
     addressee: IntArray
@@ -99,7 +100,7 @@ class Mentions:
     coordinated: BoolArray
     predicative: BoolArray
     """Whether it is the predicate of a copula."""
-    word_lemmas: tuple[tuple[int, ...], ...]
+    word_lemmas: list[list[int]]
     """The lemmas of the content words of each mention, head first."""
 
     def __len__(self) -> int:
@@ -116,22 +117,19 @@ def find_mentions(document: Document, annotation: Annotation, lists: WordLists) 
     kinds = _kinds(annotation, trees, pronouns, lists)
     word = np.flatnonzero(kinds >= 0).astype(np.int32)
     sentence, kind, pronoun = annotation.sentence_of[word], kinds[word], pronouns[word]
-    phrases = _find_phrases(word, kind == MentionKind.NAME, annotation, trees, lower, lemmas)
-    agreement = find_agreement(word, kind, pronoun, phrases.words, trees, attributes, lower.ids, lists)
-    quotes, speakers = find_quotes(annotation, trees, lists), find_speakers(document)
+    wording = _find_wording(word, kind == MentionKind.NAME, annotation, trees, lower, lemmas)
+    agreement = find_agreement(word, kind, pronoun, wording.content_words, trees, attributes, lower.ids, lists)
+    quote, quoted_by = find_quotes(annotation, trees, lists)
+    speakers = find_speakers(document)
     left, right = trees.spans
     lemma_ids = lemmas.ids.tolist()
     return Mentions(
+        **vars(agreement),
+        **vars(wording),
         word=word,
         sentence=sentence,
         kind=kind,
         pronoun=pronoun,
-        pronoun_kind=agreement.pronoun_kind,
-        person=agreement.person,
-        number=agreement.number,
-        gender=agreement.gender,
-        animacy=agreement.animacy,
-        sort=agreement.sort,
         definiteness=_definiteness(trees, lower, lists)[word],
         role=_roles(trees)[word],
         left=left[word],
@@ -140,20 +138,15 @@ def find_mentions(document: Document, annotation: Annotation, lists: WordLists) 
         clause=trees.clauses[word],
         lemma=lemmas.ids[word],
         form=lower.ids[word],
-        core=phrases.core,
-        phrase=phrases.phrase,
-        acronym=phrases.acronym,
-        head_bits=phrases.head_bits,
-        modifier_bits=phrases.modifier_bits,
         speaker=speakers.speaker[sentence],
         addressee=speakers.addressee[sentence],
-        names_speaker=_names_speaker(kind, phrases, lower, speakers),
-        quote=quotes.quote[word],
-        quoted_by=quotes.quoted_by[word],
+        names_speaker=_names_speaker(kind, wording.content_words, lower, speakers),
+        quote=quote[word],
+        quoted_by=quoted_by[word],
         pleonastic=_pleonastic(trees, lemmas, pronouns, lists)[word],
         coordinated=trees.with_child(trees.has_relation({"conj"}))[word],
         predicative=trees.with_child(trees.has_relation({"cop"}))[word],
-        word_lemmas=tuple(tuple(lemma_ids[w] for w in words) for words in phrases.words),
+        word_lemmas=[[lemma_ids[w] for w in words] for words in wording.content_words],
     )
 
 
@@ -235,19 +228,6 @@ def _pleonastic(trees: Trees, lemmas: Strings, pronouns: IntArray, lists: WordLi
     return possible & (trees.has_relation({"expl"}) | (trees.has_relation({"nsubj"}) & predicate[trees.heads]))
 
 
-@dataclass(frozen=True, eq=False)
-class _Phrases:
-    """The wording of mentions as columns [N] of ids, so that string matches compare integers."""
-
-    core: IntArray
-    phrase: IntArray
-    acronym: IntArray
-    head_bits: BitArray
-    modifier_bits: BitArray
-    words: list[tuple[int, ...]]
-    """The content words of each mention, head first."""
-
-
 class _Ids(dict[Hashable, int]):
     """Assigns ids in order of first use."""
 
@@ -256,9 +236,9 @@ class _Ids(dict[Hashable, int]):
         return self[key]
 
 
-def _find_phrases(
+def _find_wording(
     word: IntArray, is_name: BoolArray, annotation: Annotation, trees: Trees, lower: Strings, lemmas: Strings
-) -> _Phrases:
+) -> Wording:
     """Returns the wording of the mentions with the head words `word` [N]."""
     content = mark(trees.upos, CONTENT_POS.__contains__).tolist()
     forms, form_ids, lemma_ids = annotation.forms.to_list(), lower.ids.tolist(), lemmas.ids.tolist()
@@ -278,7 +258,7 @@ def _find_phrases(
     bits = [1 << (lemma % 64) for lemma in lemma_ids]
     modifiers = np.array([sum({bits[w] for w in entry[1:]}) for entry in words], dtype=np.uint64)
     heads = np.array([bits[entry[0]] for entry in words], dtype=np.uint64)
-    return _Phrases(columns[:, 0].copy(), columns[:, 1].copy(), columns[:, 2].copy(), heads, modifiers, words)
+    return Wording(columns[:, 0].copy(), columns[:, 1].copy(), columns[:, 2].copy(), heads, modifiers, words)
 
 
 def _complements(trees: Trees) -> dict[int, list[int]]:
@@ -299,12 +279,14 @@ def _acronym(forms: list[str]) -> str:
     return "".join(initials) if len(initials) == len(forms) else ""
 
 
-def _names_speaker(kind: IntArray, phrases: _Phrases, lower: Strings, speakers: Speakers) -> IntArray:
+def _names_speaker(
+    kind: IntArray, content_words: list[tuple[int, ...]], lower: Strings, speakers: Speakers
+) -> IntArray:
     """Returns [N]: the speaker whose name a mention is, or -1 if there is none or several match."""
     named = np.full(len(kind), -1, dtype=np.int32)
     if speakers.by_name_part:
         for row in np.flatnonzero(kind == MentionKind.NAME).tolist():
-            matches = {speakers.by_name_part.get(lower[w], -1) for w in phrases.words[row]} - {-1}
+            matches = {speakers.by_name_part.get(lower[w], -1) for w in content_words[row]} - {-1}
             if len(matches) == 1:
                 named[row] = matches.pop()
     return named

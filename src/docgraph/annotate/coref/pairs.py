@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
-from docgraph.annotate.coref.mentions import Mentions
+from docgraph.annotate.coref.mentions import BitArray, Mentions
 from docgraph.annotate.coref.word_lists import Definiteness, MentionKind, PronounKind, Role
 from docgraph.annotation import BoolArray, IntArray
 
+Bits = IntArray | BitArray
 WINDOW = 40
 """Number of preceding mentions that are candidates."""
 PER_WORD = 4
@@ -82,7 +82,7 @@ def _word_index(mentions: Mentions, nominal: IntArray) -> tuple[np.ndarray, np.n
         elif kinds[index] == MentionKind.NOUN:
             entry = lemmas[index][:1]
         else:
-            entry = (-1 - persons[index] * 4 - numbers[index],) if persons[index] < 3 else ()
+            entry = [-1 - persons[index] * 4 - numbers[index]] if persons[index] < 3 else []
         keys.extend(entry)
         rows.extend([row] * len(entry))
     return np.array(keys, dtype=np.int64), np.array(rows, dtype=np.int64)
@@ -121,16 +121,10 @@ class Pairs:
         """[P]: which of these mentions a pair belongs to."""
         self.i = self.anaphor[self.group]
         self.j = antecedent[valid]
-        self.kind_i, self.kind_j = mentions.kind[self.i], mentions.kind[self.j]
-        self.person_i, self.person_j = mentions.person[self.i], mentions.person[self.j]
-        self.sentences = mentions.sentence[self.i] - mentions.sentence[self.j]
-        """Distance in sentences."""
-        self.pronouns = self.both(MentionKind.PRONOUN)
-        self.names, self.nouns = self.both(MentionKind.NAME), self.both(MentionKind.NOUN)
-        self.number, self.gender = self.overlap(mentions.number), self.overlap(mentions.gender)
-        self.animacy = self.overlap(mentions.animacy)
-        self.agree = self.number & self.gender & self.animacy
-        self.subject_j: BoolArray = mentions.role[self.j] == Role.SUBJECT
+        self._compare_agreement()
+        self._compare_structure()
+        self._compare_wording()
+        self._compare_speakers()
 
     def __len__(self) -> int:
         return len(self.i)
@@ -140,128 +134,75 @@ class Pairs:
         count: npt.NDArray[np.int64] = np.cumsum(among) - among
         return count - count[self.starts][self.group] if len(count) else count
 
-    def both(self, kind: MentionKind) -> BoolArray:
-        """Returns [P]: whether the two mentions are of this kind."""
-        of_kind: BoolArray = (self.kind_i == kind) & (self.kind_j == kind)
-        return of_kind
-
-    def overlap(self, column: IntArray) -> BoolArray:
-        """Returns [P]: whether the bit masks of the two mentions share a bit."""
-        return (column[self.i] & column[self.j]).astype(np.bool_)
-
     def same(self, column: IntArray) -> BoolArray:
         """Returns [P]: whether the two mentions have equal entries in a column."""
         equal: BoolArray = column[self.i] == column[self.j]
         return equal
 
-    @cached_property
-    def nominal(self) -> BoolArray:
+    def overlap(self, bits_i: Bits, bits_j: Bits | None = None) -> BoolArray:
+        """Returns [P]: whether two bit masks share a bit: that of `i` in one column and that of `j` in another.
+
+        Without `bits_j`, both masks are from the same column.
+        """
+        return (bits_i[self.i] & (bits_i if bits_j is None else bits_j)[self.j]).astype(np.bool_)
+
+    def _both(self, marked: BoolArray) -> BoolArray:
+        return marked[self.i] & marked[self.j]
+
+    def _compare_agreement(self) -> None:
+        m = self.mentions
+        self.kind_i, self.kind_j = m.kind[self.i], m.kind[self.j]
+        self.person_i, self.person_j = m.person[self.i], m.person[self.j]
+        self.pronouns = self._both(m.kind == MentionKind.PRONOUN)
+        self.names = self._both(m.kind == MentionKind.NAME)
+        self.nouns = self._both(m.kind == MentionKind.NOUN)
+        self.nominal = self._both(np.isin(m.kind, (MentionKind.NAME, MentionKind.NOUN)))
         """Neither is a pronoun or an event."""
-        noun = np.isin(self.mentions.kind, (MentionKind.NAME, MentionKind.NOUN))
-        return noun[self.i] & noun[self.j]
-
-    @cached_property
-    def same_person(self) -> BoolArray:
+        self.number, self.gender, self.animacy = map(self.overlap, (m.number, m.gender, m.animacy))
+        self.agree = self.number & self.gender & self.animacy
+        self.same_person = self.pronouns & self.same(m.person) & self.number
         """Both are pronouns of the same person and of compatible number."""
-        same: BoolArray = self.person_i == self.person_j
-        return self.pronouns & same & self.number
 
-    @cached_property
-    def contains(self) -> BoolArray:
-        """The mention is inside the candidate's phrase."""
-        m = self.mentions
-        inside: BoolArray = (m.left[self.j] <= m.word[self.i]) & (m.word[self.i] <= m.right[self.j])
-        return inside
-
-    @cached_property
-    def contained(self) -> BoolArray:
-        """The candidate is inside the mention's phrase."""
-        m = self.mentions
-        inside: BoolArray = (m.left[self.i] <= m.word[self.j]) & (m.word[self.j] <= m.right[self.i])
-        return inside
-
-    @cached_property
-    def same_clause(self) -> BoolArray:
-        """Both are in the same clause."""
-        return self.same(self.mentions.clause)
-
-    @cached_property
-    def arguments(self) -> BoolArray:
-        """Both depend on the same word ("he" and "him" in "he saw him")."""
-        return self.same(self.mentions.head)
-
-    @cached_property
-    def same_lemma(self) -> BoolArray:
-        """Both are nouns or names with the same head lemma."""
-        return self.nominal & self.same(self.mentions.lemma)
-
-    @cached_property
-    def new_modifiers(self) -> npt.NDArray[np.uint8]:
-        """Number of the mention's modifiers that the candidate lacks."""
-        m = self.mentions
-        return np.bitwise_count(m.modifier_bits[self.i] & ~(m.modifier_bits | m.head_bits)[self.j])
-
-    @cached_property
-    def lost_modifiers(self) -> npt.NDArray[np.uint8]:
-        """Number of the candidate's modifiers that the mention lacks."""
-        m = self.mentions
-        return np.bitwise_count(m.modifier_bits[self.j] & ~(m.modifier_bits | m.head_bits)[self.i])
-
-    @cached_property
-    def shared_modifiers(self) -> BoolArray:
-        """The two have a modifier in common."""
-        m = self.mentions
-        return (m.modifier_bits[self.i] & m.modifier_bits[self.j]) > 0
-
-    @cached_property
-    def head_in_j(self) -> BoolArray:
-        """The mention's head word is a modifier of the candidate: "Bos" after "Nick Bos"."""
-        m = self.mentions
-        return self.nominal & ((m.head_bits[self.i] & m.modifier_bits[self.j]) > 0)
-
-    @cached_property
-    def head_in_i(self) -> BoolArray:
-        """The candidate's head word is a modifier of the mention."""
-        m = self.mentions
-        return self.nominal & ((m.head_bits[self.j] & m.modifier_bits[self.i]) > 0)
-
-    @cached_property
-    def same_acronym(self) -> BoolArray:
-        """Both have the same acronym."""
-        return self.same(self.mentions.acronym) & (self.mentions.acronym[self.i] >= 0)
-
-    @cached_property
-    def same_speaker(self) -> BoolArray:
-        """Both are said by the same declared speaker."""
-        return self.same(self.mentions.speaker) & (self.mentions.speaker[self.i] >= 0)
-
-    @cached_property
-    def other_speaker(self) -> BoolArray:
-        """They are said by two different declared speakers."""
-        speaker = self.mentions.speaker
-        known: BoolArray = speaker >= 0
-        return ~self.same(speaker) & known[self.i] & known[self.j]
-
-    @cached_property
-    def dialogue(self) -> BoolArray:
-        """One is "I" of a speaker, the other "you" of another speaker who addresses the first."""
-        m = self.mentions
-        turn: BoolArray = (self.person_i + self.person_j == 3) & (m.addressee[self.i] == m.speaker[self.j])
-        return turn & self.pronouns & self.other_speaker
-
-    @cached_property
-    def speaker_name(self) -> BoolArray:
-        """One is the name of the speaker or addressee to whom the other, "I" or "you", refers."""
+    def _compare_structure(self) -> None:
         m, i, j = self.mentions, self.i, self.j
+        self.sentences = m.sentence[i] - m.sentence[j]
+        """Distance in sentences."""
+        self.subject_j: BoolArray = m.role[j] == Role.SUBJECT
+        self.contains: BoolArray = (m.left[j] <= m.word[i]) & (m.word[i] <= m.right[j])
+        """The mention is inside the candidate's phrase."""
+        self.contained: BoolArray = (m.left[i] <= m.word[j]) & (m.word[j] <= m.right[i])
+        """The candidate is inside the mention's phrase."""
+        self.same_clause = self.same(m.clause)
+        self.arguments = self.same(m.head)
+        """Both depend on the same word ("he" and "him" in "he saw him")."""
+
+    def _compare_wording(self) -> None:
+        m, i, j = self.mentions, self.i, self.j
+        content_bits = m.modifier_bits | m.head_bits
+        self.same_lemma = self.nominal & self.same(m.lemma)
+        self.new_modifiers = np.bitwise_count(m.modifier_bits[i] & ~content_bits[j])
+        """Number of the mention's modifiers that the candidate lacks."""
+        self.lost_modifiers = np.bitwise_count(m.modifier_bits[j] & ~content_bits[i])
+        """Number of the candidate's modifiers that the mention lacks."""
+        self.shared_modifiers = self.overlap(m.modifier_bits)
+        self.head_in_j = self.nominal & self.overlap(m.head_bits, m.modifier_bits)
+        """The mention's head word is a modifier of the candidate: "Bos" after "Nick Bos"."""
+        self.head_in_i = self.nominal & self.overlap(m.modifier_bits, m.head_bits)
+        """The candidate's head word is a modifier of the mention."""
+        self.same_acronym = self.same(m.acronym) & (m.acronym[i] >= 0)
+
+    def _compare_speakers(self) -> None:
+        m, i, j = self.mentions, self.i, self.j
+        self.same_speaker = self.same(m.speaker) & (m.speaker[i] >= 0)
+        self.other_speaker = ~self.same(m.speaker) & self._both(m.speaker >= 0)
+        turn = (self.person_i + self.person_j == 3) & (m.addressee[i] == m.speaker[j])
+        self.dialogue: BoolArray = turn & self.pronouns & self.other_speaker
+        """One is "I" of a speaker, the other "you" of another speaker who addresses the first."""
         participant = np.where(m.person == 1, m.speaker, np.where(m.person == 2, m.addressee, -1))
         name = m.names_speaker
-        later: BoolArray = (participant[i] == name[j]) & (name[j] >= 0)
-        earlier: BoolArray = (participant[j] == name[i]) & (name[i] >= 0)
-        return later | earlier
-
-    @cached_property
-    def quoted(self) -> BoolArray:
+        name_first = (participant[i] == name[j]) & (name[j] >= 0)
+        name_last = (participant[j] == name[i]) & (name[i] >= 0)
+        self.speaker_name: BoolArray = name_first | name_last
+        """One is the name of the speaker or addressee to whom the other, "I" or "you", refers."""
+        self.quoted: BoolArray = (m.quoted_by[i] == m.word[j]) | (m.quoted_by[j] == m.word[i])
         """One names the speaker of the quotation that contains the other."""
-        m = self.mentions
-        quoted: BoolArray = (m.quoted_by[self.i] == m.word[self.j]) | (m.quoted_by[self.j] == m.word[self.i])
-        return quoted

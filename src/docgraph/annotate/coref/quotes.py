@@ -21,16 +21,11 @@ MAX_SENTENCES = 12
 """An opening mark that is not closed within this many sentences is ignored."""
 
 
-@dataclass(frozen=True, eq=False)
-class Quotes:
-    """The quotation that contains each word, and the word that names its speaker; both [W], -1 for none."""
+def find_quotes(annotation: Annotation, trees: Trees, lists: WordLists) -> tuple[IntArray, IntArray]:
+    """Returns [W], [W]: the quotation that contains each word, and the word that names its speaker; -1 for none.
 
-    quote: IntArray
-    quoted_by: IntArray
-
-
-def find_quotes(annotation: Annotation, trees: Trees, lists: WordLists) -> Quotes:
-    """Pairs quotation marks; the speaker is the subject of the nearest verb of speech."""
+    The speaker is the subject of the nearest verb of speech.
+    """
     quote = np.full(annotation.num_words, -1, dtype=np.int32)
     quoted_by = quote.copy()
     is_speech = mark(annotation.lemmas or annotation.forms, lambda lemma: lemma in lists.speech_verbs)
@@ -41,7 +36,7 @@ def find_quotes(annotation: Annotation, trees: Trees, lists: WordLists) -> Quote
         verb = _nearest_verb(verbs, start, end, annotation)
         if verb >= 0:
             quoted_by[start + 1 : end] = subject[verb]
-    return Quotes(quote, quoted_by)
+    return quote, quoted_by
 
 
 def _mark_pairs(annotation: Annotation) -> list[tuple[int, int]]:
