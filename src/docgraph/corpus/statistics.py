@@ -1,15 +1,14 @@
-"""Statistics of a prepared corpus, computed with one document in memory at a time (`docgraph debug data`)."""
+"""Statistics of a prepared corpus (`docgraph debug data`)."""
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
+import numpy.typing as npt
 
-from docgraph.annotation import BoolArray
 from docgraph.corpus.store import Integers, PreparedCorpus
 from docgraph.graph import Cliques, DocumentGraph, Edges, LexicalLinks, RelationOptions, build_graph
 
@@ -17,7 +16,7 @@ HISTOGRAM = (1, 6, 11, 21, 31, 51, 101, 201, 1001)
 """Lower bounds of the bins for sub-words per sentence; the last bin has no upper bound."""
 
 
-@dataclass(frozen=True, order=True)
+@dataclass(frozen=True)
 class Outlier:
     """A sentence pair or document with an extreme value."""
 
@@ -31,13 +30,13 @@ class Outlier:
 class SideStatistics:
     """Sub-words of one side."""
 
-    tokens: int = 0
+    tokens: int
     """Including ends of sentences."""
-    longest: int = 0
-    unknown: int = 0
-    byte_pieces: int = 0
+    longest: int
+    unknown: int
+    byte_pieces: int
     """Pieces that represent a byte of a character outside the vocabulary."""
-    histogram: list[int] = field(default_factory=lambda: [0] * len(HISTOGRAM))
+    histogram: list[int]
     """Number of sentences by their number of sub-words."""
 
 
@@ -46,13 +45,13 @@ class SplitStatistics:
     """Statistics of a split."""
 
     split: str
-    documents: int = 0
-    sentences: int = 0
-    words: int = 0
-    longest_document: int = 0
+    documents: int
+    sentences: int
+    words: int
+    longest_document: int
     """In sentences."""
-    source: SideStatistics = field(default_factory=SideStatistics)
-    target: SideStatistics = field(default_factory=SideStatistics)
+    source: SideStatistics
+    target: SideStatistics
     edges: dict[str, int] = field(default_factory=dict)
     """Number of edges by relation, and of their `union`."""
     linked_sentences: int = 0
@@ -80,40 +79,40 @@ def statistics(
     worst: int = 5,
 ) -> SplitStatistics:
     """Compute the statistics of a split, with the `worst` outliers of each kind."""
-    result = SplitStatistics(corpus.split)
-    coders = {"source": corpus.tokenizer.source, "target": corpus.tokenizer.target}
-    special = {side: coder.special_pieces() for side, coder in coders.items()}
-    outliers = _Outliers(worst)
+    sizes = corpus.sizes
+    result = SplitStatistics(
+        corpus.split,
+        documents=len(corpus),
+        sentences=int(sizes.sentences.sum()),
+        words=int(sizes.words.sum()),
+        longest_document=int(sizes.sentences.max(initial=0)),
+        source=_side_statistics(corpus, "source"),
+        target=_side_statistics(corpus, "target"),
+        outliers=_outliers(corpus, worst),
+    )
     for index in range(len(corpus)):
-        annotation = corpus.annotation(index)
-        lengths = {side: _count_side(getattr(result, side), corpus, index, side, *special[side]) for side in coders}
-        result.documents += 1
-        result.sentences += annotation.num_sentences
-        result.words += annotation.num_words
-        result.longest_document = max(result.longest_document, annotation.num_sentences)
-        _count_graph(result, build_graph(annotation, relations, options))
+        _count_graph(result, build_graph(corpus.annotation(index), relations, options))
         owners = np.concatenate(corpus.sentences(index, "source")[1])
-        result.wordless_pieces += int((owners < 0).sum()) - annotation.num_sentences
-        outliers.add_document(corpus, index, lengths["source"], lengths["target"])
-    result.outliers = outliers.ranked()
+        result.wordless_pieces += int((owners < 0).sum()) - int(sizes.sentences[index])
     return result
 
 
-def _count_side(
-    side: SideStatistics, corpus: PreparedCorpus, index: int, name: str, unknown: int, byte_pieces: BoolArray
-) -> Integers:
-    """Count a side of a document; return the sub-words per sentence without the end of sentence, [M]."""
-    sentences, _ = corpus.sentences(index, name)
-    ids = np.concatenate(sentences)
-    lengths = np.array([len(sentence) - 1 for sentence in sentences])
-    side.tokens += len(ids)
-    side.longest = max(side.longest, int(lengths.max(initial=0)))
-    side.unknown += int((ids == unknown).sum())
-    side.byte_pieces += int(byte_pieces[ids].sum())
+def _side_statistics(corpus: PreparedCorpus, side: Literal["source", "target"]) -> SideStatistics:
+    unknown, is_byte_piece = getattr(corpus.tokenizer, side).special_pieces()
+    ids, lengths = corpus.flat(side), _lengths(corpus, side)
     bins = np.maximum(np.searchsorted(HISTOGRAM, lengths, side="right") - 1, 0)
-    for index_of_bin, count in enumerate(np.bincount(bins, minlength=len(HISTOGRAM)).tolist()):
-        side.histogram[index_of_bin] += count
-    return lengths
+    return SideStatistics(
+        tokens=len(ids),
+        longest=int(lengths.max(initial=0)),
+        unknown=int((ids == unknown).sum()),
+        byte_pieces=int(is_byte_piece[ids].sum()),
+        histogram=np.bincount(bins, minlength=len(HISTOGRAM)).tolist(),
+    )
+
+
+def _lengths(corpus: PreparedCorpus, side: str) -> Integers:
+    """Return the sub-words of each sentence of the split, [S], without the end of sentence."""
+    return corpus.flat(f"{side}_lengths").astype(np.int64) - 1
 
 
 def _count_graph(result: SplitStatistics, graph: DocumentGraph) -> None:
@@ -140,30 +139,29 @@ def _linked_sentences(graph: DocumentGraph, links: Edges | Cliques) -> Integers:
     return np.concatenate([source[source != target], target[source != target]])
 
 
-class _Outliers:
-    """The largest values of each kind."""
+def _outliers(corpus: PreparedCorpus, count: int) -> dict[str, list[Outlier]]:
+    """Return the `count` largest values of each kind; ties go to the earlier sentence."""
+    source, target = _lengths(corpus, "source"), _lengths(corpus, "target")
+    # One sub-word is added to each side, so that pairs of one-word sentences are no outliers.
+    ratios = (np.maximum(source, target) + 1) / (np.minimum(source, target) + 1)
+    kinds = {"longest source": source, "longest target": target, "most unequal lengths": ratios}
+    outliers = {
+        kind: [_outlier(corpus, values[index], index) for index in _largest(values, count)]
+        for kind, values in kinds.items()
+    }
+    documents = corpus.sizes.sentences
+    longest = [(documents[index], corpus.first_sentences[index]) for index in _largest(documents, count)]
+    return outliers | {"longest document": [_outlier(corpus, value, first) for value, first in longest]}
 
-    def __init__(self, count: int) -> None:
-        self._count = count
-        self._heaps: dict[str, list[Outlier]] = {}
 
-    def add_document(self, corpus: PreparedCorpus, index: int, source: Integers, target: Integers) -> None:
-        """Consider a document, given the sub-words per sentence of both sides, [M]."""
-        name, path, lines = corpus.place(index)
-        # One sub-word is added to each side, so that pairs of one-word sentences are no outliers.
-        ratios = (np.maximum(source, target) + 1) / (np.minimum(source, target) + 1)
-        kinds = {"longest source": source, "longest target": target, "most unequal lengths": ratios}
-        for kind, values in kinds.items():
-            for sentence in np.argsort(-values, kind="stable")[: self._count].tolist():
-                self._add(kind, Outlier(float(values[sentence]), path, int(lines[sentence]), name))
-        self._add("longest document", Outlier(float(len(lines)), path, int(lines[0]), name))
+def _largest(values: npt.NDArray[Any], count: int) -> list[int]:
+    """Return the indices of the largest values in descending order."""
+    order: list[int] = np.argsort(-values, kind="stable")[:count].tolist()
+    return order
 
-    def _add(self, kind: str, outlier: Outlier) -> None:
-        heap = self._heaps.setdefault(kind, [])
-        heapq.heappush(heap, outlier)
-        if len(heap) > self._count:
-            heapq.heappop(heap)
 
-    def ranked(self) -> dict[str, list[Outlier]]:
-        """Return the outliers of each kind in descending order."""
-        return {kind: sorted(heap, reverse=True) for kind, heap in self._heaps.items()}
+def _outlier(corpus: PreparedCorpus, value: float, sentence: int) -> Outlier:
+    """Return the outlier at a sentence, counted over the whole split."""
+    document = int(np.searchsorted(corpus.first_sentences, sentence, side="right")) - 1
+    name, path, lines = corpus.place(document)
+    return Outlier(float(value), path, int(lines[sentence - corpus.first_sentences[document]]), name)
