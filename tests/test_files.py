@@ -1,4 +1,4 @@
-"""Files written whole or not at all, and how it is told where they cannot be."""
+"""Atomic writes, and errors that name the output."""
 
 from __future__ import annotations
 
@@ -11,9 +11,7 @@ from docgraph.files import new_folder, replacing
 from docgraph.translation.resume import PartialFile
 
 
-def test_an_output_that_cannot_be_written_is_told_by_its_own_name(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_errors_name_the_output_not_the_temporary_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refused(**options: str) -> None:
         raise PermissionError(13, "Permission denied", f"{options['prefix']}xyz.tmp")
 

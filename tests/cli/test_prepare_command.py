@@ -31,7 +31,7 @@ def run(*arguments: str) -> str:
     return result.output
 
 
-def test_prepare_then_nothing_then_debug_data(config: Path, tmp_path: Path) -> None:
+def test_prepare_twice_then_debug_data(config: Path, tmp_path: Path) -> None:
     arguments = ("prepare", str(config), "--jobs", "1", "--cache", str(tmp_path / "cache"))
     output = run(*arguments)
     assert "train" in output
@@ -72,7 +72,7 @@ def test_overrides_and_skip_bad(config: Path, tmp_path: Path) -> None:
         (("debug", "data", "gone"), "there is no such config or store"),
     ],
 )
-def test_mistakes_are_one_sentence(
+def test_errors_are_one_sentence(
     arguments: tuple[str, ...],
     message: str,
     config: Path,

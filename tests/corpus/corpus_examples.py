@@ -23,7 +23,7 @@ TARGET = [["Le chat s'assit.", "Il dormit & rêva."], ["Un chien aboya.", "Le ch
 
 
 def write(folder: Path, **files: str | bytes) -> dict[str, str]:
-    """Files by name; a dot is written as two underscores."""
+    """Write files by name, with two underscores for a dot; return their paths."""
     paths = {}
     for name, content in files.items():
         path = folder / name.replace("__", ".")
@@ -37,7 +37,7 @@ def blank_lines(documents: list[list[str]]) -> str:
 
 
 def tmx(units: Iterable[tuple[str, Mapping[str, str]]], srclang: str = "en-US") -> str:
-    """A translation memory of units: the document, where not empty, and texts by language."""
+    """Return a translation memory of units: (document or "", texts by language)."""
     lines = ['<?xml version="1.0"?>', '<!DOCTYPE tmx SYSTEM "tmx14.dtd">', '<tmx version="1.4">']
     lines.append(f'<header srclang="{srclang}" segtype="sentence"/><body>')
     for document, segments in units:
@@ -58,7 +58,7 @@ def read_documents(
 
 
 def synthetic(documents: int, sentences: int = 4) -> tuple[list[list[str]], list[list[str]]]:
-    """Documents of distinct sentences."""
+    """Return source and target documents of distinct sentences."""
     nouns = ["house", "river", "Müller", "stone", "bird", "market"]
     source, target = [], []
     for d in range(documents):
@@ -69,7 +69,7 @@ def synthetic(documents: int, sentences: int = 4) -> tuple[list[list[str]], list
 
 
 def corpus_config(folder: Path, documents: int = 12, **changes: Any) -> PrepareConfig:
-    """A config of a synthetic corpus, which is written into the folder; words by rule, no parser."""
+    """Write a synthetic corpus into the folder and return its config, with a rule-based word splitter."""
     source, target = synthetic(documents)
     paths = write(folder, train__en=blank_lines(source), train__fr=blank_lines(target))
     dev = write(folder, dev__en=blank_lines(source[:2]), dev__fr=blank_lines(target[:2]))
@@ -90,7 +90,7 @@ def corpus_config(folder: Path, documents: int = 12, **changes: Any) -> PrepareC
 def stored_corpus(
     folder: Path, lengths: Sequence[Sequence[tuple[int, int]]], seed: int = 0, vocabulary: int = 50
 ) -> PreparedCorpus:
-    """A store of documents whose sentences have so many (source, target) sub-words, ends included, and random words."""
+    """Write a store of random documents with the given (source, target) lengths of sentences, ends included."""
     rng = np.random.default_rng(seed)
     documents = []
     for number, sizes in enumerate(lengths):
@@ -108,7 +108,7 @@ def stored_corpus(
 
 
 def _random_side(rng: np.random.Generator, lengths: list[int], vocabulary: int) -> EncodedSide:
-    """A word a sub-word; the end of a sentence (2) is no word."""
+    """Return random sub-words, each a word of its own, except the end of sentence (2)."""
     ends = np.cumsum(lengths)
     ids, words = rng.integers(3, vocabulary, ends[-1]), np.concatenate([np.arange(length) for length in lengths])
     ids[ends - 1], words[ends - 1] = 2, -1

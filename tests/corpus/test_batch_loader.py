@@ -1,4 +1,4 @@
-"""The loader: the same batches with and without workers, from any step on, and shares that add up to the whole."""
+"""BatchLoader: same batches with and without workers and from any step on; shares add up to the whole batch."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_workers_make_the_same_batches_in_the_same_order(corpus: PreparedCorpus)
     assert not active_children()
 
 
-def test_steps_go_on_from_anywhere_and_without_end(corpus: PreparedCorpus) -> None:
+def test_steps_resume_anywhere_and_never_end(corpus: PreparedCorpus) -> None:
     whole = list(loader(corpus).steps(epochs=3))
     places = [(step.epoch, step.step) for step in whole]
     assert places == sorted(places)
@@ -74,7 +74,7 @@ def test_steps_go_on_from_anywhere_and_without_end(corpus: PreparedCorpus) -> No
     assert all(map(same, whole[middle:], rest))
 
 
-def test_losses_of_shares_add_up_to_that_of_the_batch(corpus: PreparedCorpus) -> None:
+def test_losses_of_shares_add_up_to_the_loss_of_the_batch(corpus: PreparedCorpus) -> None:
     torch.manual_seed(0)
     model = DocumentTransformer(MODEL).eval()
     for module in model.modules():  # let context flow: it is shut off at first
@@ -113,7 +113,7 @@ def test_a_process_without_a_sentence_gets_no_batch(tmp_path: Path) -> None:
     ],
     ids=["both", "source", "target", "base", "sentences"],
 )
-def test_graphs_are_built_for_those_who_read_them(
+def test_graphs_are_built_only_for_models_that_read_them(
     corpus: PreparedCorpus, model: ModelConfig, unit: str, graphs: tuple[bool, bool]
 ) -> None:
     build = BatchBuilder(corpus, model, unit)
@@ -122,7 +122,7 @@ def test_graphs_are_built_for_those_who_read_them(
     assert (batch.graph is not None, batch.target_graph is not None) == graphs
 
 
-def test_sentences_by_themselves_are_those_of_the_documents(corpus: PreparedCorpus) -> None:
+def test_single_sentences_equal_those_of_the_documents(corpus: PreparedCorpus) -> None:
     spans = np.array([[4, 1, 2], [0, 0, 1], [19, 1, 2]])
     build = BatchBuilder(corpus, ModelConfig(TRANSFORMER), "sentence")
     batch = build(spans)

@@ -1,4 +1,4 @@
-"""Batches: every sentence once an epoch, budgets kept, an order that (seed, epoch) alone decide, fair shares."""
+"""BatchSampler: each sentence once per epoch, token budgets, an order set by (seed, epoch) alone, fair shares."""
 
 from __future__ import annotations
 
@@ -92,18 +92,18 @@ def test_processes_share_a_batch_fairly(
         assert max(tokens) <= sum(tokens) / world + longest
 
 
-def test_a_long_document_comes_in_few_full_windows(tmp_path: Path) -> None:
+def test_long_documents_are_cut_into_full_windows(tmp_path: Path) -> None:
     corpus = stored_corpus(tmp_path, [[(3, 5)] * 10, [(3, 5)] * 2])
     batches = BatchSampler(corpus, BatchConfig(tokens=40, window=20))
     assert batches.spans.tolist() == [[0, 0, 4], [0, 4, 8], [0, 8, 10], [1, 0, 2]]
 
 
-def test_a_sentence_to_drop_parts_its_document(tmp_path: Path) -> None:
+def test_dropped_sentences_split_their_documents(tmp_path: Path) -> None:
     corpus = stored_corpus(tmp_path, [[(3, 3), (9, 3), (3, 3), (3, 3)], [(3, 9)], [(3, 3)]])
     assert BatchSampler(corpus, BatchConfig(max_length=8)).spans.tolist() == [[0, 0, 1], [0, 2, 4], [2, 0, 1]]
 
 
-def test_another_epoch_or_seed_is_another_order(talks: PreparedCorpus) -> None:
+def test_order_depends_on_epoch_and_seed(talks: PreparedCorpus) -> None:
     for unit in ("document", "sentence"):
         config = BatchConfig(tokens=200, unit=unit)  # type: ignore[arg-type]
         orders = [
@@ -116,7 +116,7 @@ def test_another_epoch_or_seed_is_another_order(talks: PreparedCorpus) -> None:
         assert [spans.tolist() for spans in again.plan(0)] == orders[0]
 
 
-def test_another_process_plans_the_same(talks: PreparedCorpus) -> None:
+def test_another_process_makes_the_same_plan(talks: PreparedCorpus) -> None:
     code = (
         "import sys; from docgraph.corpus.store import PreparedCorpus; from docgraph.corpus.batches import *;"
         "plan = BatchSampler(PreparedCorpus.open(sys.argv[1]), BatchConfig(tokens=200), 5).plan(3);"
@@ -127,7 +127,7 @@ def test_another_process_plans_the_same(talks: PreparedCorpus) -> None:
     assert found.stdout.strip() == str([spans.tolist() for spans in plan])
 
 
-def test_the_order_is_that_of_any_platform_and_version(tmp_path: Path) -> None:
+def test_order_is_the_same_on_any_platform_and_version(tmp_path: Path) -> None:
     # PCG64's stream is part of NumPy's promise; a run begun elsewhere resumes here with the same batches.
     batches = BatchSampler(stored_corpus(tmp_path, [[(3, 5)]] * 8), BatchConfig(tokens=10), seed=3)
     assert [spans[:, 0].tolist() for spans in batches.plan(2)] == [[7, 6], [4, 0], [5, 3], [1, 2]]

@@ -19,7 +19,7 @@ CONFIGS = sorted((ROOT / "configs" / "data").glob("*.yaml"))
 PLAIN = "languages: {source: en}\ndata: {train: {source: a, target: b}}\nout: x\n"
 
 
-def test_an_entry_needs_no_list_and_a_list_has_many(tmp_path: Path) -> None:
+def test_an_entry_or_a_list_of_entries_is_accepted(tmp_path: Path) -> None:
     path = tmp_path / "c.yaml"
     path.write_text(PLAIN)
     assert [entry.source for entry in read_config(PrepareConfig, path).data.train] == ["a"]

@@ -1,4 +1,4 @@
-"""Every input format, plain and hostile: what is read, what is refused and where, what --skip-bad drops."""
+"""All input formats, with good and bad files: documents, errors with positions, and pairs dropped by --skip-bad."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def marks(documents: list[list[str]], alone: bool) -> str:
 
 
 def make(name: str, folder: Path) -> dict[str, object]:
-    """The fields of an entry in a format, its files written."""
+    """Write the files of an entry in a format; return its fields."""
     sides = {"source": SOURCE, "target": TARGET}
     flat = dict(zip(sides, FLAT, strict=True))
     if name == "lines":
@@ -97,26 +97,26 @@ NAMES = [
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_each_format_gives_the_same_documents(name: str, tmp_path: Path) -> None:
+def test_all_formats_give_the_same_documents(name: str, tmp_path: Path) -> None:
     documents = read_documents(**make(name, tmp_path))
     assert texts(documents) == (SOURCE, TARGET)
     if name not in ("lines", "marks", "marks alone"):
         assert [document.id for document in documents] == ["a", "b"]
 
 
-def test_an_entry_is_read_as_often_as_it_says(tmp_path: Path) -> None:
+def test_entries_are_repeated_times_times(tmp_path: Path) -> None:
     once = DataEntry(**make("lines", tmp_path))  # type: ignore[arg-type]
     twice = replace(once, times=2)
     documents = list(read_all([once, twice], Problems(False)))
     assert texts(documents) == (SOURCE * 3, TARGET * 3)
 
 
-def test_all_formats_are_tried_here() -> None:
+def test_examples_cover_all_formats() -> None:
     assert {name.split()[0] for name in NAMES} == set(FORMATS)
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_lines_are_those_of_the_source_file(name: str, tmp_path: Path) -> None:
+def test_line_numbers_refer_to_the_source_file(name: str, tmp_path: Path) -> None:
     fields = make(name, tmp_path)
     written = Path(str(fields["source"])).read_text("utf-8").split("\n")
     for document in read_documents(**fields):
@@ -125,7 +125,7 @@ def test_lines_are_those_of_the_source_file(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("pack", [gzip.compress, lzma.compress])
-def test_compressed_files_are_told_by_their_content(pack: object, tmp_path: Path) -> None:
+def test_compression_is_detected_by_content(pack: object, tmp_path: Path) -> None:
     fields = make("lines", tmp_path)
     path = Path(str(fields["source"]))
     path.write_bytes(pack(path.read_bytes()))  # type: ignore[operator]
@@ -135,7 +135,7 @@ def test_compressed_files_are_told_by_their_content(pack: object, tmp_path: Path
         read_documents(**fields)
 
 
-def test_formats_are_told_by_name_and_content(tmp_path: Path) -> None:
+def test_formats_are_detected_by_name_and_content(tmp_path: Path) -> None:
     paths = write(
         tmp_path,
         x__tsv="a\tb",
@@ -202,7 +202,7 @@ BAD: dict[str, tuple[dict[str, str | bytes], str, dict[str, int], list[int]]] = 
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_bad_lines_are_named_or_dropped_and_counted(name: str, tmp_path: Path) -> None:
+def test_bad_lines_are_reported_or_dropped_and_counted(name: str, tmp_path: Path) -> None:
     files, error, dropped, kept = BAD[name]
     paths = write(tmp_path, **files)
     with pytest.raises(DocgraphError, match=error) as caught:
@@ -224,7 +224,7 @@ def test_bad_lines_are_named_or_dropped_and_counted(name: str, tmp_path: Path) -
         ({"source": b"a" * (1 << 20) + b"a", "target": "a\n"}, "source:1: this line is over a megabyte long"),
     ],
 )
-def test_hopeless_files_are_refused_even_with_skip_bad(
+def test_unreadable_files_are_refused_even_with_skip_bad(
     files: dict[str, str | bytes], error: str, tmp_path: Path
 ) -> None:
     paths = write(tmp_path, **files)
@@ -279,7 +279,7 @@ def test_bad_documents_of_other_formats(
     assert sum(problems.dropped.values()) >= 1
 
 
-def test_a_document_that_one_side_lacks_costs_only_itself(tmp_path: Path) -> None:
+def test_a_document_missing_on_one_side_is_dropped_alone(tmp_path: Path) -> None:
     three = [["a"], ["b"], ["c"]]
     names = [f'<doc docid="{name}"><seg id="1">{name}</seg></doc>' for name in "abc"]
     paths = write(tmp_path, source="<srcset>" + "\n".join(names), target="<refset>" + "\n".join([names[0], names[2]]))
@@ -339,7 +339,7 @@ def test_any_bytes_are_read_or_refused_in_one_sentence(
 
 
 @given(st.lists(st.lists(st.tuples(SENTENCES, SENTENCES), min_size=1, max_size=4), min_size=1, max_size=4))
-def test_blank_line_corpora_come_back_as_written(
+def test_blank_line_corpora_round_trip(
     tmp_path_factory: pytest.TempPathFactory, documents: list[list[tuple[str, str]]]
 ) -> None:
     kept = [[pair for pair in document if pair[0].strip() and pair[1].strip()] for document in documents]

@@ -1,4 +1,4 @@
-"""The script that makes the everyday corpus: what is cleaned, what is a good pair, what the readers give."""
+"""The script that makes the everyday corpus: cleaning, filtering and readers."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def test_other_pairs_are_dropped(english: str, french: str) -> None:
     ],
     ids=["accelerator and tag", "underscore", "tilde", "entity", "blocks", "white space"],
 )
-def test_markup_goes(text: str, cleaned: str) -> None:
+def test_markup_is_removed(text: str, cleaned: str) -> None:
     assert plain(text) == cleaned
 
 
@@ -99,7 +99,7 @@ def test_a_count_becomes_the_same_figure_in_both() -> None:
     assert with_figures("%d days", "un jour") == ("%d days", "un jour")
 
 
-def test_sentences_are_split_where_both_sides_have_as_many() -> None:
+def test_sentences_are_split_if_both_sides_have_the_same_number() -> None:
     english = "Open the door. Then go in.\n\n* Close it again."
     pairs = [
         ("Open the door.", "Ouvrez la porte."),
@@ -118,7 +118,7 @@ def test_short_parts_are_joined_and_long_ones_cut() -> None:
     assert [document.pairs for document in documents] == [parts[0] + parts[1], parts[2][:30], parts[2][30:], parts[3]]
 
 
-def test_a_missing_package_is_told(tmp_path: Path) -> None:
+def test_missing_packages_are_reported(tmp_path: Path) -> None:
     with pytest.raises(DocgraphError, match="--list"):
         find(tmp_path, "indico/*.po")
 

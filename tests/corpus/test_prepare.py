@@ -1,4 +1,4 @@
-"""Preparation end to end: bounded, repeatable, resumable; nothing is done twice."""
+"""Preparation end to end: bounded memory, repeatable, resumable, no repeated work."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from docgraph.errors import DocgraphError
 
 @dataclass
 class Counts:
-    """What was really done."""
+    """Counts the work done."""
 
     annotated: list[str] = field(default_factory=list)
     chunks: list[int] = field(default_factory=list)
@@ -122,7 +122,7 @@ def test_a_worker_is_loaded_once_for_all_splits(
     assert folders == [str(tmp_path / "cache")], "reading the index of the cache for each chunk is quadratic"
 
 
-def test_with_nothing_changed_nothing_is_done(tmp_path: Path, counts: Counts) -> None:
+def test_nothing_is_done_if_nothing_changed(tmp_path: Path, counts: Counts) -> None:
     config = corpus_config(tmp_path)
     first = run(config, tmp_path, counts)
     assert (counts.learnt, len(counts.annotated)) == (1, 12), "the dev documents are train documents, so in the cache"
@@ -134,7 +134,7 @@ def test_with_nothing_changed_nothing_is_done(tmp_path: Path, counts: Counts) ->
     assert again.splits == first.splits
 
 
-def test_one_changed_document_costs_one_chunk(tmp_path: Path, counts: Counts) -> None:
+def test_one_changed_document_remakes_one_chunk(tmp_path: Path, counts: Counts) -> None:
     run(corpus_config(tmp_path, out=str(tmp_path / "first")), tmp_path, counts)
     config = corpus_config(tmp_path, subwords={"folder": str(tmp_path / "first")})
     run(config, tmp_path, counts)
@@ -145,14 +145,14 @@ def test_one_changed_document_costs_one_chunk(tmp_path: Path, counts: Counts) ->
     assert len(counts.chunks) == 1
 
 
-def test_other_sub_words_annotate_nothing_again(tmp_path: Path, counts: Counts) -> None:
+def test_new_sub_words_need_no_new_annotation(tmp_path: Path, counts: Counts) -> None:
     run(corpus_config(tmp_path), tmp_path, counts)
     run(corpus_config(tmp_path, subwords={"size": 330, "kind": "unigram"}), tmp_path, counts)
     assert (counts.learnt, counts.annotated) == (1, [])
     assert len(counts.chunks) > 4
 
 
-def test_other_languages_of_the_same_file_are_another_corpus(tmp_path: Path, counts: Counts) -> None:
+def test_changed_languages_of_a_file_remake_the_corpus(tmp_path: Path, counts: Counts) -> None:
     source, target = synthetic(12)
     rows = zip(chain(*source), chain(*target), strict=True)
     content = tmx((f"{index // 4}", {"en": one, "fr": two, "qu": one[::-1]}) for index, (one, two) in enumerate(rows))
@@ -168,7 +168,7 @@ def test_other_languages_of_the_same_file_are_another_corpus(tmp_path: Path, cou
     assert found == [source[0][0], source[0][0][::-1]]
 
 
-def test_a_memory_is_read_in_the_languages_of_the_corpus(tmp_path: Path, counts: Counts) -> None:
+def test_tmx_files_are_read_in_the_languages_of_the_corpus(tmp_path: Path, counts: Counts) -> None:
     source, target = synthetic(12)
     rows = zip(chain(*source), chain(*target), strict=True)
     content = tmx((f"{index // 4}", {"en": one, "fr": two}) for index, (one, two) in enumerate(rows))
@@ -181,7 +181,7 @@ def test_a_memory_is_read_in_the_languages_of_the_corpus(tmp_path: Path, counts:
         run(corpus_config(tmp_path, data=data, languages={"source": "en", "target": "de"}), tmp_path, counts)
 
 
-def test_other_relations_annotate_and_write_nothing(tmp_path: Path, counts: Counts) -> None:
+def test_other_relations_need_no_new_preparation(tmp_path: Path, counts: Counts) -> None:
     run(corpus_config(tmp_path), tmp_path, counts)
     before, counts.annotated = contents(tmp_path / "store"), []
     corpus = PreparedCorpus.open(tmp_path / "store")
@@ -198,7 +198,7 @@ def test_a_shorter_corpus_leaves_no_old_shards(tmp_path: Path, counts: Counts) -
     assert len(PreparedCorpus.open(tmp_path / "store")) == 3
 
 
-def test_a_damaged_shard_is_made_again(tmp_path: Path, counts: Counts) -> None:
+def test_damaged_shards_are_remade(tmp_path: Path, counts: Counts) -> None:
     config = corpus_config(tmp_path)
     run(config, tmp_path, counts)
     before = contents(tmp_path / "store")
@@ -222,7 +222,7 @@ def test_a_bad_corpus_stops_before_any_work_and_skip_bad_counts_it(tmp_path: Pat
     assert report.splits["train"].sentences == 31
 
 
-def test_a_bad_file_leaves_the_store_that_was_there(tmp_path: Path, counts: Counts) -> None:
+def test_a_bad_file_leaves_the_old_store_intact(tmp_path: Path, counts: Counts) -> None:
     config = corpus_config(tmp_path)
     run(config, tmp_path, counts)
     Path(config.data.dev[0].source).write_bytes(b"\xff\n")

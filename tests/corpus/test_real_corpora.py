@@ -1,4 +1,4 @@
-"""Corpora as they are released: WIT3 XML, blank-line files, speakers."""
+"""Released corpora: WIT3 XML, blank-line files, speakers."""
 
 from __future__ import annotations
 

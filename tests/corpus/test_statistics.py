@@ -1,4 +1,4 @@
-"""docgraph debug data: counts equal those of expanded graphs, outliers carry their lines."""
+"""Corpus statistics: counts equal those of expanded graphs; outliers have line numbers."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> PreparedCorpus:
 
 
 @pytest.mark.parametrize("options", [RelationOptions(), RelationOptions(max_distance=1, skip_stop_words=True)])
-def test_counts_equal_those_of_the_edges_one_by_one(corpus: PreparedCorpus, options: RelationOptions) -> None:
+def test_counts_equal_those_of_expanded_edges(corpus: PreparedCorpus, options: RelationOptions) -> None:
     found = statistics(corpus, "all", options)
     edges, linked, isolated = {"union": 0}, 0, 0
     for index in range(len(corpus)):
@@ -58,7 +58,7 @@ def test_sizes_and_histograms_add_up(corpus: PreparedCorpus) -> None:
     assert found.words == int(corpus.sizes.words.sum())
 
 
-def test_outliers_carry_their_lines(corpus: PreparedCorpus) -> None:
+def test_outliers_have_line_numbers(corpus: PreparedCorpus) -> None:
     found = statistics(corpus, worst=2).outliers
     assert (found["longest source"][0].line, len(found["longest source"])) == (23, 2)
     assert found["most unequal lengths"][0].line == 26

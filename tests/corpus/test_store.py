@@ -1,4 +1,4 @@
-"""The store: what goes in comes out, sizes without the rest, examples equal to those made without it."""
+"""The store: documents round-trip, sizes are read alone, examples equal those made without the store."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ LETTERS = st.sampled_from(["a", "b", "B", "the", ".", "é", ""])
 
 @st.composite
 def annotations(draw: st.DrawFn) -> Annotation:
-    """Any annotation of a document of one sentence or more, with or without each layer."""
+    """Draw an annotation of one or more sentences, with a random set of layers."""
     counts = draw(st.lists(st.integers(0, 6), min_size=1, max_size=5))
     offsets = int_array([0, *np.cumsum(counts).tolist()])
     size = int(offsets[-1])
@@ -73,7 +73,7 @@ def same_strings(one: Strings | None, other: Strings | None) -> bool:
 
 
 @given(st.lists(annotations(), min_size=1, max_size=4), st.integers(0, 1000), st.sampled_from([65_536, 100_000]))
-def test_what_goes_in_comes_out(
+def test_documents_round_trip(
     tmp_path_factory: pytest.TempPathFactory, found: list[Annotation], seed: int, vocabulary: int
 ) -> None:
     rng = np.random.default_rng(seed)
@@ -112,7 +112,7 @@ def test_documents_are_found_in_any_batch(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 @pytest.mark.parametrize(("hold", "held"), [(0, 1), (1 << 30, 3)])
-def test_decompressed_documents_are_held_up_to_a_limit(
+def test_decompressed_documents_are_cached_up_to_a_limit(
     hold: int, held: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(store, "BATCH", 1)
@@ -141,7 +141,7 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def direct(folder: Path, options: RelationOptions, relations: str) -> list[DocumentExample]:
-    """Examples made from the text, without the store."""
+    """Make examples from the text, without the store."""
     config = corpus_config(folder, annotator="words:qu+simplemma:en")
     pipeline, tokenizer = load_pipeline(config.pipeline), store.PreparedCorpus.open(config.out).tokenizer
     return [
@@ -204,14 +204,14 @@ def test_examples_make_batches(prepared: Path) -> None:
     assert collate([corpus.example(0, relations=None)], bos=1).graph is None
 
 
-def test_a_corpus_travels_to_another_process(prepared: Path) -> None:
+def test_a_corpus_can_be_pickled(prepared: Path) -> None:
     corpus = store.PreparedCorpus.open(prepared / "store", "dev")
     again = pickle.loads(pickle.dumps(corpus))
     assert again.split == "dev"
     assert again.place(1)[0] == corpus.place(1)[0]
 
 
-def test_what_is_missing_is_named(prepared: Path, tmp_path: Path) -> None:
+def test_missing_parts_are_reported(prepared: Path, tmp_path: Path) -> None:
     with pytest.raises(DocgraphError, match="no split 'test'; it has train, dev"):
         store.PreparedCorpus.open(prepared / "store", "test")
     with pytest.raises(DocgraphError, match="holds no prepared corpus"):

@@ -1,4 +1,4 @@
-"""Sub-words: learnt models, their ids, the same ones every time, and folders of others."""
+"""Sub-words: learnt models, special ids, reproducible samples, and sub-words copied from other folders."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def sample(size: int = 1000, documents: int = 30) -> subwords.Sample:
 
 @pytest.mark.parametrize("kind", ["bpe", "unigram"])
 @pytest.mark.parametrize("joint", [True, False])
-def test_models_are_learnt_as_asked(kind: str, joint: bool, tmp_path: Path) -> None:
+def test_models_are_learnt_as_configured(kind: str, joint: bool, tmp_path: Path) -> None:
     config = SubwordsConfig(kind=kind, joint=joint, size=330)  # type: ignore[arg-type]
     subwords.learn(sample(), config, tmp_path / "t", "made from this")
     tokenizer, sizes = subwords.load(tmp_path / "t"), subwords.token_config(tmp_path / "t")
@@ -42,7 +42,7 @@ def test_without_bytes_unseen_characters_are_unknown(tmp_path: Path) -> None:
     assert 3 in subwords.load(tmp_path / "t").source.encode("漢字")[0]
 
 
-def test_coverage_says_which_characters_become_pieces(tmp_path: Path) -> None:
+def test_coverage_determines_which_characters_become_pieces(tmp_path: Path) -> None:
     pairs = sample(200, 200)
     pairs.pairs[0] = ("« rare »", "« rare »")
     sizes = []
@@ -52,7 +52,7 @@ def test_coverage_says_which_characters_become_pieces(tmp_path: Path) -> None:
     assert sizes[1] < sizes[0], "a piece in place of its bytes"
 
 
-def test_the_sample_is_bounded_even_and_the_same_every_time() -> None:
+def test_the_sample_is_bounded_uniform_and_reproducible() -> None:
     drawn = sample(40, 100).pairs
     assert len(drawn) == 40
     assert drawn == sample(40, 100).pairs
@@ -62,12 +62,12 @@ def test_the_sample_is_bounded_even_and_the_same_every_time() -> None:
     assert all(source.split()[1] == target.split()[1] for source, target in drawn), "pairs stay pairs"
 
 
-def test_too_large_a_vocabulary_is_one_sentence(tmp_path: Path) -> None:
+def test_too_large_a_vocabulary_raises_one_sentence(tmp_path: Path) -> None:
     with pytest.raises(DocgraphError, match=r"cannot learn 100 pieces .* choose another 'subwords.size'"):
         subwords.learn(sample(), SubwordsConfig(size=100), tmp_path / "t", "x")
 
 
-def test_a_folder_is_current_until_anything_in_it_or_before_it_changes(tmp_path: Path) -> None:
+def test_a_folder_is_current_until_its_content_or_input_changes(tmp_path: Path) -> None:
     folder = tmp_path / "t"
     assert not subwords.is_current(folder, "x")
     subwords.learn(sample(), SubwordsConfig(size=330), folder, "x")
@@ -77,7 +77,7 @@ def test_a_folder_is_current_until_anything_in_it_or_before_it_changes(tmp_path:
     assert not subwords.is_current(folder, "x")
 
 
-def test_sub_words_of_another_store_are_taken_over(tmp_path: Path) -> None:
+def test_sub_words_of_another_store_are_copied(tmp_path: Path) -> None:
     subwords.learn(sample(), SubwordsConfig(size=330), tmp_path / "store" / "tokenizer", "x")
     subwords.copy(tmp_path / "store", tmp_path / "new", "y")
     one, other = subwords.load(tmp_path / "store" / "tokenizer"), subwords.load(tmp_path / "new")
@@ -85,7 +85,7 @@ def test_sub_words_of_another_store_are_taken_over(tmp_path: Path) -> None:
     assert subwords.is_current(tmp_path / "new", "y")
 
 
-def test_sub_words_of_a_model_are_taken_over_with_its_ids(tmp_path: Path) -> None:
+def test_sub_words_of_a_model_are_copied_with_its_ids(tmp_path: Path) -> None:
     from docgraph.model.checkpoint import blank, save
     from docgraph.model.config import ModelConfig, TransformerConfig
 

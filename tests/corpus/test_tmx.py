@@ -1,4 +1,4 @@
-"""Translation memories: languages, inline codes, documents, encodings, and files that are refused."""
+"""TMX: languages, inline codes, documents, encodings, and malformed files."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def read_bytes(folder: Path, content: str | bytes, skip: bool = True, **fields: 
     return read_documents(Problems(skip), source=write(folder, memory__tmx=content)["memory__tmx"], **fields)
 
 
-def test_a_memory_with_all_there_is(tmp_path: Path) -> None:
+def test_a_memory_with_all_features(tmp_path: Path) -> None:
     path, problems = write(tmp_path, m__tmx=GOLDEN)["m__tmx"], Problems(skip=True)
     documents = read_documents(problems, source=path)
     assert texts(documents) == (ENGLISH, FRENCH)
@@ -67,7 +67,7 @@ def test_a_memory_with_all_there_is(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("languages", [("fr", "en"), ("FR_ca", "en-GB")])
-def test_languages_choose_the_direction(languages: tuple[str, str], tmp_path: Path) -> None:
+def test_languages_set_the_direction(languages: tuple[str, str], tmp_path: Path) -> None:
     assert texts(read_bytes(tmp_path, GOLDEN, languages=languages)) == (FRENCH, ENGLISH)
 
 
@@ -115,12 +115,12 @@ THREE = memory({"en": "a", "fr": "b"}, {"en": "a", "de-AT": "c", "fr": "b"})
         (memory(), None, "there is no sentence pair in this file;"),
     ],
 )
-def test_languages_that_are_not_clear(content: str, languages: list[str] | None, error: str, tmp_path: Path) -> None:
+def test_ambiguous_languages_are_refused(content: str, languages: list[str] | None, error: str, tmp_path: Path) -> None:
     with pytest.raises(DocgraphError, match=error):
         read_bytes(tmp_path, content, languages=languages)
 
 
-def test_a_wrong_language_is_told_at_the_first_unit(tmp_path: Path) -> None:
+def test_a_wrong_language_is_reported_at_the_first_unit(tmp_path: Path) -> None:
     with pytest.raises(DocgraphError, match=r"tmx:5: this unit has en and fr but not es \('languages' sets"):
         read_bytes(tmp_path, THREE, skip=False, languages=["en", "es"])
     assert texts(read_bytes(tmp_path, THREE, languages=["fr", "de"])) == ([["b"]], [["c"]])
@@ -150,7 +150,7 @@ def with_doctype(subset: str, text: str = "a") -> str:
     ],
     ids=range(14),
 )
-def test_files_that_are_refused(content: str, error: str, tmp_path: Path) -> None:
+def test_malformed_files_are_refused(content: str, error: str, tmp_path: Path) -> None:
     with pytest.raises(DocgraphError, match=error):
         read_bytes(tmp_path, content)
 
@@ -169,7 +169,7 @@ PAIRS = st.lists(st.tuples(st.sampled_from(["", "d", "e"]), SENTENCE, SENTENCE),
 
 
 @given(PAIRS, st.sampled_from(["utf-8", "utf-16"]))
-def test_pairs_come_back_as_written(
+def test_pairs_round_trip(
     tmp_path_factory: pytest.TempPathFactory, pairs: list[tuple[str, str, str]], encoding: str
 ) -> None:
     folder = tmp_path_factory.mktemp("round")

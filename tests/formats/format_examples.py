@@ -1,4 +1,4 @@
-"""A small real file of each text format, soups of its tokens for hypothesis, and DOCX files made by hand."""
+"""A small file of each text format, random mixtures of its tokens for hypothesis, and hand-made DOCX files."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ _TOKENS = {
 
 
 def soup(format: str) -> st.SearchStrategy[str]:
-    """Hostile sources: the tokens of a format in any order, ordinary words, and anything at all."""
+    """Draw hostile sources: tokens of the format in any order, words, and random characters."""
     tokens = st.sampled_from(_TOKENS[format].split("¦") * 2 + _ANY)
     anything = st.text(st.characters(exclude_categories=["Cs"]), max_size=5)
     return st.lists(tokens | anything, max_size=40).map("".join)
@@ -156,7 +156,7 @@ def run(text: str, bold: bool = False) -> str:
 
 
 def docx(paragraphs: Sequence[Sequence[str]], footnote: str = "", extra: dict[str, bytes] | None = None) -> bytes:
-    """A DOCX whose paragraphs are made of runs, every second one bold."""
+    """Return a DOCX file whose paragraphs consist of runs, every second one bold."""
     body = "".join(f"<w:p>{''.join(run(t, i % 2 == 1) for i, t in enumerate(runs))}</w:p>" for runs in paragraphs)
     head = '<?xml version="1.0" encoding="UTF-8" standalone="yes"?>\n'
     parts = {

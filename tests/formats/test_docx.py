@@ -37,7 +37,7 @@ def rewrite(document: Document, texts: list[str]) -> bytes:
 
 
 def runs(data: bytes, part: str = "word/document.xml") -> list[tuple[str, bool]]:
-    """(text, bold) of the runs, as an XML reader sees them."""
+    """Return (text, bold) of the runs, as an XML parser sees them."""
     with ZipFile(io.BytesIO(data)) as opened:
         root = ElementTree.fromstring(opened.read(part))
     found = root.iter(f"{NAMESPACE}r")
@@ -59,7 +59,7 @@ def test_sentences_come_from_runs_and_notes() -> None:
     assert [len(sentence.markup) for sentence in document] == [2, 0, 2, 0]
 
 
-def test_untouched_gives_the_original_bytes(tmp_path: Path) -> None:
+def test_unchanged_document_gives_the_original_bytes(tmp_path: Path) -> None:
     path = tmp_path / "in.docx"
     path.write_bytes(EXAMPLE)
     write(read(path), tmp_path / "out.docx")
@@ -90,7 +90,7 @@ def test_new_text_keeps_formatting_and_every_other_part() -> None:
     st.lists(st.lists(st.text("aB. &<>é中'\"\u00a0", max_size=12), max_size=4), max_size=4),
     st.data(),
 )
-def test_any_runs_come_back_and_any_text_stays_well_formed(paragraphs: list[list[str]], data: st.DataObject) -> None:
+def test_any_runs_round_trip_and_any_text_stays_well_formed(paragraphs: list[list[str]], data: st.DataObject) -> None:
     original = docx(paragraphs)
     document = read_one(original)
     assert render([document]) == original
@@ -140,7 +140,7 @@ BOMB = '<!DOCTYPE a [<!ENTITY x "ha"><!ENTITY y "&x;&x;&x;">]>'
         (archive({"word/document.xml": b"<?xml version='1.0' encoding='latin-1'?><a>\xe9</a>"}), "is not UTF-8"),
     ],
 )
-def test_what_is_not_a_word_document_is_told_in_one_sentence(data: bytes, message: str, tmp_path: Path) -> None:
+def test_files_that_are_not_word_documents_raise_one_sentence(data: bytes, message: str, tmp_path: Path) -> None:
     path = tmp_path / "bad.docx"
     path.write_bytes(data)
     with pytest.raises(DocgraphError) as caught:
@@ -156,7 +156,7 @@ def test_a_zip_bomb_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
         read_one(docx([["One."]], extra={"word/media/zeros": bytes(2**20)}))
 
 
-def test_a_part_twice_is_refused() -> None:
+def test_duplicate_parts_are_refused() -> None:
     buffer = io.BytesIO(EXAMPLE)
     with ZipFile(buffer, "a") as target, pytest.warns(UserWarning, match="Duplicate"):
         target.writestr("word/document.xml", b"<a/>")
@@ -165,7 +165,7 @@ def test_a_part_twice_is_refused() -> None:
 
 
 def with_headers(place: int, value: int) -> bytes:
-    """The example with a byte of its zip headers changed; `place` counts from the flags."""
+    """Return the example with one byte of its zip headers changed; `place` is counted from the flags."""
     data = bytearray(EXAMPLE)
     for signature, flags in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
         header = data.find(signature)
@@ -175,13 +175,13 @@ def with_headers(place: int, value: int) -> bytes:
     return bytes(data)
 
 
-def test_a_password_is_told() -> None:
+def test_password_protection_is_reported() -> None:
     with pytest.raises(DocgraphError, match="protected by a password"):
         read_one(with_headers(0, 1))
 
 
 @pytest.mark.parametrize("method", [9, 12, 14, 99])
-def test_another_compression_is_told(method: int) -> None:
+def test_unknown_compression_is_reported(method: int) -> None:
     with pytest.raises(DocgraphError, match=r"is damaged: .* cannot be unpacked"):
         read_one(with_headers(2, method))
 
@@ -209,7 +209,7 @@ def test_utf16_parts_stay_utf16() -> None:
         assert opened.infolist()[0].compress_type == ZIP_DEFLATED
 
 
-def test_proofing_marks_name_the_language_of_the_translation() -> None:
+def test_proofing_language_becomes_the_target_language() -> None:
     marks = [f'<w:lang w:val="{name}"/>' for name in ("en-US", "en-GB", "de-DE")]
     text = "".join(f"<w:r><w:rPr>{mark}</w:rPr><w:t>{i}</w:t></w:r>" for i, mark in enumerate(marks))
     styles = f'<w:styles {W}><w:lang w:eastAsia="ja-JP" w:val="en-US" w:bidi="ar-SA"/></w:styles>'

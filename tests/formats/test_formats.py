@@ -1,4 +1,4 @@
-"""What holds for every format: untouched files come back the same, bad input is told in one sentence."""
+"""Properties of all formats: unchanged files round-trip, and bad input raises an error of one sentence."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def read_text(source: str, format: str | None = None) -> list[Document]:
 @pytest.mark.parametrize(
     ("encoding", "mark"), [("utf-8", ""), ("utf-8", "\ufeff"), ("utf-16-le", "\ufeff"), ("utf-16-be", "\ufeff")]
 )
-def test_example_comes_back_byte_for_byte(tmp_path: Path, format: str, newline: str, encoding: str, mark: str) -> None:
+def test_examples_round_trip_byte_for_byte(tmp_path: Path, format: str, newline: str, encoding: str, mark: str) -> None:
     path = tmp_path / f"in{EXTENSIONS[format]}"
     path.write_bytes((mark + EXAMPLES[format].replace("\n", newline)).encode(encoding))
     documents = read(path)
@@ -46,7 +46,7 @@ def test_example_comes_back_byte_for_byte(tmp_path: Path, format: str, newline: 
 
 @pytest.mark.parametrize("format", TEXT_FORMATS)
 @given(data=st.data())
-def test_any_source_comes_back(format: str, data: st.DataObject) -> None:
+def test_any_source_round_trips(format: str, data: st.DataObject) -> None:
     source = data.draw(soup(format))
     documents = read_text(source, format)
     assert render(documents) == source
@@ -59,7 +59,7 @@ def test_any_source_comes_back(format: str, data: st.DataObject) -> None:
 
 @pytest.mark.parametrize("format", TEXT_FORMATS)
 @given(data=st.data())
-def test_any_source_can_be_rewritten_and_keeps_what_is_outside_and_its_gaps(format: str, data: st.DataObject) -> None:
+def test_rewriting_keeps_inline_markup_and_all_text_outside_sentences(format: str, data: st.DataObject) -> None:
     documents = read_text(data.draw(soup(format)), format)
     texts = [[data.draw(st.text(max_size=20)) + "." for _ in document] for document in documents]
     written = render(documents, texts)
@@ -90,7 +90,7 @@ def test_any_bytes_are_read_or_refused_in_one_sentence(data: bytes) -> None:
 
 @pytest.mark.parametrize("format", TEXT_FORMATS)
 @pytest.mark.parametrize("source", ["", "\n", "\r\n \t\n\n", "\ufeff", "\0"])
-def test_nothing_to_read_is_a_document_without_sentences(format: str, source: str) -> None:
+def test_blank_sources_have_no_sentences(format: str, source: str) -> None:
     (document,) = read_text(source, format)
     assert (document.texts, document.source) == ([], source)
 
@@ -127,7 +127,7 @@ def test_other_encodings_are_refused(data: bytes, message: str) -> None:
         read(io.BytesIO(data))
 
 
-def test_a_file_too_large_is_refused(tmp_path: Path) -> None:
+def test_files_over_the_size_limit_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "large.txt"
     path.write_bytes(b"word " * 3 * 2**18)
     assert read(path)
@@ -135,7 +135,7 @@ def test_a_file_too_large_is_refused(tmp_path: Path) -> None:
         read(path, max_bytes=2**20)
 
 
-def test_an_unknown_format_names_the_known_ones() -> None:
+def test_unknown_format_error_lists_the_known_ones() -> None:
     with pytest.raises(
         DocgraphError, match=r"no format 'odt'; choose one of lines, text, markdown, srt, vtt, html, docx"
     ):
@@ -161,7 +161,7 @@ def test_documents_of_one_file_are_numbered(tmp_path: Path) -> None:
     assert [document.path for document in read(path)] == [str(path)] * 2
 
 
-def test_writing_is_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_writing_is_atomic(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "a.txt"
     path.write_text("Old.", encoding="utf-8")
     documents = read(path)
@@ -178,12 +178,12 @@ def test_writing_is_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.Monk
     assert path.read_text(encoding="utf-8") == "New."
 
 
-def test_as_many_texts_as_sentences_are_needed() -> None:
+def test_number_of_texts_must_match_number_of_sentences() -> None:
     with pytest.raises(ValueError, match="has 2 sentences and 1 were given"):
         render(read_text("One. Two."), [["Un."]])
 
 
-def test_documents_from_no_file_can_be_written() -> None:
+def test_documents_without_a_file_can_be_written() -> None:
     assert render([Document.from_sentences(["One.", "Two."])], [["Un.", "Deux."]]) == "Un.\nDeux.\n"
 
 
@@ -204,7 +204,7 @@ def test_other_packages_add_formats_by_entry_point(monkeypatch: pytest.MonkeyPat
         formats._plugins.cache_clear()
 
 
-def test_the_format_that_the_manual_adds_works() -> None:
+def test_example_format_of_the_manual_works() -> None:
     manual = (ROOT / "docs" / "formats.md").read_text(encoding="utf-8")
     (code,) = [block for block in re.findall(r"```python\n(.*?)```", manual, re.S) if "PROPERTIES" in block]
     names: dict[str, Format] = {}
@@ -222,7 +222,7 @@ def test_the_example_document_is_prose() -> None:
     assert (document.format, len(document), document.sentences[-1].paragraph) == ("text", 12, 3)
 
 
-def test_texts_with_line_breaks_nuls_and_half_characters_stay_on_one_line(tmp_path: Path) -> None:
+def test_texts_with_line_breaks_nuls_and_surrogates_stay_on_one_line(tmp_path: Path) -> None:
     documents = read_text("One.\nTwo.\n", "lines")
     write(documents, tmp_path / "out", [["a\n b\0\u2028c", "half \ud800"]])
     assert (tmp_path / "out").read_text(encoding="utf-8") == "a b c\nhalf ?\n"

@@ -49,7 +49,7 @@ def test_markup_survives_new_text() -> None:
 
 
 @given(soup("html"), st.data())
-def test_any_page_keeps_its_tags_whatever_the_new_text(source: str, data: st.DataObject) -> None:
+def test_any_new_text_keeps_the_tags_of_the_page(source: str, data: st.DataObject) -> None:
     document = read_one(source)
     texts = [data.draw(st.text("a<>&;#x1 b/!-", max_size=12)) for _ in document]
     outside = re.compile(r"</?[a-z]+[^<>]*>")
@@ -126,7 +126,7 @@ def test_many_unclosed_elements_take_linear_time(token: str, text: str) -> None:
         ("<html>", "<html>"),
     ],
 )
-def test_a_page_says_the_language_that_it_is_in(tag: str, declared: str) -> None:
+def test_page_declares_the_target_language(tag: str, declared: str) -> None:
     page = '{}<p lang="en">Hello.</p></html>'
     document = read_one(page.format(tag))
     assert render([document]) == page.format(tag)

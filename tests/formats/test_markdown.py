@@ -75,7 +75,7 @@ def test_markup_survives_new_text() -> None:
         "![an image](picture.png)\n",
     ],
 )
-def test_what_is_not_prose_has_no_sentences(source: str) -> None:
+def test_blocks_that_are_not_prose_have_no_sentences(source: str) -> None:
     assert read_one(source).texts == []
 
 
@@ -112,20 +112,20 @@ def test_cells_of_a_table_stay_cells() -> None:
     assert shout(read_one(source)) == "| ONE *TWO* | `a|b` |\n|---|:-:|\n| X \\| Y | THREE |\n"
 
 
-def test_a_link_by_its_own_text_keeps_it() -> None:
+def test_shortcut_links_keep_their_text() -> None:
     source = "See [label] for [more][label].\n\n[label]: http://x.y\n"
     assert shout(read_one(source)) == "SEE [label] FOR [MORE][label].\n\n[label]: http://x.y\n"
 
 
 @given(st.text("ab1 *_[]()<>#-+=&;\\~|`'\"", max_size=30))
-def test_any_text_is_escaped_so_that_it_reads_the_same(text: str) -> None:
+def test_escaped_text_reads_the_same(text: str) -> None:
     expected = " ".join(f"{text} end".split())
     written = render([read_one("old\n")], [[expected]])
     assert isinstance(written, str)
     assert " ".join(read_one(written).texts) == expected
 
 
-def test_addresses_are_read_and_written_as_they_are() -> None:
+def test_addresses_are_read_and_written_unchanged() -> None:
     document = read_one("Write to <a_b@c.org>, or see https://c.org/d_e_*.\n")
     assert document.texts == ["Write to <a_b@c.org>, or see https://c.org/d_e_*."]
     written = render([document], [["Voir https://c.org/d_e_*f ou <a_b@c.org>, *sinon* <b>."]])

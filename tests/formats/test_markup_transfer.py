@@ -13,7 +13,7 @@ TAG = re.compile(r"</?[a-z]>")
 
 
 def sentence(raw: str) -> Sentence:
-    """A sentence from a raw form with tags `<b>` and line breaks."""
+    """Make a sentence from a raw form with tags such as `<b>` and line breaks."""
     markup, text, end = [], "", 0
     for mark in re.finditer(r"</?[a-z]>|\n", raw):
         text += raw[end : mark.start()]
@@ -44,7 +44,7 @@ def sentence(raw: str) -> Sentence:
         ('he said "<i>No</i>" again', 'il redit "<i>Non</i>" encore'),
     ],
 )
-def test_gaps_go_to_the_matching_word(old: str, new: str) -> None:
+def test_markup_goes_to_the_matching_word(old: str, new: str) -> None:
     assert transfer_markup(sentence(old), TAG.sub("", new), str) == new
 
 
@@ -52,7 +52,7 @@ def test_gaps_go_to_the_matching_word(old: str, new: str) -> None:
     st.lists(st.sampled_from(["<b>", "</b>", "<i>", "</i>", "\n", "word ", "a, ", "中", "x"]), max_size=15),
     st.text("ab ,中.", max_size=30),
 )
-def test_every_gap_is_put_back_in_order_and_no_word_is_cut_or_lost(tokens: list[str], new: str) -> None:
+def test_all_markup_is_kept_in_order_and_no_word_is_cut_or_lost(tokens: list[str], new: str) -> None:
     old = sentence("go" + "".join(tokens) + "on")
     written = transfer_markup(old, new, str)
     marks = re.compile(r"</?[a-z]>|\n")

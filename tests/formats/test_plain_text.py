@@ -16,7 +16,7 @@ def read_text(source: str, format: str | None = None, language: str = "en") -> l
     return read(io.BytesIO(source.encode()), format, language=language)
 
 
-def test_lines_are_sentences_and_blank_lines_part_documents() -> None:
+def test_lines_are_sentences_and_blank_lines_separate_documents() -> None:
     first, second = read_text("\n One sentence.  And more.\n two\n\n \n\nThree\n\n", "lines")
     assert first.texts == ["One sentence.  And more.", "two"]
     assert second.texts == ["Three"]
@@ -60,7 +60,7 @@ def test_short_lines_are_not_joined() -> None:
     assert document.texts == ["Red roses", "Blue violets", "White lilies"]
 
 
-def test_lines_of_all_lengths_are_not_joined_though_they_begin_small() -> None:
+def test_lines_of_different_lengths_are_not_joined_even_in_lower_case() -> None:
     lines = [
         "are you free?",
         "yeah, what's up",
@@ -72,7 +72,7 @@ def test_lines_of_all_lengths_are_not_joined_though_they_begin_small() -> None:
     assert document.texts == lines
 
 
-def test_paragraphs_on_a_line_each_are_not_joined() -> None:
+def test_one_line_paragraphs_are_not_joined() -> None:
     line = "This is a paragraph on one line, with some length. It has two sentences" + " and many words" * 10
     (document,) = read_text(f"{line}\n{line} more.\n{line}\n", "text")
     assert len(document) == 6
@@ -95,5 +95,5 @@ def test_wrapped_chinese_is_joined_without_a_space() -> None:
         ("", False),
     ],
 )
-def test_sentence_a_line_is_told_from_prose(source: str, lines: bool) -> None:
+def test_one_sentence_per_line_is_distinguished_from_prose(source: str, lines: bool) -> None:
     assert looks_like_lines(source, "en") is lines

@@ -34,7 +34,7 @@ def test_sentences_of_many_languages(language: str, sentences: list[str]) -> Non
     assert split(" ".join(sentences), language) == sentences
 
 
-def test_half_a_character_is_no_obstacle() -> None:
+def test_surrogates_are_accepted() -> None:
     assert split("One \ud800. Two.") == ["One \ud800.", "Two."]
 
 
@@ -47,7 +47,7 @@ def test_chinese_needs_no_spaces() -> None:
         st.text(max_size=5) | st.sampled_from(["J. ", "Dr. ", "\u00a0", "e.g. ", "“", '"', "? ", "。", "\n\n"])
     ).map("".join)
 )
-def test_spans_cover_all_but_white_space(text: str) -> None:
+def test_spans_cover_everything_but_white_space(text: str) -> None:
     for language in ("en", "fr", "zh"):
         spans = split_sentences(text, language)
         assert all(a < b for a, b in spans)

@@ -29,7 +29,7 @@ def cue(number: int, begin: float, end: float, text: str) -> str:
     return f"{number}\n00:00:{begin:06.3f} --> 00:00:{end:06.3f}\n{text}\n\n".replace(".", ",")
 
 
-def test_a_sentence_runs_over_cues() -> None:
+def test_a_sentence_spans_cues() -> None:
     document = read_one(SRT, "srt")
     assert document.texts == [
         "Oh dear!",
@@ -47,7 +47,7 @@ def test_a_sentence_runs_over_cues() -> None:
 
 
 @pytest.mark.parametrize(("source", "format"), [(SRT, "srt"), (VTT, "vtt")])
-def test_new_text_of_the_same_shape_falls_where_the_old_was(source: str, format: str) -> None:
+def test_new_text_of_the_same_shape_goes_where_the_old_was(source: str, format: str) -> None:
     document = read_one(source, format)
     shouted = rewrite(document, [text.upper() for text in document.texts])
     kept = re.compile(r"^(?:\d.*|WEBVTT.*|NOTE.*|STYLE|::cue.*|intro)$|</?[a-z][^>]*>|&\w+;", re.M)
@@ -55,7 +55,7 @@ def test_new_text_of_the_same_shape_falls_where_the_old_was(source: str, format:
     assert kept.sub("", shouted) == kept.sub("", source).upper()
 
 
-def test_every_cue_has_words_while_there_are_enough() -> None:
+def test_every_cue_has_words_if_there_are_enough() -> None:
     source = "".join(cue(i, i, i + 1, f"part {i} of it") for i in range(1, 5))
     document = read_one(source, "srt")
     assert len(document) == 1
@@ -85,7 +85,7 @@ def test_vtt_times_survive_any_new_text(source: str, data: st.DataObject) -> Non
     assert len(times.findall(written)) == len(times.findall(source))
 
 
-def test_voices_are_speakers_and_part_sentences() -> None:
+def test_voices_are_speakers_and_separate_sentences() -> None:
     document = read_one(VTT, "vtt")
     assert [(sentence.speaker, sentence.text) for sentence in document] == [
         ("Alice", "Curiouser & curiouser, said Alice to herself."),
@@ -111,7 +111,7 @@ def test_what_begins_a_new_sentence(first: str, second: str, pause: float, texts
     assert read_one(source, "srt").texts == texts
 
 
-def test_captions_without_punctuation_are_a_sentence_a_cue() -> None:
+def test_captions_without_punctuation_have_one_sentence_per_cue() -> None:
     source = "".join(cue(i, i, i + 1, f"words {i}\nand more") for i in range(1, 12))
     assert read_one(source, "srt").texts == [f"words {i} and more" for i in range(1, 12)]
 
@@ -121,7 +121,7 @@ def test_blank_lines_inside_a_cue_and_missing_numbers() -> None:
     assert read_one(source, "srt").texts == ["Hello there.", "42"]
 
 
-def test_times_before_the_beginning_are_times() -> None:
+def test_negative_times_are_accepted() -> None:
     assert read_one("1\n-00:00:01,000 --> 00:00:05,000\nHello.\n", "srt").texts == ["Hello."]
 
 
