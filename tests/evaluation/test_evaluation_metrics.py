@@ -22,7 +22,7 @@ from conftest import needs_data
 from docgraph.errors import DocgraphError
 from docgraph.evaluation import significance as tests
 from docgraph.evaluation.evaluation_set import EvaluationSet
-from docgraph.evaluation.metrics import METRICS, Options, bleu_scores, chrf_scores, measure, ratio_scores
+from docgraph.evaluation.metrics import METRICS, MetricOptions, bleu_scores, chrf_scores, measure, ratio_scores
 from docgraph.evaluation.significance import Significance, Test, score_systems
 
 COUNT = st.integers(0, 30)
@@ -93,7 +93,7 @@ def test_scores_equal_those_of_the_sacrebleu_command(
     one = make_set(real.reference, [len(real.reference)], s0=real.systems["s0"])
     theirs = sacrebleu(tmp_path, one, "-m", "bleu", "chrf", "ter", "-w", "12", *flags)
     for name, answer in zip(("bleu", "chrf", "ter"), theirs, strict=True):
-        (ours,) = score_systems(measure(name, one, Options(lowercase)), one)
+        (ours,) = score_systems(measure(name, one, MetricOptions(lowercase)), one)
         assert (ours.metric, round(ours.value, 12)) == (answer["name"], answer["score"])
         assert ours.signature.startswith(answer["signature"] + "|unit:sentence|documents:1|docgraph:")
 
@@ -211,4 +211,4 @@ def test_unknown_names() -> None:
     with pytest.raises(DocgraphError, match="no metric 'blue'; choose from bleu"):
         measure("blue", data)
     with pytest.raises(DocgraphError, match="no tokenizer 'x'; choose from"):
-        measure("bleu", data, Options(tokenize="x"))
+        measure("bleu", data, MetricOptions(tokenize="x"))

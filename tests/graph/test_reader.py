@@ -81,6 +81,7 @@ def test_a_missing_file_is_not_taken_for_text(name: str) -> None:
 
 def test_a_long_text_is_text() -> None:
     assert read_graph("word " * 5000, "adjacency", annotator=WORDS).num_words == 5000
+    assert read_graph("", annotator=WORDS).num_words == 0
 
 
 def test_a_graph_shows_itself_in_a_notebook() -> None:

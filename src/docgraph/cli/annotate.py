@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from docgraph.cli.progress import Bars
+from docgraph.cli.progress import ProgressBars
 from docgraph.errors import DocgraphError
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ def _echo_notes(annotations: Iterator[Annotation]) -> Iterator[Annotation]:
         typer.echo(f"docgraph: note: {note}", err=True)
 
 
-class _Progress(Bars):
+class _Progress(ProgressBars):
     """A progress bar over documents, with words per second."""
 
     def __init__(self) -> None:

@@ -95,9 +95,9 @@ def evaluate(
     from docgraph.annotate.runner import default_cache_folder
     from docgraph.evaluation.alignment import BitextAnnotator
     from docgraph.evaluation.evaluation_set import read_evaluation_set
-    from docgraph.evaluation.metrics import COMET_MODEL, METRICS, Options
+    from docgraph.evaluation.metrics import COMET_MODEL, METRICS, MetricOptions
     from docgraph.evaluation.plots import check_plot_path, write_plot
-    from docgraph.evaluation.report import By, Request
+    from docgraph.evaluation.report import BreakdownName, Request
     from docgraph.evaluation.report import evaluate as run
     from docgraph.workers import available_cores
 
@@ -113,10 +113,10 @@ def evaluate(
     with _status() as show_stage:
         request = Request(
             metrics=tuple(_split_choices(metrics, "metric", (*METRICS, "comet"))),
-            options=Options(lowercase, tokenize),
+            options=MetricOptions(lowercase, tokenize),
             comet_model=comet_model or COMET_MODEL,
             significance=significance,
-            by=tuple(_split_choices(by or "", "breakdown", get_args(By))),
+            by=tuple(_split_choices(by or "", "breakdown", get_args(BreakdownName))),
             consistency=consistency,
             pronouns=languages if pronouns else None,
             annotator=bitext,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from docgraph.cli.progress import Bars
+from docgraph.cli.progress import ProgressBars
 from docgraph.errors import DocgraphError
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def prepare(
     from docgraph.workers import available_cores
 
     settings = read_config(PrepareConfig, config, overrides or [])
-    with Bars("sentences") as bars:
+    with ProgressBars("sentences") as bars:
         report = run(
             settings,
             skip_bad=skip_bad,

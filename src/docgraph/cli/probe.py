@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from docgraph.cli.progress import Bars
+from docgraph.cli.progress import ProgressBars
 from docgraph.errors import DocgraphError
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ def probe(
         keep_freed_memory()
         options = ProbeOptions(context, max_context, normalise, precision)
         prober = Prober(find_model(model), options, device or _default_device(), annotator, cache)
-        with Bars("items") as bars:
+        with ProgressBars("items") as bars:
 
             def progress(stage: str, done: int, total: int) -> None:
                 bars.update(stage, done, done, total)

@@ -7,7 +7,7 @@ from types import TracebackType
 from typing import Self
 
 
-class Bars:
+class ProgressBars:
     """One bar per task, with the number of `unit`s done and their rate."""
 
     def __init__(self, unit: str) -> None:

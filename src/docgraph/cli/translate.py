@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from docgraph.cli.progress import Bars
+from docgraph.cli.progress import ProgressBars
 from docgraph.errors import DocgraphError
 
 if TYPE_CHECKING:
@@ -192,7 +192,7 @@ def _no_collection() -> Iterator[None]:
         gc.enable()
 
 
-class _Progress(Bars):
+class _Progress(ProgressBars):
     """Progress bar over the bytes of all files, with sentences per second."""
 
     def __init__(self, jobs: list[Job]) -> None:
@@ -245,7 +245,7 @@ def pretranslate(
     keep_freed_memory()
     folder = find_model(model)
     corpora = [PreparedCorpus.open(store, name) for name in split or ("train", "dev")]
-    with Bars("sentences") as bars:
+    with ProgressBars("sentences") as bars:
         for corpus in corpora:
             progress = partial(_show_progress, bars, corpus.split)
             search = SearchConfig(beams=beam)
@@ -253,5 +253,5 @@ def pretranslate(
             bars.console.print(f"wrote {path}", markup=False, highlight=False, soft_wrap=True)
 
 
-def _show_progress(bars: Bars, split: str, done: int, total: int) -> None:
+def _show_progress(bars: ProgressBars, split: str, done: int, total: int) -> None:
     bars.update(split, done, done, total)

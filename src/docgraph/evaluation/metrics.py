@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -71,7 +71,7 @@ class Measurement:
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class MetricOptions:
     """Text normalisation before counting."""
 
     lowercase: bool | None = None
@@ -86,11 +86,11 @@ def format_signature(items: dict[str, str], data: EvaluationSet, unit: Unit) -> 
     return "|".join(f"{key}:{value}" for key, value in (items | ours).items())
 
 
-def measure(name: str, data: EvaluationSet, options: Options = Options()) -> Measurement:
+def measure(name: str, data: EvaluationSet, options: MetricOptions = MetricOptions()) -> Measurement:
     """Count the segment statistics of all systems for the metric `name`, one of `METRICS`."""
     if name not in METRICS:
         raise DocgraphError(f"there is no metric '{name}'; choose from {', '.join([*METRICS, 'comet'])}")
-    label, unit, create, scorer = METRICS[name]
+    column, unit, create, scorer = METRICS[name]
 
     def segments(sentences: Sequence[str]) -> list[str]:
         return list(sentences) if unit == "sentence" else [" ".join(texts) for texts in data.split(sentences)]
@@ -103,10 +103,10 @@ def measure(name: str, data: EvaluationSet, options: Options = Options()) -> Mea
     values = {system: float(metric._aggregate_and_compute(rows).score) for system, rows in counts.items()}
     signature = dict(part.split(":", 1) for part in metric.get_signature().format().split("|"))
     statistics = {system: np.array(rows, dtype=np.float64) for system, rows in counts.items()}
-    return Measurement(label, unit, statistics, scorer, values, signature, label == "TER")
+    return Measurement(column, unit, statistics, scorer, values, signature, lower_is_better=name == "ter")
 
 
-def _create_bleu(options: Options, references: Sequence[Sequence[str]]) -> Metric:
+def _create_bleu(options: MetricOptions, references: Sequence[Sequence[str]]) -> Metric:
     from sacrebleu.metrics.bleu import BLEU
 
     if options.tokenize is not None and options.tokenize not in BLEU.TOKENIZERS:
@@ -116,13 +116,13 @@ def _create_bleu(options: Options, references: Sequence[Sequence[str]]) -> Metri
     return BLEU(lowercase=bool(options.lowercase), tokenize=options.tokenize, force=True, references=references)
 
 
-def _create_chrf(options: Options, references: Sequence[Sequence[str]]) -> Metric:
+def _create_chrf(options: MetricOptions, references: Sequence[Sequence[str]]) -> Metric:
     from sacrebleu.metrics.chrf import CHRF
 
     return CHRF(lowercase=bool(options.lowercase), references=references)
 
 
-def _create_ter(options: Options, references: Sequence[Sequence[str]]) -> Metric:
+def _create_ter(options: MetricOptions, references: Sequence[Sequence[str]]) -> Metric:
     from sacrebleu.metrics.ter import TER
 
     return TER(case_sensitive=options.lowercase is False, references=references)
@@ -172,13 +172,25 @@ def ratio_scores(sums: Floats, scale: int = 100) -> Floats:
         return scale * np.where(denominator > 0, numerator / denominator, (numerator > 0).astype(sums.dtype))
 
 
-METRICS: dict[str, tuple[str, Unit, Callable[[Options, Sequence[Sequence[str]]], Metric], Scorer]] = {
-    "bleu": ("BLEU", "sentence", _create_bleu, bleu_scores),
-    "d-bleu": ("d-BLEU", "document", _create_bleu, bleu_scores),
-    "chrf": ("chrF2", "sentence", _create_chrf, chrf_scores),
-    "ter": ("TER", "sentence", _create_ter, ratio_scores),
+class MetricDefinition(NamedTuple):
+    """A metric that sacreBLEU computes."""
+
+    column: str
+    """Its name in tables."""
+    unit: Unit
+    """What a segment is."""
+    create: Callable[[MetricOptions, Sequence[Sequence[str]]], Metric]
+    """The sacreBLEU metric for options and references."""
+    scorer: Scorer
+
+
+METRICS = {
+    "bleu": MetricDefinition("BLEU", "sentence", _create_bleu, bleu_scores),
+    "d-bleu": MetricDefinition("d-BLEU", "document", _create_bleu, bleu_scores),
+    "chrf": MetricDefinition("chrF2", "sentence", _create_chrf, chrf_scores),
+    "ter": MetricDefinition("TER", "sentence", _create_ter, ratio_scores),
 }
-"""By name on the command line: column, segment, sacreBLEU metric, and the score of summed statistics."""
+"""By name on the command line."""
 
 
 def measure_comet(data: EvaluationSet, model: str = COMET_MODEL) -> Measurement:

@@ -14,13 +14,13 @@ from docgraph.evaluation.alignment import BitextAnnotator, SentencePairs
 from docgraph.evaluation.buckets import Breakdown, by_distance, by_length
 from docgraph.evaluation.document_measures import REFERENCE, DocumentMeasures
 from docgraph.evaluation.evaluation_set import EvaluationSet
-from docgraph.evaluation.metrics import COMET_MODEL, Options, Score, measure, measure_comet
+from docgraph.evaluation.metrics import COMET_MODEL, MetricOptions, Score, measure, measure_comet
 from docgraph.evaluation.significance import Significance, score_systems
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-By = Literal["length", "distance"]
+BreakdownName = Literal["length", "distance"]
 Progress = Callable[[str], None]
 Grid = list[list[str]]
 """Rows of cells; the first row is the header."""
@@ -33,10 +33,10 @@ class Request:
     """What to measure."""
 
     metrics: tuple[str, ...] = ("bleu", "d-bleu", "chrf", "ter")
-    options: Options = field(default_factory=Options)
+    options: MetricOptions = field(default_factory=MetricOptions)
     comet_model: str = COMET_MODEL
     significance: Significance | None = None
-    by: tuple[By, ...] = ()
+    by: tuple[BreakdownName, ...] = ()
     """Breakdowns of BLEU."""
     consistency: bool = False
     """Measure lexical translation consistency."""

@@ -106,10 +106,11 @@ class _Text:
     @property
     def right(self) -> float:
         """Where the text ends."""
-        width = self.width if self.width is not None else text_width(self.text, self.size)
+        width = self.width if self.width is not None else _text_width(self.text, self.size)
         return self.x + {"start": width, "middle": width / 2, "end": 0.0}[self.anchor]
 
     def svg(self) -> Iterator[str]:
+        """Yield its SVG elements."""
         # The reader's font is not the one measured here: textLength keeps each word within its box.
         length = f' textLength="{self.width:.1f}" lengthAdjust="spacingAndGlyphs"' if self.width else ""
         weight = ' font-weight="700"' if self.bold else ""
@@ -129,6 +130,8 @@ class _Curves:
     heads: list[tuple[Point, Point, Point]] = field(default_factory=list)
 
     def svg(self) -> Iterator[str]:
+        """Yield its SVG elements."""
+
         def points(*values: Point) -> str:
             return " ".join(f"{x:.1f} {y:.1f}" for x, y in values)
 
@@ -219,7 +222,7 @@ def _heading(
         yield _Curves([arc], _colour(name), 1.8, 1.0, dashed=name == "lexical")
         label = f"{name} {len(graph.relations[name]):,}"
         yield _Text(x + 33, 90, label, 13)
-        x += 33 + text_width(label, 13) + 26
+        x += 33 + _text_width(label, 13) + 26
     remarks = []
     if "lexical" in names:
         omitted = "" if complete else "; punctuation and function words not drawn"
@@ -243,8 +246,8 @@ def _place_words(
         mirrored = _is_right_to_left(text)
         for word in range(bounds[index], bounds[index + 1]):
             form = annotation.forms[word] if starts[word] < cursor else text[starts[word] : ends[word]]
-            x += text_width(text[cursor : starts[word]], FONT_SIZE) + (1.5 if starts[word] <= cursor else 0.0)
-            cursor, width = max(cursor, ends[word]), text_width(form, FONT_SIZE)
+            x += _text_width(text[cursor : starts[word]], FONT_SIZE) + (1.5 if starts[word] <= cursor else 0.0)
+            cursor, width = max(cursor, ends[word]), _text_width(form, FONT_SIZE)
             if x + width > right and x > left:
                 x, y, row = left, y + ROW_HEIGHT, row + 1
             centre = x + width / 2 if not mirrored else left + right - x - width / 2
@@ -262,7 +265,7 @@ def _is_right_to_left(text: str) -> bool:
     return False
 
 
-def text_width(text: str, size: float) -> float:
+def _text_width(text: str, size: float) -> float:
     """The estimated width of a text in pixels."""
     return size * sum(map(_character_width, text))
 

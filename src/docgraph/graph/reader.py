@@ -103,8 +103,10 @@ def _documents(source: Source, format: str | None, language: str) -> list[Docume
 def _is_path(source: str | Path) -> bool:
     from docgraph.formats import by_extension
 
-    if isinstance(source, Path) or len(source.split()) == 1:
+    if isinstance(source, Path):
         return True
+    if len(words := source.split()) < 2:
+        return bool(words)
     try:
         return Path(source).exists() or Path(source).suffix == ".conllu" or by_extension(source) is not None
     except OSError:  # longer than a file name can be

@@ -240,7 +240,7 @@ class PooledScore:
     @property
     def scorer(self) -> Scorer:
         """The function from summed statistics to a score."""
-        return ratio_scores if self.metric == "ltcr" else TEXT_METRICS[self.metric][3]
+        return ratio_scores if self.metric == "ltcr" else TEXT_METRICS[self.metric].scorer
 
     def p_value(self, other: PooledScore) -> float | None:
         """Returns the p-value of the difference to another system, by paired bootstrap over documents."""
