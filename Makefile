@@ -18,9 +18,9 @@ demo: $(READY)
 	@cat demo/harbour_report.fr.md
 	$(BIN)/docgraph translate examples/harbour.txt -o demo/harbour.fr.txt
 	$(BIN)/docgraph translate examples/harbour.txt -o demo/harbour.corrected.fr.txt --known examples/harbour.known.txt --explain demo/translation.html
-	@echo "Without and with three sentences corrected by hand; the others follow them:"
+	@echo "Left: translated alone. Right: with the first three sentences corrected by hand; the others use the corrected terms."
 	@diff --width=170 --side-by-side demo/harbour.fr.txt demo/harbour.corrected.fr.txt || true
-	@echo "Open demo/graph.html (the graph) and demo/translation.html (what each sentence looked at) in a browser."
+	@echo "Open demo/graph.html (the document graph) and demo/translation.html (what each sentence read) in a browser."
 
 lint: $(READY)
 	$(BIN)/ruff check .

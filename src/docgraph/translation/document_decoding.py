@@ -264,7 +264,7 @@ class _GroupDecoder:
 
     def _decode_once(self) -> Iterator[int]:
         """Decodes all sentences in one pass, for a model that reads no translations of its own."""
-        if context_needs(self.model.config).reads_translations and any(any_given(draft.known) for draft in self.drafts):
+        if any(any_given(draft.known) for draft in self.drafts) and context_needs(self.model.config).reads_translations:
             self._refresh_target_memory()
         self._search(self.pending)
         for draft in self.drafts:

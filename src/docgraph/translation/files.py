@@ -44,11 +44,8 @@ class Job:
     output: Path
     known: Path | None = None
     """File of known translations."""
-
-    @property
-    def size(self) -> int:
-        """Size of the source in bytes; 1 for standard input."""
-        return 1 if self.source == STANDARD else max(self.source.stat().st_size, 1)
+    size: int = 1
+    """Size of the source in bytes; 1 for standard input."""
 
     @property
     def is_up_to_date(self) -> bool:
@@ -225,7 +222,7 @@ class _Run:
 def _write_output(file: _OpenFile, form: Form, complete: bool, language: str | None) -> None:
     """Writes a file that is complete; on standard output, the latest document."""
     output, translations = file.job.output, file.translations
-    is_container = get_format(file.documents[0].format).pack is not None
+    is_container = file.documents[0].container is not None
     if form == "document" and (output != STANDARD or is_container):
         if complete:
             write(file.documents, output, [translation.texts for translation in translations], language)
@@ -274,12 +271,13 @@ def find_jobs(
     if output is None or output == STANDARD:
         if several:
             raise DocgraphError("several files cannot go to the standard output; name an output folder with -o")
-        return [Job(path, STANDARD, known) for path, _ in inputs]
+        return [Job(path, STANDARD, known, _size(path)) for path, _ in inputs]
     if several and output.is_file():
         raise DocgraphError("there are several files to write and this is a file; name a folder with -o", path=output)
     in_folder = several or output.is_dir()
     suffix = {"jsonl": ".jsonl", "table": ".tsv", "document": ""}[form]
-    jobs = [Job(path, output / f"{name}{suffix}" if in_folder else output, known) for path, name in inputs]
+    outputs = [output / f"{name}{suffix}" if in_folder else output for _, name in inputs]
+    jobs = [Job(path, place, known, _size(path)) for (path, _), place in zip(inputs, outputs, strict=True)]
     sources: dict[Path, Path] = {}
     for job in jobs:
         if job.output.exists() and job.output.resolve() == job.source.resolve():
@@ -290,6 +288,10 @@ def find_jobs(
         if form == "document":
             _check_output_format(job, format)
     return jobs
+
+
+def _size(path: Path) -> int:
+    return 1 if path == STANDARD else max(path.stat().st_size, 1)
 
 
 def _check_output_format(job: Job, format: str | None) -> None:

@@ -107,10 +107,14 @@ class Segments:
     def __getitem__(self, index: int) -> Segment:
         return self.segments[index]
 
+    def texts(self, span: range) -> list[str]:
+        """Returns the normalised texts of consecutive segments."""
+        return [segment.text for segment in self.segments[span.start : span.stop]]
+
     def document(self, span: range) -> Document:
         """Returns consecutive segments as a document, for annotation."""
-        part = self.segments[span.start : span.stop]
-        return Document.from_sentences([each.text for each in part], speakers=[each.speaker for each in part])
+        speakers = [segment.speaker for segment in self.segments[span.start : span.stop]]
+        return Document.from_sentences(self.texts(span), speakers=speakers)
 
     def sentence_indices(self, span: range) -> list[int]:
         """Returns the sentence that each of some consecutive segments belongs to."""
@@ -149,7 +153,7 @@ class Preprocessor:
         # The readers of all other formats have split the text into sentences already.
         language = self._split_language if document.format == "lines" else None
         result = Segments()
-        for index, sentence in enumerate(document):
+        for index, sentence in enumerate(document.sentences):
             first = len(result)
             sentence_language = None if index in keep_whole else language
             result.segments += self._segments(sentence.text, sentence.speaker, sentence_language)
@@ -328,5 +332,5 @@ def example_from_text(
         graph = build_graph(annotation, relations)
         ids, owners = encode_source(source, annotation, tokenizer.source, tag)
         words = [np.where(o < 0, -1, o + base) for o, base in zip(owners, annotation.offsets, strict=False)]
-    target_ids, target_words = encode_target(target, tokenizer.target)
+    target_ids, target_words = encode_target(target, tokenizer.target) if target else ([], [])
     return DocumentExample(ids, target_ids, graph, words, target_words)

@@ -91,7 +91,7 @@ class _Prepared:
     @property
     def size(self) -> float:
         """Number of source sub-words; infinite for a document in chunks, which is always decoded alone."""
-        return math.inf if self.example is None else sum(len(self.example.source[m]) for m in self.example.translated)
+        return math.inf if self.example is None else sum(map(len, self.example.source[: len(self.shown)]))
 
     def record(self, first: int, hypotheses: Hypotheses) -> None:
         """Tells the request that the hypotheses from position `first` of the example on are final."""
@@ -134,6 +134,9 @@ class Translator:
         self.model, self.tokenizer, self.languages, self.tag = model, tokenizer, languages, tag
         self._annotator, self._lock = annotator, Lock()
         self.memory = None
+        if tag is None and (tags := tokenizer.source.tags):
+            listed = ", ".join(tags[:12]) + (", ..." if len(tags) > 12 else "")
+            raise DocgraphError(f"this model translates into several languages; choose one by its tag: {listed}")
         self._needs = context_needs(model.config)
         if self._needs.graph_relations(any_given=False) is not None:
             _ = self.pipeline  # every document needs it, so report a missing annotator now
@@ -145,9 +148,6 @@ class Translator:
             tokenizer.source, languages, self._max_length, independent, self._greedy_scores
         )
         self._postprocessor = Postprocessor(self._preprocessor, languages)
-        if tag is None and (tags := tokenizer.source.tags):
-            listed = ", ".join(tags[:12]) + (", ..." if len(tags) > 12 else "")
-            raise DocgraphError(f"this model translates into several languages; choose one by its tag: {listed}")
 
     @classmethod
     def load(
@@ -281,10 +281,11 @@ class Translator:
     def _prepare(self, request: TranslationRequest) -> _Prepared:
         """Segments a document and builds the model input."""
         document, known = request.document, request.known
-        if known and len(known) != len(document):
+        count = len(document.sentences)
+        if known and len(known) != count:
             raise DocgraphError(
-                f"there are {len(known)} known translations for {len(document)} sentences; pass one for each, None if"
-                " it is not known"
+                f"there are {len(known)} known translations for {count} sentences; pass one for each, None if it is not"
+                " known"
             )
         exact = [] if self.memory is None else map(self.memory.exact, document.texts)
         given = {m: text for each in (exact, known) for m, text in enumerate(each) if text is not None and text.strip()}
@@ -318,19 +319,18 @@ class Translator:
 
         They are annotated if the model reads their graph. Entries of the translation memory follow the segments.
         """
-        document = segments.document(span)
+        texts = segments.texts(span)
         known = {place: known[m] for place, m in enumerate(span) if m in known}
         relations = self._needs.graph_relations(any_given(known))
-        with self._lock:
-            pipeline = self.pipeline if relations is not None and len(document) else None
-            annotation = None if pipeline is None else pipeline(document)
-        example = example_from_text(document.texts, self.tokenizer, annotation, relations, tag=self.tag)
+        annotation = None
+        if relations is not None and texts:
+            with self._lock:
+                annotation = None if self.pipeline is None else self.pipeline(segments.document(span))
+        example = example_from_text(texts, self.tokenizer, annotation, relations, tag=self.tag)
         example = replace(example, ahead=True)
         if self.memory is None:
             return example, known
-        example, entries = self.memory.append_entries(
-            example, document.texts, known, self.tokenizer, self._max_length, self.tag
-        )
+        example, entries = self.memory.append_entries(example, texts, known, self.tokenizer, self._max_length, self.tag)
         return example, {**known, **{place: self._given(ids[:-1]) for place, ids in entries.items()}}
 
     def _decode(self, batch: list[_Prepared], options: _Options) -> list[_Decoded]:
@@ -377,7 +377,7 @@ class Translator:
     def _translation(self, prepared: _Prepared, decoded: _Decoded) -> Translation:
         """Returns the translation of a document, given the hypotheses of its segments."""
         segments, sentences = prepared.segments, []
-        for index, source in enumerate(prepared.request.document.texts):
+        for index, sentence in enumerate(prepared.request.document.sentences):
             indices = segments.of_sentence[index]
             known = prepared.given.get(index)
             candidates = self._candidates(segments, index, decoded.hypotheses) if known is None else ()
@@ -387,9 +387,8 @@ class Translator:
             if self.memory is not None and context is not None and known is None:
                 entries = self.memory.nearest_pairs(segments[m].text for m in indices)
             # An empty translation is replaced by the source: a lost line would shift all others.
-            sentences.append(
-                SentenceTranslation(source, best or source, candidates, context, known is not None, entries)
-            )
+            text = best or sentence.text
+            sentences.append(SentenceTranslation(sentence.text, text, candidates, context, known is not None, entries))
         return Translation(prepared.request.document, tuple(sentences), decoded.passes)
 
     def _candidates(self, segments: Segments, sentence: int, hypotheses: Hypotheses) -> tuple[Candidate, ...]:
