@@ -1,9 +1,10 @@
-"""A made-up parallel corpus in which some target words are decided by an earlier sentence alone.
+"""A synthetic parallel corpus in which only an earlier sentence decides some target words.
 
-By the source: *The artist lost her hat.* is *L'artiste a perdu son chapeau.*, so only the English tells that the artist
-of a later *Then the artist was tired.* is *fatiguée*. By the target: *cars* are *voitures* or *autos* as the translator
-of the document pleased, so only the earlier French tells what they are later. `variants` are documents in fours that
-differ in nothing but these two choices: whoever reads sentences alone is right in exactly half of the questions.
+By the source: *The artist lost her hat.* is *L'artiste a perdu son chapeau.*, so that only the English says that the
+artist of a later *Then the artist was tired.* is *fatiguée*. By the target: the translator of a document calls *cars*
+either *voitures* or *autos*, so that only the earlier French says which it is later. `variants` returns documents in
+groups of four that differ only in these two choices: a model that reads single sentences answers exactly half of the
+questions correctly.
 """
 
 from __future__ import annotations
@@ -22,11 +23,11 @@ from docgraph.translation.scoring import Candidates, score_candidates, sentence_
 Kind = Literal["source", "target"]
 
 PEOPLE = {"artist": "artiste", "athlete": "athlète", "architect": "architecte", "analyst": "analyste"}
-"""Whose French article is elided, and tells no gender."""
+"""People whose French article is elided, so that it shows no gender."""
 BELONGINGS = {"hat": "chapeau", "bag": "sac", "book": "livre", "coat": "manteau"}
 FEELINGS = {"tired": ("fatigué", "fatiguée"), "happy": ("heureux", "heureuse"), "proud": ("fier", "fière")}
 OTHERS = {("boy", "girl"): ("Le garçon", "La fille"), ("man", "woman"): ("Le monsieur", "La dame")}
-"""Whose gender their sentence tells: from them Base learns what each form of the feelings goes with."""
+"""People whose gender is visible in their sentence: from them Base learns the forms of the feelings."""
 THINGS = {"cars": ("voitures", "autos"), "boats": ("bateaux", "navires"), "mistakes": ("erreurs", "fautes")}
 SUBJECTS = {"We": "Nous avons", "You": "Vous avez", "They": "Ils ont"}
 FIRST = {"saw": "vu", "found": "trouvé"}
@@ -34,43 +35,47 @@ LATER = {"sold": "vendu", "forgot": "oublié"}
 
 
 class Question(NamedTuple):
-    """A word of a translation that its own sentence does not decide."""
+    """A word of a translation that only an earlier sentence decides."""
 
     kind: Kind
-    """The side of the earlier sentence that does."""
+    """The side of the earlier sentence that decides it."""
     told: int
-    """That sentence."""
+    """The sentence that decides it."""
     asked: int
+    """The sentence with the word."""
     right: str
     wrong: str
 
 
 @dataclass(eq=False)
 class TaskDocument:
+    """A document with its translation and questions about it."""
+
     source: list[str] = field(default_factory=list)
     target: list[str] = field(default_factory=list)
     questions: list[Question] = field(default_factory=list)
 
     def add(self, source: str, target: str) -> int:
-        """The place of the new sentence."""
+        """Append a sentence pair and return its index."""
         self.source.append(source)
         self.target.append(target)
         return len(self.source) - 1
 
     def of(self, kind: Kind) -> list[Question]:
+        """The questions of one kind."""
         return [question for question in self.questions if question.kind == kind]
 
     def candidates(self, question: Question) -> tuple[str, str]:
-        """The right translation of the sentence asked about, and the wrong one."""
+        """The right and the wrong translation of the sentence of a question."""
         right = self.target[question.asked]
         return right, right.replace(question.right, question.wrong)
 
 
 def document(rng: random.Random, gender: int, synonym: int, entities: int = 1) -> TaskDocument:
-    """Sentences that tell, one of somebody else, and two that ask; the two choices change nothing else.
+    """A document of sentences that decide, one unrelated sentence, and two with questions.
 
-    With more `entities`, as many people, men and women by turns, and as many kinds of things are told of: what was told
-    has to be matched with whom and what is asked about.
+    `gender` and `synonym` change nothing but the decisions. With several `entities`, as many people (men and women in
+    turn) and as many kinds of things are mentioned, and a question must be matched with the right one.
     """
     people, things = (rng.sample(sorted(words), entities) for words in (PEOPLE, THINGS))
     genders = [(gender + place) % 2 for place in range(entities)]
@@ -109,37 +114,41 @@ def _about(rng: random.Random, verbs: dict[str, str], thing: str, synonym: int) 
 
 
 def documents(count: int, seed: int, entities: int = 1) -> list[TaskDocument]:
-    """Documents with choices at random."""
+    """Documents with random choices."""
     rng = random.Random(seed)
     return [document(rng, rng.randrange(2), rng.randrange(2), entities) for _ in range(count)]
 
 
 def variants(count: int, seed: int, entities: int = 1) -> list[TaskDocument]:
-    """`count` documents in all four choices each, one after another."""
+    """`count` documents, each with all four choices in turn."""
     keys = [(f"{seed} {index}", gender, synonym) for index in range(count) for gender in (0, 1) for synonym in (0, 1)]
     return [document(random.Random(key), gender, synonym, entities) for key, gender, synonym in keys]
 
 
-def write(folder: Path, name: str, made: Sequence[TaskDocument]) -> dict[str, str]:
-    """Two line-aligned files with blank lines between documents: an entry of a data config."""
+def write(folder: Path, name: str, documents: Sequence[TaskDocument]) -> dict[str, str]:
+    """Write two line-aligned files with blank lines between documents; return an entry of a data config."""
     paths = {}
     for side, language in (("source", "en"), ("target", "fr")):
         path = folder / f"{name}.{language}"
-        texts = ("".join(f"{line}\n" for line in getattr(document, side)) for document in made)
+        texts = ("".join(f"{line}\n" for line in getattr(document, side)) for document in documents)
         path.write_text("\n".join(texts), encoding="utf-8")
         paths[side] = str(path)
     return paths
 
 
-def accuracy(model: DocumentTransformer, corpus: PreparedCorpus, made: Sequence[TaskDocument]) -> dict[Kind, float]:
-    """Forced choice: the share of questions of each kind to which the right translation is the more probable one.
+def accuracy(
+    model: DocumentTransformer, corpus: PreparedCorpus, documents: Sequence[TaskDocument]
+) -> dict[Kind, float]:
+    """The share of questions of each kind whose right translation is more probable than the wrong one.
 
-    `corpus` is the prepared split of the documents `made`; a sentence sees the reference translations before it.
+    `corpus` is the prepared split of `documents`; a sentence sees the reference translations before it.
     """
     relations = context_needs(model.config).relations
-    examples = [corpus.example(index, relations) for index in range(len(made))]
+    examples = [corpus.example(index, relations) for index in range(len(documents))]
     asked = [
-        (example, document, q) for example, document in zip(examples, made, strict=True) for q in document.questions
+        (example, document, q)
+        for example, document in zip(examples, documents, strict=True)
+        for q in document.questions
     ]
     tasks = [
         Candidates(
@@ -152,4 +161,4 @@ def accuracy(model: DocumentTransformer, corpus: PreparedCorpus, made: Sequence[
     for (_, _, question), [scores] in zip(asked, score_candidates(model, tasks), strict=True):
         first, second = map(sentence_score, scores)
         right[question.kind].append(first > second)
-    return {kind: sum(found) / len(found) for kind, found in right.items()}
+    return {kind: sum(each) / len(each) for kind, each in right.items()}

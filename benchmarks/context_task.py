@@ -1,9 +1,9 @@
-"""What systems learn of the context task (context_corpus.py): forced-choice accuracy, chance being 50%.
+"""Train systems on the context task (context_corpus.py) and print their forced-choice accuracy (chance: 50%).
 
     python -m benchmarks.context_task [CONFIG ...] [--entities 2] [--steps 220] [--seeds 1]
 
-trains one small Base and then, on it, the context system of each training config (configs/train/*.yaml or an ablation:
-its `model.context` and `model.freeze`, in a small size), by the code of `docgraph train`. What tells may be four
+trains one small Base and, starting from it, a small system with the `model.context` and `model.freeze` of each training
+config (configs/train/*.yaml, or an ablation), by the code of `docgraph train`. The deciding sentence is up to four
 sentences back, so that systems with a window read four.
 """
 
@@ -47,23 +47,23 @@ RUN: dict[str, Any] = {
 
 
 def data_settings(folder: Path, train: int, dev: int, entities: int = 1) -> dict[str, Any]:
-    """Write the corpus into the folder: `train` documents to learn from, `dev` to ask about; how to prepare it."""
-    made = {"train": documents(train, seed=0, entities=entities), "dev": dev_documents(dev, entities)}
+    """Write a corpus of `train` and `dev` documents into the folder, and return the settings that prepare it."""
+    splits = {"train": documents(train, seed=0, entities=entities), "dev": dev_documents(dev, entities)}
     return {
         "languages": {"source": "en", "target": "fr"},
-        "data": {split: write(folder, split, found) for split, found in made.items()},
+        "data": {split: write(folder, split, each) for split, each in splits.items()},
         "subwords": {"size": 400, "byte_fallback": False},
         "out": str(folder / "store"),
     }
 
 
 def dev_documents(count: int, entities: int = 1) -> list[TaskDocument]:
-    """`count` documents in four variants each."""
+    """`count` documents with questions, in four variants each."""
     return variants(count, seed=1, entities=entities)
 
 
 def base_settings(store: str, steps: int = 100, seed: int = 1) -> dict[str, Any]:
-    """Stage 1."""
+    """Settings of stage 1."""
     batches = {"tokens": 600, "unit": "sentence", "max_length": 64}
     return {
         "data": store,
@@ -78,20 +78,22 @@ def base_settings(store: str, steps: int = 100, seed: int = 1) -> dict[str, Any]
 def context_settings(
     store: str, base: str, context: Mapping[str, Any], freeze: str = "base", steps: int = 220, seed: int = 1
 ) -> dict[str, Any]:
-    """Stage 2, of any system."""
+    """Settings of stage 2, for any system."""
     small = {**context, **CONTEXT, "graph": {**context.get("graph", {}), **GRAPH}}
     model = {"transformer": TRANSFORMER, "context": small, "freeze": freeze}
     stage = {"stage": "context", "base": base, "model": model, "batches": {"tokens": 600, "max_length": 64}}
     return {"data": store, **RUN, **stage, "steps": steps, "seed": seed}
 
 
-def run(settings: dict[str, Any], folder: Path, corpus: PreparedCorpus, made: list[TaskDocument]) -> tuple[float, ...]:
-    """Train; accuracy by the source, by the target, and seconds of training."""
+def run(
+    settings: dict[str, Any], folder: Path, corpus: PreparedCorpus, questions: list[TaskDocument]
+) -> tuple[float, ...]:
+    """Train; return the accuracy by the source and by the target, and the seconds of training."""
     began = time.perf_counter()
     train(parse(TrainingConfig, settings), folder)
     seconds = time.perf_counter() - began
-    found = accuracy(load(folder / "best"), corpus, made)
-    return found["source"], found["target"], seconds
+    correct = accuracy(load(folder / "best"), corpus, questions)
+    return correct["source"], correct["target"], seconds
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -106,7 +108,7 @@ def main(arguments: list[str] | None = None) -> None:
         folder = Path(name)
         settings = data_settings(folder, options.documents, 32, options.entities)
         prepare(parse(PrepareConfig, settings), cache=folder / "cache")
-        store, made = settings["out"], dev_documents(32, options.entities)
+        store, questions = settings["out"], dev_documents(32, options.entities)
         corpus = PreparedCorpus.open(store, "dev")
         print(f"{'system':28}{'seed':>5}{'by source':>11}{'by target':>11}{'seconds':>9}")
         for seed in range(1, options.seeds + 1):
@@ -117,7 +119,7 @@ def main(arguments: list[str] | None = None) -> None:
                 base = str(folder / f"base-{seed}" / "best")
                 runs[path.stem] = context_settings(store, base, context, freeze, options.steps, seed)
             for system, values in runs.items():
-                source, target, seconds = run(values, folder / f"{system}-{seed}", corpus, made)
+                source, target, seconds = run(values, folder / f"{system}-{seed}", corpus, questions)
                 print(f"{system:28}{seed:5}{source:11.1%}{target:11.1%}{seconds:9.1f}", flush=True)
 
 

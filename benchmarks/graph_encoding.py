@@ -1,15 +1,15 @@
-"""Graph encoding: time and memory a word as documents grow, against the plain sparse path and PyTorch Geometric.
+"""Graph encoding: time and memory per word by document length, against the plain sparse path and PyTorch Geometric.
 
-One document at a time, d 512, two layers, the default encoder, one core. docgraph sums lexical cliques by prefix sums;
-the plain path multiplies by the union as one sparse matrix, and `GCNConv` passes a message along every edge of it. The
-number of those edges grows with the square of the document, so both stop where they would need too much memory. GCNConv
-stands for the convolutions alone: one over incoming and one over outgoing edges a layer, without fusion, residual and
-LayerNorm. Every measurement has a process of its own: times are CPU seconds, memory is the peak beyond what was there
-when the graph and the weights had been made.
+One document at a time, d 512, two layers, the default encoder, one core. docgraph sums lexical cliques by prefix sums.
+The plain path multiplies with the union of the relations as one sparse matrix; `GCNConv` passes a message along each of
+its edges. The number of edges grows with the square of the document, so that both stop when they would need too much
+memory. GCNConv does only the convolutions: one over incoming and one over outgoing edges per layer, without fusion,
+residual connection and LayerNorm. Every measurement has its own process. Times are CPU seconds; memory is the peak
+above that of the graph and the weights.
 
-glibc gives every block above 32 MB back to the kernel when it is freed, so that a long document pays for fresh pages at
-every operation. docgraph's commands tell it to keep its memory (docgraph.workers), and so does every path here; what
-the default makes of it is printed beside the bars.
+glibc returns every freed block above 32 MB to the kernel, so that a long document pays for new pages in every
+operation. docgraph's commands disable that (docgraph.workers), and so does every path here; the ratios with the default
+allocator are printed as well.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ SIZES = (1_000, 4_000, 16_000, 64_000)
 PATHS = ("docgraph", "plain", "GCNConv")
 DIMENSION, LAYERS = 512, 2
 BAR_TIME, BAR_MEMORY = 1.5, 1.5
-"""Time and memory a word at the largest size, at most so many times those at the smallest."""
+"""Maximum ratio of the time and memory per word at the largest size to those at the smallest."""
 EDGE_BYTES = {"docgraph": 0, "plain": 60, "GCNConv": 2 * 4 * DIMENSION}
-"""Bytes each edge of the union costs a path at its peak, beside what the nodes cost."""
+"""Peak memory of each path per edge of the union, in bytes, in addition to that of the nodes."""
 MEMORY_LIMIT = 4 << 30
 
 
@@ -47,7 +47,7 @@ class Measurement:
 
 
 def edges_in_union(words: int) -> int:
-    """Edges of the document's graph, counted without expanding them."""
+    """The number of edges of the document's graph, counted without expanding them."""
     from benchmarks.synthetic import synthetic_annotation
     from docgraph.graph import build_graph
 
@@ -55,7 +55,7 @@ def edges_in_union(words: int) -> int:
 
 
 def encoder_call(path: str, words: int) -> tuple[Callable[[], object], Callable[[], object]]:
-    """A forward pass, and forward and backward, of one path over the document of `words` words."""
+    """Two functions that run forward, and forward and backward, of one path on a document of `words` words."""
     import torch
     from torch import Tensor, nn
 
@@ -97,11 +97,11 @@ def encoder_call(path: str, words: int) -> tuple[Callable[[], object], Callable[
 
 
 def peak_memory(call: Callable[[], object]) -> int:
-    """Bytes by which the resident memory of this process rises at most during a call, or -1 where nobody tells."""
+    """The peak increase of resident memory during a call in bytes; -1 if the system does not report it."""
     status, clear = Path("/proc/self/status"), Path("/proc/self/clear_refs")
     if not clear.exists():
         return -1
-    clear.write_text("5")  # Linux: begin the record of the peak (VmHWM) anew
+    clear.write_text("5")  # Linux: reset the peak (VmHWM)
     before = _kilobytes(status, "VmRSS")
     call()
     return (_kilobytes(status, "VmHWM") - before) * 1024
@@ -112,13 +112,14 @@ def _kilobytes(status: Path, field: str) -> int:
 
 
 def cpu_seconds(call: Callable[[], object]) -> float:
+    """CPU seconds of a call."""
     began = time.process_time()
     call()
     return time.process_time() - began
 
 
 def best_time(call: Callable[[], object], seconds: float = 4.0) -> float:
-    """CPU seconds of the quickest of the calls that fit in about `seconds`."""
+    """CPU seconds of the fastest of the calls that fit into about `seconds`."""
     times: list[float] = []
     while sum(times) < seconds:
         times.append(cpu_seconds(call))
@@ -126,19 +127,19 @@ def best_time(call: Callable[[], object], seconds: float = 4.0) -> float:
 
 
 def measure_here(path: str, words: int) -> Measurement:
-    """Measure in this process, which must be fresh for its peak memory to mean anything."""
+    """Measure in this process, which must be fresh, or its peak memory would mean nothing."""
     import torch
 
     torch.set_num_threads(1)
-    encoder_call(path, 200)[1]()  # what the libraries allocate once
+    encoder_call(path, 200)[1]()  # allocations that libraries make once
     forward, training = encoder_call(path, words)
-    # This first call is no time: all its memory is new to the process, for a long document a third of its seconds.
+    # Not timed: memory that is new to the process takes a third of the time of a long document.
     memory = peak_memory(training)
     return Measurement(best_time(forward), best_time(training), memory)
 
 
 def measure(path: str, words: int, keep_memory: bool = True) -> Measurement:
-    """Measure in a process of its own."""
+    """Measure in a new process."""
     command = [sys.executable, "-m", "benchmarks.graph_encoding", path, str(words), *["keep"] * keep_memory]
     environment = os.environ | {"OMP_NUM_THREADS": "1"}
     root = Path(__file__).parents[1]
@@ -147,7 +148,7 @@ def measure(path: str, words: int, keep_memory: bool = True) -> Measurement:
 
 
 def measurements() -> dict[tuple[str, int], Measurement | str]:
-    """Every path at every size, or why it was left out."""
+    """The measurement of every path at every size, or the reason why there is none."""
     missing = importlib.util.find_spec("torch_geometric") is None
     found: dict[tuple[str, int], Measurement | str] = {}
     for words in SIZES:
@@ -190,7 +191,7 @@ def main() -> None:
         table.add_section()
     console.print(table)
     if "not installed" in results.values():
-        console.print("  GCNConv was left out: pip install 'docgraph[bench]' brings torch_geometric")
+        console.print("  GCNConv was skipped: install torch_geometric with pip install 'docgraph[bench]'")
     kept = [results["docgraph", words] for words in (SIZES[0], SIZES[-1])]
     default = [measure("docgraph", words, keep_memory=False) for words in (SIZES[0], SIZES[-1])]
     for name in ("forward", "training", "memory"):
@@ -201,14 +202,14 @@ def main() -> None:
         met = "met" if ratio <= bar else "MISSED"
         what = {"forward": "forward time", "training": "forward + backward time", "memory": "peak memory"}[name]
         console.print(
-            f"  {what} a word, {SIZES[-1]:,} against {SIZES[0]:,} words: {ratio:.2f}x (bar: at most {bar}x) {met};"
+            f"  {what} per word, {SIZES[-1]:,} against {SIZES[0]:,} words: {ratio:.2f}x (bar: at most {bar}x) {met};"
             f" default allocator: {by_default:.2f}x",
             highlight=False,
         )
 
 
 def cells(row: Measurement, ours: Measurement, words: int) -> list[str]:
-    """Forward, training and memory a word, each followed by its ratio to docgraph's."""
+    """Forward, training and memory per word, each followed by its ratio to docgraph's."""
     out: list[str] = []
     for value, own, unit in (
         (row.forward, ours.forward, 1e-6),

@@ -1,11 +1,11 @@
-"""Every system on the same documents: parameters added to Base, and training speed against Base's, beside the paper's.
+"""Compare all systems with the paper: parameters added to Base, and training speed relative to Base.
 
     python -m benchmarks.systems [--tokens 16000] [--rounds 5] [--only han,selective]
 
-Steps as in `benchmarks.training_step`; Base, Unified and concatenation train everything, the others what they add. The
-systems are those of configs/model/; with concatenation a sentence comes with those before it, so that a batch of the
-same sentences has more sub-words, and is slower for that. The paper's added parameters are for d 512. Compiling takes
-most of the time, so systems are made ready side by side; each is timed with the GPU to itself.
+Steps are those of `benchmarks.training_step`. Base, Unified and concatenation train all parameters, the others those
+they add. The systems are those of configs/model/. Concatenation repeats the sentences before each sentence, so that a
+batch of the same sentences has more sub-words and takes longer. The paper's parameters are for d 512. Compilation takes
+most of the time, so that systems compile in parallel; each is timed with the GPU to itself.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ ORDER = ["base", *SPEED, "noise", "concatenation_2_1", "concatenation_2_2", "con
 
 
 def system(name: str, transformer: TransformerConfig) -> ModelConfig:
-    """A shipped config on the Base that is measured."""
+    """A shipped config, with the Transformer that is measured."""
     config = read_config(ModelConfig, CONFIGS / f"{name}.yaml")
     if config.context is None:
         return replace(config, transformer=transformer, freeze="none")
@@ -54,13 +54,14 @@ def system(name: str, transformer: TransformerConfig) -> ModelConfig:
 
 
 def paper_parameters(config: ModelConfig) -> float | None:
+    """Added parameters of the paper in millions, if the system is in its table."""
     context = config.context
     return None if context is None else PARAMETERS.get((context.encoder, context.integration, context.sides))
 
 
 @dataclass(frozen=True)
 class Measured:
-    """What a system costs."""
+    """The cost of a system."""
 
     added: float
     """Millions of parameters."""
@@ -70,15 +71,15 @@ class Measured:
 
 
 def measure(name: str, tokens: int, rounds: int, lock: Path) -> Measured:
-    """A step of a system: made ready beside others, timed alone."""
+    """Compile a training step in parallel with other systems, then time it alone."""
     transformer, examples = measured(tokens)
     config = system(name, transformer)
-    joined = [[prepare(example, config) for example in each] for each in examples]
-    step = BareStep(config, [collate(each, bos=1) for each in joined])
+    batches = [collate([prepare(example, config) for example in each], bos=1) for each in examples]
+    step = BareStep(config, batches)
     with lock.open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_SH)  # many may get ready at a time,
+        fcntl.flock(file, fcntl.LOCK_SH)  # several systems compile at a time,
         step.seconds()
-        fcntl.flock(file, fcntl.LOCK_EX)  # one may be timed, when nobody else uses the GPU
+        fcntl.flock(file, fcntl.LOCK_EX)  # one is timed, with the GPU to itself
         step.seconds()
         times = [step.seconds() / len(examples) for _ in range(rounds)]
     peak = torch.cuda.max_memory_allocated() / 1e9 if GPU else 0.0
@@ -86,7 +87,7 @@ def measure(name: str, tokens: int, rounds: int, lock: Path) -> Measured:
 
 
 def attempt(name: str, tokens: int, rounds: int, lock: Path) -> Measured | str:
-    """What a system costs or, in one line, why that is not known: few exceptions of a compiler can be pickled."""
+    """The cost of a system, or one line that says why it failed: compiler exceptions often cannot be pickled."""
     try:
         return measure(name, tokens, rounds, lock)
     except Exception as error:
@@ -94,20 +95,19 @@ def attempt(name: str, tokens: int, rounds: int, lock: Path) -> Measured | str:
 
 
 def reason(error: Exception) -> str:
-    """An exception in one line: its kind and the first paragraph of its message, for hints to developers follow it."""
+    """An exception in one line: its type and the first paragraph of its message, without the hints to developers."""
     if "out of memory" in str(error).lower():
-        return "needs more memory than there is beside the others; try --jobs 1"
-    said, *_ = str(error).strip().split("\n\n")
-    return shorten(f"failed: {type(error).__name__}: {said}", 240)
+        return "out of memory beside the other systems; try --jobs 1"
+    first, *_ = str(error).strip().split("\n\n")
+    return shorten(f"failed: {type(error).__name__}: {first}", 240)
 
 
-def row(name: str, found: Measured, base: Measured | str, paper: float | None) -> str:
-    """A line of the table; `paper` is what the paper adds, in millions of parameters."""
-    speed = "" if isinstance(base, str) else f"{base.seconds / found.seconds:.2f}"
+def row(name: str, cost: Measured, base: Measured | str, paper: float | None) -> str:
+    """A line of the table; `paper` is the number of parameters that the paper adds, in millions."""
+    speed = "" if isinstance(base, str) else f"{base.seconds / cost.seconds:.2f}"
     figures = (f"{paper:.2f}" if paper is not None else "", f"{SPEED[name]:.2f}" if name in SPEED else "")
     return (
-        f"{name:20}{found.added:9.2f}{figures[0]:>7}{found.seconds * 1e3:10.2f}"
-        f"{speed:>8}{figures[1]:>7}{found.peak:9.1f}"
+        f"{name:20}{cost.added:9.2f}{figures[0]:>7}{cost.seconds * 1e3:10.2f}{speed:>8}{figures[1]:>7}{cost.peak:9.1f}"
     )
 
 
@@ -116,8 +116,8 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--tokens", type=int, default=16000 if GPU else 1500)
     parser.add_argument("--rounds", type=int, default=5 if GPU else 1)
     parser.add_argument("--only", default=",".join(ORDER))
-    parser.add_argument("--jobs", type=int, default=8 if GPU else 1, help="systems made ready side by side")
-    parser.add_argument("--lock", type=Path, help="a file that other work on the GPU holds a shared lock of")
+    parser.add_argument("--jobs", type=int, default=8 if GPU else 1, help="systems that compile in parallel")
+    parser.add_argument("--lock", type=Path, help="a file on which other work on the GPU holds a shared lock")
     options = parser.parse_args(arguments or [])
     _, examples = measured(options.tokens)
     print(heading(mean_tokens(examples)))
@@ -132,8 +132,8 @@ def main(arguments: list[str] | None = None) -> None:
         waiting = {name: pool.submit(attempt, name, options.tokens, options.rounds, lock) for name in names}
         base = waiting["base"].result()
         for name, future in waiting.items():
-            found, paper = future.result(), paper_parameters(system(name, transformer))
-            print(f"{name:20}{found}" if isinstance(found, str) else row(name, found, base, paper), flush=True)
+            cost, paper = future.result(), paper_parameters(system(name, transformer))
+            print(f"{name:20}{cost}" if isinstance(cost, str) else row(name, cost, base, paper), flush=True)
 
 
 if __name__ == "__main__":

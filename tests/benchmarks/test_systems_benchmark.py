@@ -1,4 +1,4 @@
-"""A system that cannot be measured is told with its reason, whatever was raised."""
+"""A system that cannot be measured is reported with the reason, whatever was raised."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _importable(monkeypatch: pytest.MonkeyPatch) -> None:
             RuntimeError("a backend raised:\nTypeError: no\n\nSet VERBOSE=1"),
             "RuntimeError: a backend raised: TypeError: no",
         ),
-        (torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB."), "needs more memory"),
+        (torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB."), "out of memory beside the other"),
     ],
     ids=["failure", "memory"],
 )
