@@ -20,6 +20,7 @@ IntArray = npt.NDArray[np.int32]
 BoolArray = npt.NDArray[np.bool_]
 Layer = Literal["words", "lemmas", "tags", "heads", "coreference"]
 LAYERS: tuple[Layer, ...] = ("words", "lemmas", "tags", "heads", "coreference")
+STRING_COLUMNS = ("forms", "lemmas", "upos", "feats", "deprels")
 
 
 def int_array(values: Iterable[int] | npt.NDArray[np.integer]) -> IntArray:
@@ -110,7 +111,7 @@ class Annotation:
         words = slice(begin, end)
         strings: dict[str, Any] = {
             name: Strings(column.ids[words], column.table)
-            for name in ("forms", "lemmas", "upos", "feats", "deprels")
+            for name in STRING_COLUMNS
             if (column := getattr(self, name)) is not None
         }
         links = self.coreference

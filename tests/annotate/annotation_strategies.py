@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from docgraph.annotate.builder import document_from_lines
-from docgraph.annotation import Annotation, Strings, int_array
+from docgraph.annotation import STRING_COLUMNS, Annotation, Strings, int_array
 from docgraph.document import Document
 
 CHARACTERS = st.characters(exclude_categories=("Cs", "Cc", "Zs", "Zl", "Zp"))
@@ -90,7 +90,7 @@ def assert_same(found: Annotation, expected: Annotation) -> None:
         mine, other = getattr(found, name), getattr(expected, name)
         assert (mine is None) == (other is None), name
         assert mine is None or np.array_equal(mine, other), name
-    for name in ("forms", "lemmas", "upos", "feats", "deprels"):
+    for name in STRING_COLUMNS:
         mine, other = getattr(found, name), getattr(expected, name)
         assert (mine is None) == (other is None), name
         assert mine is None or mine.to_list() == other.to_list(), name

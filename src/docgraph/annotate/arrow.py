@@ -15,12 +15,11 @@ import numpy as np
 import pyarrow as pa
 
 from docgraph.annotate.builder import document_from_lines
-from docgraph.annotation import Annotation, IntArray, Strings
+from docgraph.annotation import STRING_COLUMNS, Annotation, IntArray, Strings
 from docgraph.document import Document
 from docgraph.errors import DocgraphError
 from docgraph.files import replacing
 
-STRING_COLUMNS = ("forms", "lemmas", "upos", "feats", "deprels")
 INTEGER_COLUMNS = ("offsets", "starts", "ends", "heads")
 VERSION = b"1"
 SCHEMA = pa.schema(

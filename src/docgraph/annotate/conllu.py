@@ -36,17 +36,17 @@ _HEAD = re.compile(r"[0-9]{1,8}")
 _WORD_SPAN = re.compile(r"([0-9]{1,9}):([0-9]{1,9})")
 _LINE_BREAKS = str.maketrans("\t\n\r", "   ")
 
-Annotated = tuple[Document, Annotation]
+AnnotatedDocument = tuple[Document, Annotation]
 COLUMN_OF: dict[Layer, str] = {layer: "upos" if layer == "tags" else layer for layer in LAYERS}
 """The name of each layer in the comment `docgraph.columns`."""
 
 
-def read(path: str | Path) -> list[Annotated]:
+def read(path: str | Path) -> list[AnnotatedDocument]:
     """Reads all documents of a file."""
     return list(iterate(path))
 
 
-def iterate(path: str | Path) -> Iterator[Annotated]:
+def iterate(path: str | Path) -> Iterator[AnnotatedDocument]:
     """Yields the documents of a file."""
     with Path(path).open("rb") as file:
         yield from parse(file, str(path))
@@ -54,7 +54,7 @@ def iterate(path: str | Path) -> Iterator[Annotated]:
 
 def parse(
     lines: Iterable[bytes], path: str, *, first_line: int = 1, entity_fields: str | None = None
-) -> Iterator[Annotated]:
+) -> Iterator[AnnotatedDocument]:
     """Yields the documents of UTF-8 lines.
 
     `path` is used in errors, and as the id of a document without a `# newdoc` line. `entity_fields` is the value of an
@@ -100,6 +100,7 @@ class _Block:
     """(line number, cells)."""
 
     def add_comment(self, text: str) -> None:
+        """Adds a comment line."""
         key, equals, value = text[1:].partition("=")
         words = key.split()
         if words[:1] == ["newdoc"]:
@@ -182,7 +183,7 @@ class _DocumentReader:
         self.builder.end_sentence()
         self._check_heads(block, first)
 
-    def build(self) -> Annotated:
+    def build(self) -> AnnotatedDocument:
         """Returns the document and its annotation."""
         declared = self.declared
         if declared is not None:
@@ -318,13 +319,13 @@ def _spell(tokens: list[_Token]) -> str:
     return text.removesuffix(" ")
 
 
-def write(path: str | Path, documents: Iterable[Annotated]) -> None:
+def write(path: str | Path, documents: Iterable[AnnotatedDocument]) -> None:
     """Writes documents to a file, which is replaced atomically."""
     with replacing(path) as temporary, temporary.open("wb") as file:
         dump(file, documents)
 
 
-def dump(file: BinaryIO, documents: Iterable[Annotated]) -> None:
+def dump(file: BinaryIO, documents: Iterable[AnnotatedDocument]) -> None:
     """Writes documents to an open file."""
     for document, annotation in documents:
         file.writelines(line.encode() for line in format_lines(document, annotation))

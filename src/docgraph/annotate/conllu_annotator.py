@@ -86,7 +86,7 @@ class ConlluAnnotator:
             )
         return location
 
-    def _read(self, location: _FileRange) -> Iterator[conllu.Annotated]:
+    def _read(self, location: _FileRange) -> Iterator[conllu.AnnotatedDocument]:
         with self._path.open("rb") as file:
             file.seek(location.offset)
             lines = islice(file, location.count)

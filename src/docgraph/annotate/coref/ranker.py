@@ -26,9 +26,10 @@ FloatArray = npt.NDArray[np.float32]
 Columns = npt.NDArray[np.uint8]
 """[F, N] or [F, P]: one row per feature, so a tree reads each feature as contiguous bytes."""
 
-SENTENCES = (1, 2, 3, 5, 8, 13, 21, 40)
-WORDS = (2, 3, 5, 8, 12, 20, 35, 60, 100, 200, 500)
-MENTIONS = (1, 2, 3, 5, 8, 12, 20, 30, 41, 80)
+# Thresholds that turn numbers into binary features.
+SENTENCE_DISTANCES = (1, 2, 3, 5, 8, 13, 21, 40)
+WORD_DISTANCES = (2, 3, 5, 8, 12, 20, 35, 60, 100, 200, 500)
+MENTION_DISTANCES = (1, 2, 3, 5, 8, 12, 20, 30, 41, 80)
 RANKS = (1, 2, 3, 5, 8, 13)
 COUNTS = (1, 2, 4, 8, 16)
 LENGTHS = (1, 2, 3, 5, 8, 16)
@@ -39,18 +40,18 @@ def equal(values: npt.NDArray[np.integer], options: Iterable[int]) -> list[BoolA
     return [values == option for option in options]
 
 
-def at_least(values: npt.NDArray[np.integer], steps: Sequence[int]) -> list[BoolArray]:
-    """Returns one column per step: where the values are at least as large."""
-    return [values >= step for step in steps]
+def at_least(values: npt.NDArray[np.integer], thresholds: Sequence[int]) -> list[BoolArray]:
+    """Returns one column per threshold: where the values reach it."""
+    return [values >= threshold for threshold in thresholds]
 
 
 def mention_features(mentions: Mentions, pronouns: int) -> Columns:
     """Returns [F, N]: the features of each mention; `pronouns` is the number of pronouns in the word lists."""
     m = mentions
     nominal = np.isin(m.kind, (MentionKind.NAME, MentionKind.NOUN))
-    alone = -1 - np.arange(len(m), dtype=np.int32)
-    total, before = _occurrences(np.where(nominal, m.lemma, alone))
-    core_total, core_before = _occurrences(np.where(nominal, m.core, alone))
+    unique = -1 - np.arange(len(m), dtype=np.int32)
+    total, before = _occurrences(np.where(nominal, m.lemma, unique))
+    core_total, core_before = _occurrences(np.where(nominal, m.core, unique))
     return np.array(
         [
             *equal(m.kind, MentionKind),
@@ -102,6 +103,7 @@ def pair_features(pairs: Pairs) -> Columns:
 
 
 def _sieves(p: Pairs) -> list[BoolArray]:
+    """The link that the sieves choose, whether they choose any for the mention, and which sieves the pair passes."""
     chosen, passed = choose(p), [sieve(p) for sieve in SIEVES]
     link = np.zeros(len(p), dtype=np.bool_)
     link[chosen[chosen >= 0]] = True
@@ -177,9 +179,9 @@ def _distance(p: Pairs) -> list[BoolArray]:
     events = np.cumsum(m.kind == MentionKind.EVENT)
     agree_rank, subject_rank = p.rank(p.agree), p.rank(p.agree & p.subject_j)
     return [
-        *at_least(p.sentences, SENTENCES),
-        *at_least(m.word[p.i] - m.word[p.j], WORDS),
-        *at_least(p.i - p.j, MENTIONS),
+        *at_least(p.sentences, SENTENCE_DISTANCES),
+        *at_least(m.word[p.i] - m.word[p.j], WORD_DISTANCES),
+        *at_least(p.i - p.j, MENTION_DISTANCES),
         *at_least(agree_rank, RANKS),
         *at_least(subject_rank, RANKS),
         (subject_rank == 0) & p.subject_j & p.agree,
