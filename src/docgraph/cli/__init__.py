@@ -30,6 +30,7 @@ from docgraph.errors import DocgraphError
 app = typer.Typer(
     name="docgraph",
     help="Translate whole documents with document graphs.",
+    epilog="Example: docgraph translate letter.docx -o letter.fr.docx. Help on a command: docgraph COMMAND --help.",
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode="rich",

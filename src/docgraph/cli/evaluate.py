@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
@@ -92,6 +91,8 @@ def evaluate(
 
     docgraph evaluate out/hyb.fr -r test.fr -s test.en --by length,distance --plot hyb.png
     """
+    from rich.console import Console
+
     from docgraph.annotate.runner import default_cache_folder
     from docgraph.evaluation.alignment import BitextAnnotator
     from docgraph.evaluation.evaluation_set import read_evaluation_set
@@ -110,7 +111,7 @@ def evaluate(
         annotator or source_language, target_language, default_cache_folder(), jobs or available_cores()
     )
     significance = _significance(list(files), baseline, test, unit, samples, seed)
-    with _status() as show_stage:
+    with Console(stderr=True).status("reading") as status:  # silent unless standard error is a terminal
         request = Request(
             metrics=tuple(_split_choices(metrics, "metric", (*METRICS, "comet"))),
             options=MetricOptions(lowercase, tokenize),
@@ -122,7 +123,7 @@ def evaluate(
             annotator=bitext,
             align_corpus=bitext.read_pairs(*align_corpus) if align_corpus is not None else [],
         )
-        report = run(data, request, show_stage)
+        report = run(data, request, status.update)
     _print(report, format)
     if plot is not None:
         for part in report.breakdowns:
@@ -183,16 +184,3 @@ def _print(report: Report, format: Format) -> None:
             console.print(part, highlight=False)
     else:
         typer.echo((markdown if format == "markdown" else latex)(report), nl=False)
-
-
-@contextmanager
-def _status() -> Iterator[Callable[[str], None]]:
-    """Show the current stage on standard error if it is a terminal."""
-    from rich.console import Console
-
-    console = Console(stderr=True)
-    if not console.is_terminal:
-        yield lambda stage: None
-        return
-    with console.status("reading") as status:
-        yield status.update
