@@ -1,10 +1,10 @@
-"""Batches: what they waste in padding beside padded batches of sentences, and how fast the loader makes them.
+"""Padding of batches, beside padded batches of sentences, and speed of the batch loader.
 
     python -m benchmarks.batching [STORE] [--tokens 16000] [--workers 0,1,2]
 
-STORE is what `docgraph prepare` wrote; documents are made up without one. Padding is the share of places computed for
-nothing. Sentences are packed, so attention between their words has none on a GPU; what a document system pads is the
-rows of a document beside the longest of its batch, where they read its memory, and the slots of that memory.
+STORE is a folder of `docgraph prepare`; without one, documents are synthetic. Padding is the share of computed
+positions without a token. Sentences are packed, so attention within them has none on a GPU. A document system pads the rows of
+a document that read its memory (to the longest document of the batch), and the slots of that memory.
 """
 
 from __future__ import annotations
@@ -31,20 +31,20 @@ LongArray = npt.NDArray[np.int64]
 
 
 def padded_share(lengths: LongArray, groups: list[LongArray]) -> float:
-    """Padding where both sides of each group of sentences, lengths [S, 2], are padded to its longest."""
+    """Returns the padding if both sides of each group of sentences, lengths [S, 2], are padded to its longest."""
     places = sum(len(group) * int(lengths[group].max(0).sum()) for group in groups)
     return 1 - int(lengths.sum()) / places
 
 
 def groups(order: LongArray, lengths: LongArray, tokens: int) -> list[LongArray]:
-    """Sentences in order, in groups of `tokens` target sub-words."""
+    """Returns sentences in order, in groups of `tokens` target sub-words."""
     ends = np.cumsum(lengths[order, 1])
     bounds = np.unique([0, *np.searchsorted(ends, np.arange(tokens, ends[-1], tokens), "right").tolist(), len(order)])
     return [order[begin:end] for begin, end in pairwise(bounds.tolist())]
 
 
 def sentence_padding(corpus: PreparedCorpus, tokens: int) -> dict[str, float]:
-    """What others waste on the same sentences."""
+    """Returns the padding of padded batches of the same sentences, by the order of the sentences."""
     lengths = np.stack([corpus.flat("source_lengths"), corpus.flat("target_lengths")], axis=1).astype(np.int64)
     mixed = np.random.default_rng(0).permutation(len(lengths))
     by_length = np.lexsort((lengths[:, 0], lengths[:, 1]))
@@ -53,7 +53,7 @@ def sentence_padding(corpus: PreparedCorpus, tokens: int) -> dict[str, float]:
 
 
 def document_padding(batches: Iterator[DocumentBatch]) -> dict[str, float]:
-    """What batches of whole documents waste: real and computed places of each kind, summed over the batches."""
+    """Returns the padding of batches of whole documents, by kind of position."""
     sums: dict[str, LongArray] = {}
     for batch in batches:
         assert batch.target is not None
@@ -67,12 +67,12 @@ def document_padding(batches: Iterator[DocumentBatch]) -> dict[str, float]:
 
 
 def rate(loader: BatchLoader, seconds: float = 10.0) -> tuple[float, float]:
-    """Batches a second, and milliseconds of this process each takes, once workers have started."""
+    """Returns batches per second and CPU milliseconds of this process per batch, once workers have started."""
     steps = loader.steps()
     for _ in islice(steps, 4 * loader.workers + 4):
         pass
     began, busy, made = time.perf_counter(), time.process_time(), 0
-    while time.perf_counter() < began + seconds:
+    while not made or time.perf_counter() < began + seconds:
         next(steps)
         made += 1
     wall, busy = time.perf_counter() - began, time.process_time() - busy
@@ -85,7 +85,7 @@ def measure(corpus: PreparedCorpus, tokens: int, workers: list[int], seconds: fl
         batches = BatchSampler(corpus, BatchConfig(tokens, unit), seed=1)  # type: ignore[arg-type]
         plan = batches.plan(0)
         fill = [int(batches.sizes(spans).sum()) / tokens for spans in plan]
-        print(f"\nBatches of {unit}s: {len(plan):,} an epoch, {np.mean(fill):.1%} of the budget filled")
+        print(f"\nBatches of {unit}s: {len(plan):,} per epoch, {np.mean(fill):.1%} of the budget filled")
         builder = BatchBuilder(corpus, model, unit)
         print("  padding  0.0%  words of a sentence (packed)")
         if unit == "document":
@@ -102,18 +102,18 @@ def measure(corpus: PreparedCorpus, tokens: int, workers: list[int], seconds: fl
 
 def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("store", nargs="?", help="a prepared corpus; documents are made up otherwise")
+    parser.add_argument("store", nargs="?", help="prepared corpus (default: synthetic documents)")
     parser.add_argument("--split", default="train")
     parser.add_argument("--tokens", type=int, default=16000)
     parser.add_argument("--workers", default="0,1,2")
-    parser.add_argument("--seconds", type=float, default=10.0, help="how long to time each loader")
+    parser.add_argument("--seconds", type=float, default=10.0, help="measuring time per loader")
     options = parser.parse_args(arguments or [])
     with tempfile.TemporaryDirectory() as folder:
         store = options.store or random_store(Path(folder) / "store", documents=200).folder
         corpus = PreparedCorpus.open(store, options.split, HOLD)
         sizes = corpus.sizes
         print(
-            f"{options.store or 'made up'}: {len(corpus):,} documents, {sizes.sentences.sum():,} sentences, "
+            f"{options.store or 'synthetic'}: {len(corpus):,} documents, {sizes.sentences.sum():,} sentences, "
             f"{sizes.target_tokens.sum():,} target sub-words; batches of {options.tokens:,}"
         )
         measure(corpus, options.tokens, [int(count) for count in options.workers.split(",")], options.seconds)

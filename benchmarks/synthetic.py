@@ -1,4 +1,4 @@
-"""Documents made up with the statistics of real ones, so that benchmarks need no data."""
+"""Synthetic documents with the statistics of real ones, so that benchmarks need no data."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ EOS = 2
 
 
 def synthetic_annotation(words: int, seed: int = 0) -> Annotation:
-    """A document of `words` words with the statistics of English text: every layer present."""
+    """Returns an annotation of `words` words with the statistics of English text and every layer."""
     rng = np.random.default_rng(seed)
     lengths = np.maximum(rng.lognormal(3.0, 0.5, size=words // 8 + 1).astype(np.int64), 2)
     offsets = np.concatenate([[0], np.minimum(np.cumsum(lengths), words)])
     offsets = offsets[: np.searchsorted(offsets, words) + 1].astype(np.int32)
-    # Zipf-Mandelbrot over 20,000 lemmas: the commonest covers some 5% of a text, as "the" does.
+    # Zipf-Mandelbrot over 20,000 lemmas: the most frequent covers about 5% of a text, as "the" does.
     weights = 1 / (np.arange(20_000) + 2.7) ** 1.05
     lemmas = rng.choice(len(weights), size=words, p=weights / weights.sum()) + 2
     forms = lemmas * 4 + rng.choice(4, size=words, p=(0.7, 0.15, 0.1, 0.05))
@@ -31,7 +31,7 @@ def synthetic_annotation(words: int, seed: int = 0) -> Annotation:
     sentence_of = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
     first, size = offsets[sentence_of], np.diff(offsets)[sentence_of]
     place = np.arange(words) - first
-    # Each word hangs on an earlier one of its sentence, mostly a near one; the first is the root.
+    # The head of a word is an earlier one of its sentence, mostly a near one; the first is the root.
     heads = first + np.maximum(place - rng.geometric(0.4, size=words), 0)
     mentions = np.flatnonzero(rng.random(words) < 0.06)
     links = np.stack([mentions[:-1], mentions[1:]], axis=1) if len(mentions) > 1 else np.empty((0, 2), np.int64)
@@ -48,7 +48,7 @@ def synthetic_annotation(words: int, seed: int = 0) -> Annotation:
 
 
 def random_document(rng: np.random.Generator, sentences: tuple[int, int], vocabulary: int) -> EncodedDocument:
-    """A document of `sentences` (from, to) sentences, with a translation."""
+    """Returns a document of `sentences` (from, to) sentences with a translation."""
     annotation = synthetic_annotation(22 * int(rng.integers(*sentences)), seed=int(rng.integers(1 << 31)))
     source, target = [], []
     for size in np.diff(annotation.offsets).tolist():
@@ -68,7 +68,7 @@ def random_document(rng: np.random.Generator, sentences: tuple[int, int], vocabu
 
 
 def random_store(folder: Path, documents: int, sentences: tuple[int, int] = (60, 160)) -> PreparedCorpus:
-    """A prepared corpus of such documents."""
+    """Writes a prepared corpus of random documents and opens it."""
     rng, vocabulary = np.random.default_rng(0), 32_000
     path = shard_path(folder, "train", 0)
     path.parent.mkdir(parents=True)
@@ -81,7 +81,7 @@ def random_store(folder: Path, documents: int, sentences: tuple[int, int] = (60,
 def random_examples(
     rng: np.random.Generator, target_tokens: int, vocabulary: int, sentences: tuple[int, int]
 ) -> list[DocumentExample]:
-    """Whole documents of `sentences` (from, to) sentences each, about `target_tokens` target sub-words in all."""
+    """Returns documents of `sentences` (from, to) sentences each, about `target_tokens` target sub-words in all."""
     examples, total = [], 0
     while total < target_tokens:
         document = random_document(rng, sentences, vocabulary)

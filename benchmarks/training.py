@@ -1,12 +1,12 @@
-"""`docgraph train`, data loading included, against the bare step on its batches and against Hugging Face's Trainer.
+"""Speed of `docgraph train` with data loading, against the bare step on its batches and Hugging Face's Trainer.
 
     python -m benchmarks.training [--store FOLDER] [--tokens 16000] [--steps 300] [--only bare,loop,trainer]
 
-All train a base Transformer of one size on the sentences of one store, in bf16 on a GPU and in single precision at a
-toy size on a CPU; without a store a made-up one is prepared. The loop writes its metrics, and neither validates nor
-writes checkpoints. The bare step runs on the loop's own batches, made beforehand. The Trainer trains a
-`MarianMTModel` with its own collator, sampler by length, fused AdamW and as many sentences a batch as hold the same
-target tokens on average. Rates are target tokens a second, padding not among them, after a third of the steps.
+All train a Transformer of the same size on the sentences of one store: base size in bf16 on a GPU, a toy size in fp32
+on a CPU. Without --store, a synthetic one is prepared. The loop writes metrics, but neither validates nor writes
+checkpoints. The bare step runs on the batches of the loop, built beforehand. The Trainer trains a `MarianMTModel` with
+its own collator, sampler by length and fused AdamW; its batches have as many target tokens on average. Rates are target
+tokens per second without padding, after the first third of the steps.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ from docgraph.training.metrics import read_metrics
 NAMES = {"bare": "the bare step", "loop": "docgraph train", "trainer": "Trainer on MarianMTModel"}
 
 
-def made_up_store(folder: Path) -> Path:
-    """A few hundred sentences of random words, prepared."""
+def synthetic_store(folder: Path) -> Path:
+    """Prepares a store of 600 sentences of random words."""
     rng = np.random.default_rng(0)
     words = ["".join(rng.choice(list("abcdefghijklmnopqrstuvwxyz"), size=rng.integers(2, 9))) for _ in range(500)]
     for side in ("source", "target"):
@@ -55,7 +55,7 @@ def made_up_store(folder: Path) -> Path:
 
 
 def settings(store: Path, tokens: int, steps: int, workers: int) -> TrainingConfig:
-    """A run of Base without validation or checkpoints."""
+    """Returns the config of a Base run without validation or checkpoints."""
     small = TransformerConfig(dimension=32, feed_forward=64, heads=4, encoder_layers=2, decoder_layers=2)
     return TrainingConfig(
         data=str(store),
@@ -73,7 +73,7 @@ def settings(store: Path, tokens: int, steps: int, workers: int) -> TrainingConf
 
 
 def loop_rate(config: TrainingConfig) -> tuple[float, float | None]:
-    """Tokens a second and MFU of `docgraph train`: medians of the lines of metrics after the warm-up."""
+    """Returns tokens per second and MFU of `docgraph train`: medians of the metrics lines after the warm-up."""
     with tempfile.TemporaryDirectory(prefix="docgraph-") as folder:
         train(config, Path(folder) / "run")
         records = [r for r in read_metrics(Path(folder) / "run" / "metrics.jsonl") if r["step"] > config.steps // 3]
@@ -82,7 +82,7 @@ def loop_rate(config: TrainingConfig) -> tuple[float, float | None]:
 
 
 def bare_rate(config: TrainingConfig) -> tuple[float, float | None]:
-    """The same of forward, backward and update alone, on the loop's batches, made beforehand."""
+    """Returns the same for forward, backward and update alone, on the batches of the loop, built beforehand."""
     corpus, model = PreparedCorpus.open(config.data), replace(resolve_model_config(config), freeze="none")
     loader = BatchLoader(BatchSampler(corpus, config.batches, config.seed), BatchBuilder(corpus, model, "sentence"))
     step = BareStep(model, [step.batch for step in islice(loader.steps(), config.steps) if step.batch is not None])
@@ -95,7 +95,7 @@ def bare_rate(config: TrainingConfig) -> tuple[float, float | None]:
 
 
 def trainer_rate(config: TrainingConfig) -> tuple[float, None]:
-    """Tokens a second of Hugging Face's Trainer on a MarianMTModel of the same size and data."""
+    """Returns tokens per second of Hugging Face's Trainer on a MarianMTModel of the same size and data."""
     from transformers import DataCollatorForSeq2Seq, MarianConfig, MarianMTModel, Trainer, TrainingArguments
 
     corpus, model = PreparedCorpus.open(config.data), resolve_model_config(config)
@@ -151,7 +151,7 @@ def trainer_rate(config: TrainingConfig) -> tuple[float, None]:
 
 
 class _Clock:
-    """Seconds from the end of step `after` to the end of training."""
+    """Measures the seconds from the end of step `after` to the end of training."""
 
     def __init__(self, after: int) -> None:
         self.after, self.began, self.seconds = after, 0.0, 0.0
@@ -175,7 +175,7 @@ class _Clock:
 
 
 def _tokenizer(size: int, pad: int) -> Any:
-    """What the collator asks for padding: ids have been made already."""
+    """Returns a tokenizer that only pads, as the collator needs; sentences are encoded already."""
     from tokenizers import Tokenizer, models
     from transformers import PreTrainedTokenizerFast
 
@@ -192,9 +192,13 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--only", default=",".join(NAMES))
     options = parser.parse_args(arguments or [])
     with tempfile.TemporaryDirectory(prefix="docgraph-") as folder:
-        config = settings(options.store or made_up_store(Path(folder)), options.tokens, options.steps, options.workers)
+        config = settings(
+            options.store or synthetic_store(Path(folder)), options.tokens, options.steps, options.workers
+        )
         name = torch.cuda.get_device_name() if GPU else "CPU"
-        print(f"{name}, torch {torch.__version__}; about {options.tokens} target tokens a batch, {options.steps} steps")
+        print(
+            f"{name}, torch {torch.__version__}; about {options.tokens} target tokens per batch, {options.steps} steps"
+        )
         rates: dict[str, float] = {}
         for system, measure in (("bare", bare_rate), ("loop", loop_rate), ("trainer", trainer_rate)):
             if system in options.only.split(","):

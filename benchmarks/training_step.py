@@ -1,10 +1,10 @@
-"""A training step of each system against Base's on the same batches: forward, backward, update.
+"""Time of a training step (forward, backward, update) of each system, relative to Base on the same batches.
 
     python -m benchmarks.training_step [--tokens 16000] [--rounds 7]
 
-Base trains everything (stage 1); the others train what they add to a frozen Base (stage 2). Documents of 100-150
-sentences with lengths as in parliamentary speech; on a GPU in bf16, compiled and captured as `docgraph train` does it,
-batches copied from page-locked memory; a toy size on a CPU.
+Base trains all its parameters (stage 1); the others train what they add to a frozen Base (stage 2). Documents have
+100-150 sentences with lengths as in parliamentary speech. On a GPU: bf16, compiled and captured as in `docgraph train`,
+batches copied from page-locked memory. On a CPU: a toy size.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ PAPER = {"hyb": 0.68, "post": 0.76, "pre": 0.74}
 
 
 def systems(transformer: TransformerConfig) -> dict[str, ModelConfig]:
-    """Base and the three integrations with both graphs."""
+    """Returns Base and the three integrations with both graphs."""
     base = ModelConfig(transformer, freeze="none")
     places: tuple[Place, ...] = ("hyb", "post", "pre")
     contexts = {name: ContextConfig(integration=name) for name in places}
@@ -44,7 +44,7 @@ def systems(transformer: TransformerConfig) -> dict[str, ModelConfig]:
 
 
 def measured(tokens: int) -> tuple[TransformerConfig, list[list[DocumentExample]]]:
-    """The sentence-level model, of base size on a GPU and a toy on a CPU, and the documents of four batches."""
+    """Returns the config of the Transformer (base size on a GPU, a toy on a CPU) and the documents of four batches."""
     transformer = TransformerConfig(16000, 16000, dropout=0.2)
     if not GPU:
         transformer = TransformerConfig(2000, 2000, 64, 128, 4, 2, 2)
@@ -53,17 +53,17 @@ def measured(tokens: int) -> tuple[TransformerConfig, list[list[DocumentExample]
 
 
 def mean_tokens(examples: list[list[DocumentExample]]) -> float:
-    """Target tokens of a batch."""
+    """Returns the mean number of target tokens of a batch."""
     return statistics.mean(sum(len(ids) for example in each for ids in example.target) for each in examples)
 
 
 def heading(tokens: float) -> str:
     name = torch.cuda.get_device_name() if GPU else "CPU"
-    return f"{name}, torch {torch.__version__}; {tokens:.0f} non-padding target tokens a batch of whole documents"
+    return f"{name}, torch {torch.__version__}; {tokens:.0f} non-padding target tokens per batch of whole documents"
 
 
 class BareStep:
-    """Forward, backward and update, and nothing else; on a GPU compiled, and captured for batches of one size."""
+    """Forward, backward and update alone; on a GPU compiled, and captured for batches of one size."""
 
     def __init__(self, config: ModelConfig, batches: list[DocumentBatch]) -> None:
         torch.manual_seed(0)
@@ -88,7 +88,7 @@ class BareStep:
         return nll
 
     def seconds(self, batches: slice = slice(None)) -> float:
-        """Of a step on each of these batches, all together."""
+        """Returns the total time of a step on each of these batches."""
         synchronise(DEVICE)
         began = time.perf_counter()
         for batch, tokens in zip(self.batches[batches], self.tokens[batches], strict=True):
@@ -101,7 +101,7 @@ class BareStep:
 
 
 def step_times(config: ModelConfig, examples: list[list[DocumentExample]], rounds: int) -> list[float]:
-    """Seconds a step in each of `rounds` rounds over the batches, after two rounds of warm-up."""
+    """Returns seconds per step in each of `rounds` rounds over the batches, after two rounds of warm-up."""
     step = BareStep(config, [collate(each, bos=1) for each in examples])
     return [step.seconds() / len(examples) for _ in range(2 + rounds)][2:]
 

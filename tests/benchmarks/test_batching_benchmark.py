@@ -32,6 +32,6 @@ def test_it_runs_without_a_store(capsys: pytest.CaptureFixture[str], monkeypatch
     monkeypatch.setattr(batching, "random_store", lambda folder, documents: made(folder, 4, (3, 6)))
     batching.main(["--tokens", "500", "--workers", "0", "--seconds", "0.01"])
     printed = capsys.readouterr().out
-    assert "made up: 4 documents" in printed
+    assert "synthetic: 4 documents" in printed
     assert "padding  0.0%  words of a sentence" in printed
     assert "0 workers:" in printed

@@ -31,7 +31,7 @@ def test_a_dry_run_says_what_would_run() -> None:
 
 def test_help_tells_how_a_run_goes_on() -> None:
     output = CliRunner().invoke(app, ["train", "--help"], env={"COLUMNS": "200"}).output
-    assert "goes on where it stopped" in output
+    assert "resumes where it stopped" in output
     assert "torchrun" in output
 
 

@@ -55,7 +55,7 @@ def test_the_reference_names_every_field_with_its_default() -> None:
     assert set(_names(written)) == set(_names(to_dict(TrainingConfig(data="x"))))
     assert to_dict(parse(TrainingConfig, written)) == to_dict(TrainingConfig(data=written["data"]))
     for name, kind in (("context", ContextConfig), ("concatenation", ConcatenationConfig)):
-        block = text[text.index(f"# model.{name}, where") :].split("\n\n")[0].splitlines()[1:]
+        block = text[text.index(f"# model.{name}, if any") :].split("\n\n")[0].splitlines()[1:]
         fields = yaml.safe_load("\n".join(line.removeprefix("#") for line in block))
         assert set(_names(fields)) == set(_names(to_dict(kind())))
         assert parse(kind, fields) == kind()

@@ -88,7 +88,7 @@ def test_dry_run_says_so(values: Callable[..., dict[str, Any]], tmp_path: Path) 
     path = tmp_path / "config.yaml"
     path.write_text(yaml.safe_dump(values(steps=0)))
     result = CliRunner().invoke(app, ["train", str(path), "--dry-run"], catch_exceptions=False)
-    assert "none: the model as it starts is measured and kept" in result.output
+    assert "none: the initial model is validated and stored" in result.output
     assert "rate" not in result.output
 
 

@@ -1,4 +1,4 @@
-"""docgraph train: a config into a run folder."""
+"""docgraph train: trains a config in a run folder."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ def train(
         Path | None,
         typer.Option(
             "--run",
-            "--run-folder",  # torchrun takes --run for one of its own
+            "--run-folder",  # torchrun has an option --run of its own
             metavar="FOLDER",
-            help="The run folder; runs/NAME of the config otherwise. Under torchrun write --run-folder.",
+            help="Run folder (default: runs/NAME, after the config). Under torchrun, write --run-folder.",
         ),
     ] = None,
     dry: Annotated[
-        bool, typer.Option("--dry-run", help="Check the config and say what would run, without training.")
+        bool, typer.Option("--dry-run", help="Check the config and its inputs and print what would run; train nothing.")
     ] = False,
 ) -> None:
     """Train a model: stage 1 (a sentence-level base) or stage 2 (document context on a base).
 
-    The run folder gets the config, metrics, checkpoints and a link [bold]best[/bold] to the model to use. Run again
-    with the same config, it goes on where it stopped, with the losses it would have had; Ctrl-C (or SIGTERM) stops it
-    after the update at hand. A run folder of another config is refused.
+    The run folder holds the config, metrics, checkpoints and a link [bold]best[/bold] to the model to use. Ctrl-C (or
+    SIGTERM) stops a run after the current update; the same command resumes where it stopped, with the losses of an
+    uninterrupted run. A run folder of another config is refused.
 
     [bold]Examples[/bold]
 
@@ -50,24 +50,24 @@ def train(
     keep_freed_memory()
     settings = read_config(TrainingConfig, config, overrides or [])
     if dry:
-        _print(settings)
+        _print_plan(settings)
         return
     from docgraph.training.loop import train as start
 
     start(settings, run or Path("runs") / config.stem)
 
 
-def _print(config: TrainingConfig) -> None:
+def _print_plan(config: TrainingConfig) -> None:
     from docgraph.training.build import dry_run
 
-    found = dry_run(config)
+    plan = dry_run(config)
     schedule, validation, own = config.schedule, config.validation, config.translations
-    documents = "not prepared yet" if found.documents is None else "documents: " + _counts(found.documents)
+    documents = "not prepared yet" if plan.documents is None else "documents: " + _counts(plan.documents)
     lines = {
-        "system": f"{found.system}, stage {config.stage}",
-        "parameters": f"{found.parameters:,}, of which {found.trainable:,} train",
+        "system": f"{plan.system}, stage {config.stage}",
+        "parameters": f"{plan.parameters:,}, of which {plan.trainable:,} train",
         "data": f"{config.data} ({documents})",
-        "base": None if config.base is None else config.base + ("" if found.base_found else " (not there yet)"),
+        "base": None if config.base is None else config.base + ("" if plan.base_found else " (not there yet)"),
         "translations": None if own.folder is None else f"{own.folder}, in {own.share:.0%} of the documents",
         "updates": f"{config.steps:,} of {config.accumulation} x {config.batches.tokens:,} target tokens in "
         f"{config.batches.unit}s, {config.precision}{', compiled' if config.compile else ''}",
@@ -76,8 +76,8 @@ def _print(config: TrainingConfig) -> None:
         f"best by {validation.best}",
     }
     if not config.steps:
-        lines |= {"parameters": f"{found.parameters:,}", "rate": None, "validation": None}
-        lines["updates"] = "none: the model as it starts is measured and kept"
+        lines |= {"parameters": f"{plan.parameters:,}", "rate": None, "validation": None}
+        lines["updates"] = "none: the initial model is validated and stored"
     width = max(map(len, lines))
     for name, line in lines.items():
         if line is not None:
