@@ -3,8 +3,8 @@
     python -m benchmarks.batching [STORE] [--tokens 16000] [--workers 0,1,2]
 
 STORE is a folder of `docgraph prepare`; without one, documents are synthetic. Padding is the share of computed
-positions without a token. Sentences are packed, so attention within them has none on a GPU. A document system pads the rows of
-a document that read its memory (to the longest document of the batch), and the slots of that memory.
+positions without a token. Sentences are packed, so attention within them has none on a GPU. A document system pads the
+rows of a document that read its memory (to the longest document of the batch), and the slots of that memory.
 """
 
 from __future__ import annotations
