@@ -6,8 +6,10 @@ import subprocess
 import sys
 
 import pytest
+from typer.testing import CliRunner
 
 import docgraph
+from docgraph.cli import COMMANDS, _unwrap, app
 
 HEAVY = ("torch", "spacy", "numpy", "pyarrow", "matplotlib", "networkx", "transformers", "sentencepiece", "accelerate")
 
@@ -53,3 +55,23 @@ def test_help_takes_less_than_three_tenths_of_a_second_of_processor_time() -> No
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
         times.append(float(done.stdout))
     assert min(times) < 0.3
+
+
+def test_every_command_has_one_short_line_and_an_example() -> None:
+    for commands in COMMANDS.values():
+        for name, (_, summary) in commands.items():
+            assert len(summary) <= 60
+            assert summary[0].isupper()
+            assert not summary.endswith(".")
+            output = CliRunner().invoke(app, [name, "--help"], env={"COLUMNS": "200"}).output
+            assert f"docgraph {name} " in output.partition("Example")[2], name
+
+
+def test_help_is_wrapped_by_the_terminal() -> None:
+    wrapped = f"{'a word ' * 14}that ends\nhere; a list:\n\nname: of {'something ' * 10}thing\nother: thing"
+    assert _unwrap(wrapped).split("\n") == [
+        f"{'a word ' * 14}that ends here; a list:",
+        "",
+        f"name: of {'something ' * 10}thing",
+        "other: thing",
+    ]

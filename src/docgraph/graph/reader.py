@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import TypeVar
 
+from docgraph import formats
+from docgraph.annotate import conllu, registry
 from docgraph.annotation import Annotation
 from docgraph.document import Document
 from docgraph.errors import DocgraphError
 from docgraph.graph.graph import DocumentGraph, build_graph
 from docgraph.graph.relations import RelationOptions, resolve_relations
 
+T = TypeVar("T")
 Source = str | Path | Document
+"""A file name, text, or a document; `read_graph` says which strings are file names."""
 Progress = Callable[[list[Document]], Iterable[Document]]
 
 
@@ -59,77 +64,62 @@ def read_graphs(
     (for instance `tqdm.tqdm`).
     """
     names = resolve_relations(relations)  # an unknown relation fails before the annotation, which can take long
-    graphs = [
-        build_graph(_with_note(annotation, options), names, options, text)
-        for text, annotation in _annotate(source, language, annotator, format, document, progress)
-    ]
+    pairs: Iterable[tuple[Document, Annotation]]
+    if annotator is None and _is_conllu(source, format):
+        pairs = _choose(conllu.read(str(source)), document, source)
+    else:
+        documents = _choose(_read_documents(source, format, language), document, source)
+        pipeline = registry.load_pipeline(annotator or language)
+        pairs = ((text, pipeline(text)) for text in progress(documents))
+    graphs = [build_graph(_with_note(annotation, options), names, options, text) for text, annotation in pairs]
     if not graphs:
         raise DocgraphError("holds no document; give a file with text in it", path=_name(source))
     return graphs
 
 
-def _annotate(
-    source: Source, language: str, annotator: str | None, format: str | None, number: int | None, progress: Progress
-) -> Iterator[tuple[Document, Annotation]]:
-    """Yield the documents of `source`, or the chosen one, with their annotations."""
-    if annotator is None and not isinstance(source, Document) and _is_conllu(source, format):
-        from docgraph.annotate import conllu
-
-        pairs = conllu.read(source)
-        yield from pairs[_chosen(number, len(pairs), source)]
-        return
-    from docgraph.annotate.registry import load_pipeline
-
-    documents = _documents(source, format, language.replace("_", "-").partition("-")[0])
-    pipeline = load_pipeline(annotator or language)
-    for document in progress(documents[_chosen(number, len(documents), source)]):
-        yield document, pipeline(document)
+def _is_conllu(source: Source, format: str | None) -> bool:
+    return _is_path(source) and (
+        format == "conllu" or (format is None and Path(str(source)).suffix.lower() == ".conllu")
+    )
 
 
-def _is_conllu(source: str | Path, format: str | None) -> bool:
-    return format == "conllu" or (format is None and _is_path(source) and Path(source).suffix.lower() == ".conllu")
-
-
-def _documents(source: Source, format: str | None, language: str) -> list[Document]:
-    from docgraph import formats
-
+def _read_documents(source: Source, format: str | None, language: str) -> list[Document]:
     if isinstance(source, Document):
         return [source]
+    code = language.replace("_", "-").partition("-")[0]
     if _is_path(source):
-        return formats.read(source, format, language=language)
-    return formats.read(io.StringIO(str(source)), format or "text", language=language)
+        return formats.read(source, format, language=code)
+    return formats.read(io.StringIO(str(source)), format or "text", language=code)
 
 
-def _is_path(source: str | Path) -> bool:
-    from docgraph.formats import by_extension
-
-    if isinstance(source, Path):
-        return True
+def _is_path(source: Source) -> bool:
+    """False for a Document and for text; `read_graph` says what a string is."""
+    if not isinstance(source, str):
+        return isinstance(source, Path)
     if len(words := source.split()) < 2:
         return bool(words)
     try:
-        return Path(source).exists() or Path(source).suffix == ".conllu" or by_extension(source) is not None
+        return Path(source).exists() or source.endswith(".conllu") or formats.by_extension(source) is not None
     except OSError:  # longer than a file name can be
         return False
 
 
 def _name(source: Source) -> str:
-    """How an error names the source."""
+    """The name of the source in errors."""
     if isinstance(source, Document):
         return source.id or "<document>"
     return str(source) if _is_path(source) else "<text>"
 
 
-def _chosen(number: int | None, count: int, source: Source) -> slice:
-    """The slice of `count` documents that holds document `number`, or all of them."""
+def _choose(items: list[T], number: int | None, source: Source) -> list[T]:
+    """The item with the given number, from 1, in a list; all items if the number is None."""
     if number is None:
-        return slice(None)
-    if not 1 <= number <= count:
-        size = "1 document" if count == 1 else f"{count} documents"
-        raise DocgraphError(
-            f"has {size}, so there is no document {number}; choose a smaller number", path=_name(source)
-        )
-    return slice(number - 1, number)
+        return items
+    if not 1 <= number <= len(items):
+        size = "1 document" if len(items) == 1 else f"{len(items)} documents"
+        message = f"has {size}, so there is no document {number}; choose a smaller number"
+        raise DocgraphError(message, path=_name(source))
+    return [items[number - 1]]
 
 
 def _with_note(annotation: Annotation, options: RelationOptions) -> Annotation:
