@@ -1,10 +1,10 @@
-"""Long documents: seconds a sentence and memory of `Translator`, as a document grows.
+"""Long documents: time per sentence and memory of `Translator` as a document grows.
 
     python -m benchmarks.long_document [--sentences 1000,4000,10000] [--dimension 64] [--length 16] [--threads 1]
 
-A small randomly initialised Hyb model reads both sides of documents made of words drawn by Zipf's law; each length is
-measured in a process of its own. With random weights translations never settle, so sentences are decoded greedily, to
-`--length` tokens at most, and the gates are left closed: what is measured is the machinery, passes included.
+A small randomly initialised Hyb model reads both sides of documents whose words follow Zipf's law. Each length is
+measured in its own process. With random weights translations never settle, so sentences are decoded greedily, to at
+most `--length` tokens, and the gates stay closed: this measures the machinery, including passes.
 """
 
 from __future__ import annotations
@@ -42,17 +42,17 @@ def main(arguments: list[str] | None = None) -> None:
     if options.one:
         print(json.dumps(measure(options.one, options)))
         return
-    print(f"{'sentences':>10}{'ms a sentence':>16}{'peak MB':>10}{'passes':>8}")
+    print(f"{'sentences':>10}{'ms per sentence':>18}{'peak MB':>10}{'passes':>8}")
     for count in map(int, options.sentences.split(",")):
         same = ("--dimension", options.dimension, "--length", options.length, "--threads", options.threads)
         command = [sys.executable, "-m", "benchmarks.long_document", "--one", str(count), *map(str, same)]
         found = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
-        figures = f"{1000 * found['seconds'] / count:16.1f}{found['megabytes']:10.0f}{found['passes']:8}"
+        figures = f"{1000 * found['seconds'] / count:18.1f}{found['megabytes']:10.0f}{found['passes']:8}"
         print(f"{count:10,}{figures}", flush=True)
 
 
 def measure(count: int, options: argparse.Namespace) -> dict[str, float]:
-    """Translate one document of so many sentences."""
+    """Translates a document of `count` sentences; returns seconds, peak memory and passes."""
     keep_freed_memory()
     torch.set_num_threads(options.threads)
     rng = np.random.default_rng(0)
@@ -73,6 +73,7 @@ def measure(count: int, options: argparse.Namespace) -> dict[str, float]:
 
 
 def random_translator(words: list[str], dimension: int) -> Translator:
+    """Returns a translator with a random Hyb model and sub-words trained on `words`."""
     writer = io.BytesIO()
     ids = {"pad_id": 0, "bos_id": 1, "eos_id": 2, "unk_id": 3}
     SentencePieceTrainer.train(

@@ -1,16 +1,16 @@
-"""Translation speed: docgraph beside `generate` of transformers and CTranslate2, same weights, same work.
+"""Translation speed: docgraph compared with `generate` of transformers and with CTranslate2, same weights, same work.
 
     python -m benchmarks.translation [--sentences 32] [--length 32] [--rounds 3] [--threads 2] [--vocabulary 32000]
     python -m benchmarks.translation --document 100
 
-One randomly initialised Marian model of base size (d 512, 6+6 layers), saved by transformers, goes into all three. A
-random model seldom ends a sentence, so every system is made to write exactly `--length` tokens (its end included) for
-each sentence: the work is equal, and what they say is not compared here (tests do that). Systems, each in a process of
-its own, take turns, round after round, and the quickest counts: on a shared machine ratios mean more than tokens a
-second. On a GPU, docgraph and `generate` in bf16.
+All three use one randomly initialised Marian model of base size (d 512, 6+6 layers), saved by transformers. A random
+model seldom ends a sentence, so every system must write exactly `--length` tokens per sentence, end-of-sentence
+included. The work is equal; the output is not compared here (tests do that). Each system runs in its own process. The
+systems take turns in every round, and the fastest round counts: on a shared machine, ratios mean more than tokens per
+second. On a GPU, docgraph and `generate` run in bf16.
 
-`--document` decodes one document with a random Hyb model that reads both sides, in parallel and in order, beside Base
-on the same sentences in one batch. With random weights the number of passes is not that of a trained model.
+`--document` decodes one document with a random Hyb model that reads both sides, in parallel and in sequence, and the
+same sentences with Base in one batch. With random weights, the number of passes is not that of a trained model.
 """
 
 from __future__ import annotations
@@ -48,13 +48,13 @@ from docgraph.translation.search import search
 
 Ids = np.ndarray[Any, np.dtype[np.int64]]
 Run = Callable[[int], object]
-"""Translate all sentences with so many beams."""
+"""Translates all sentences with a number of beams."""
 WORDS: Any = SimpleNamespace(target=SimpleNamespace(pieces=lambda ids: [f"{SPACE}{i}" if i > 2 else "" for i in ids]))
 """A tokenizer whose every sub-word is a word."""
 MODES: tuple[Mode, Mode] = ("parallel", "sequential")
 GPU = torch.cuda.is_available()
 BARS = {1: 1.5, 4: 5.0}
-"""At least so many times as fast as `generate`, by beams."""
+"""Required speed relative to `generate`, by number of beams."""
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -65,7 +65,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--vocabulary", type=int, default=32000)
     parser.add_argument("--document", type=int, metavar="SENTENCES")
-    parser.add_argument("--context", type=float, default=0.1, help="how loud the random context is, with --document")
+    parser.add_argument("--context", type=float, default=0.1, help="weight of the random context, with --document")
     options = parser.parse_args(arguments or [])
     torch.set_num_threads(options.threads)
     if options.document:
@@ -75,7 +75,7 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def peers(options: argparse.Namespace) -> None:
-    """Tokens a second of every system, greedy and with beams."""
+    """Prints the tokens per second of every system, greedy and with beam search."""
     rng = np.random.default_rng(0)
     lengths = np.clip(rng.lognormal(3.0, 0.5, options.sentences).astype(int), 3, 80)
     sentences = [np.append(rng.integers(2, options.vocabulary - 1, n), 0) for n in lengths]
@@ -83,7 +83,9 @@ def peers(options: argparse.Namespace) -> None:
         folder = Path(place) / "marian"
         marian_folder(folder, options.vocabulary)
         import_marian(str(folder), Path(place) / "ours")
-        runs = {name: elsewhere(name, Path(place), sentences, options) for name in systems(folder, Path(place) / "ct2")}
+        runs = {
+            name: in_own_process(name, Path(place), sentences, options) for name in systems(folder, Path(place) / "ct2")
+        }
         print(
             f"{len(sentences)} sentences, {sum(lengths) + len(lengths)} source sub-words, {options.length} tokens each;"
         )
@@ -94,24 +96,24 @@ def peers(options: argparse.Namespace) -> None:
 
 
 def systems(marian: Path, converted: Path) -> list[str]:
-    """The systems there are; for CTranslate2 the model is converted here."""
+    """Returns the available systems; converts the model for CTranslate2."""
     if GPU:
         return ["generate", "docgraph, not captured", "docgraph"]
     others = []
     try:
         import ctranslate2
     except ImportError:
-        print("ctranslate2 is not installed; pip install ctranslate2 to have it beside")
+        print("ctranslate2 is not installed; pip install ctranslate2 to compare with it")
     else:
         ctranslate2.converters.TransformersConverter(str(marian)).convert(str(converted))
         others = ["CTranslate2 float32", "CTranslate2 int8"]
     return ["generate", *others, "docgraph, not packed", "docgraph int8", "docgraph"]
 
 
-def elsewhere(system: str, folder: Path, sentences: list[Ids], options: argparse.Namespace) -> Run:
-    """A system in a process of its own.
+def in_own_process(system: str, folder: Path, sentences: list[Ids], options: argparse.Namespace) -> Run:
+    """Starts a system in its own process.
 
-    With CTranslate2 in the same process, docgraph's two threads were seen to run by turns instead of side by side.
+    With CTranslate2 in the same process, docgraph's two threads ran one after the other.
     """
     context = multiprocessing.get_context("spawn")
     pipe, far_end = context.Pipe()
@@ -126,7 +128,7 @@ def elsewhere(system: str, folder: Path, sentences: list[Ids], options: argparse
 
 
 def serve(pipe: Connection, system: str, folder: Path, sentences: list[Ids], options: argparse.Namespace) -> None:
-    """Translate whenever told to."""
+    """Translates whenever a number of beams arrives."""
     torch.set_num_threads(options.threads)
     if system == "generate":
         run = generate(folder / "marian", sentences, options.length)
@@ -148,7 +150,7 @@ def serve(pipe: Connection, system: str, folder: Path, sentences: list[Ids], opt
 
 
 def timed(runs: dict[str, Run], beams: int, rounds: int) -> dict[str, float]:
-    """Seconds of the quickest round of each, taking turns."""
+    """Returns the seconds of the fastest round of each system; the systems take turns."""
     seconds: dict[str, list[float]] = {name: [] for name in runs}
     for run in runs.values():
         run(beams)
@@ -161,6 +163,7 @@ def timed(runs: dict[str, Run], beams: int, rounds: int) -> dict[str, float]:
 
 
 def report(beams: int, seconds: dict[str, float], tokens: int) -> None:
+    """Prints the speed of each system and its ratio to the others."""
     print(f"\n{f'beam {beams}' if beams > 1 else 'greedy':26}{'tokens/s':>10}{'x generate':>12}", end="")
     others = [name for name in seconds if name.startswith("CTranslate2")]
     print("".join(f"{'x ' + name:>24}" for name in others))
@@ -176,7 +179,7 @@ def report(beams: int, seconds: dict[str, float], tokens: int) -> None:
 
 
 def marian_folder(folder: Path, vocabulary: int) -> None:
-    """A random Marian model with the tokenizer files that converters ask for."""
+    """Writes a random Marian model with the tokenizer files that converters need."""
     from sentencepiece import SentencePieceProcessor, SentencePieceTrainer
     from transformers import MarianConfig, MarianMTModel
 
@@ -271,12 +274,12 @@ def ours(model: DocumentTransformer, sentences: list[Ids], length: int) -> Run:
 
 
 def fixed_length(beams: int, length: int) -> SearchConfig:
-    """Exactly `length` tokens, the end among them."""
+    """Returns a search for exactly `length` tokens, end-of-sentence included."""
     return SearchConfig(beams, min_length=length - 1, max_length_factor=0.0, max_length_constant=length - 1)
 
 
 def documents(options: argparse.Namespace) -> None:
-    """One document: Hyb with both sides, in parallel and in order, beside Base on the same sentences."""
+    """Decodes one document with Hyb on both sides, in parallel and in sequence, and with Base."""
     rng = np.random.default_rng(0)
     [example] = random_examples(rng, 1, options.vocabulary, (options.document, options.document + 1))
     transformer = TransformerConfig(options.vocabulary, options.vocabulary)

@@ -17,6 +17,7 @@ from docgraph.errors import DocgraphError
 
 if TYPE_CHECKING:
     from docgraph.translation.files import Form, Job
+    from docgraph.translation.result import Translation
 
 ModeName = Literal["parallel", "sequential"]
 PrecisionName = Literal["float32", "bfloat16", "int8"]
@@ -172,14 +173,18 @@ def translate(
         typer.echo(f"docgraph: interrupted; {hint}", err=True)
         raise SystemExit(130) from None
     if explain is not None:
-        from docgraph.files import replacing
-        from docgraph.translation.page import to_html
-
-        with replacing(explain) as path:
-            path.write_text(to_html(translations, translator.languages), "utf-8")
-        typer.echo(f"wrote {explain}", err=True)
+        _write_page(explain, translations, translator.languages)
     if failures:
         raise SystemExit(2)
+
+
+def _write_page(path: Path, translations: list[Translation], languages: tuple[str, str] | None) -> None:
+    from docgraph.files import replacing
+    from docgraph.translation.page import to_html
+
+    with replacing(path) as temporary:
+        temporary.write_text(to_html(translations, languages), "utf-8")
+    typer.echo(f"wrote {path}", err=True)
 
 
 @contextmanager
@@ -202,15 +207,18 @@ class _Progress(ProgressBars):
         self._sentences = 0
 
     def advance(self, job: Job, sentences: int, share: float) -> None:
+        """Adds final sentences of a job."""
         self._sentences += sentences
         self._shares[job] = min(self._shares[job] + share, 1.0)
         done = sum(self._sizes[each] * share for each, share in self._shares.items())
         self.update("translating", self._sentences, done, sum(self._sizes.values()))
 
     def finish(self, job: Job) -> None:
+        """Counts a job as done."""
         self.advance(job, 0, 1.0)
 
     def note(self, message: str) -> None:
+        """Prints a message above the bar."""
         self.console.print(f"docgraph: {message}", markup=False, highlight=False, soft_wrap=True)
 
 

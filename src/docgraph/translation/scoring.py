@@ -1,6 +1,6 @@
-"""Forced decoding: the log-probabilities of given translations, batched.
+"""Forced decoding: the log-probabilities of given translations, in batches.
 
-Translations that compete share their document: its memories and its encoded source are computed once for all of them.
+Candidate translations of the same sentence share the memories and the encoded source of their document.
 """
 
 from __future__ import annotations
@@ -25,34 +25,35 @@ from docgraph.model.packing import Blocks, Packing
 from docgraph.model.systems import context_class, prepare
 
 TOKENS = 16_000
-"""Sub-words of a batch, source and translations together."""
+"""Sub-words per batch, source and translations together."""
 LogProbabilities = npt.NDArray[np.float32]
 
 
 @dataclass(frozen=True, eq=False)
 class Candidates:
-    """A document, and translations to score of each sentence it has to translate."""
+    """A document and the translations to score for each sentence of its window."""
 
     document: DocumentExample
-    """Its `target`, if it has one, is what later sentences see of the translations before them."""
+    """Its `target`, if any, holds the translations that later sentences read as context."""
     translations: Sequence[Sequence[Ids]]
-    """[W] lists, one for each sentence of the document's window."""
+    """[W] lists of candidates, one for each sentence of the window."""
 
     @property
     def size(self) -> int:
-        """Sub-words a batch holds for it."""
+        """Number of sub-words in a batch."""
         context = sum(map(len, self.document.source))
         return context + sum(len(ids) for sentence in self.translations for ids in sentence)
 
     @property
     def longest(self) -> int:
+        """Length of the longest candidate."""
         return max((len(ids) for sentence in self.translations for ids in sentence), default=0)
 
 
 def score_documents(
     model: DocumentTransformer, documents: Sequence[DocumentExample], tokens: int = TOKENS
 ) -> list[list[LogProbabilities]]:
-    """The log-probability of every sub-word of the documents' own translations, sentence by sentence."""
+    """Returns the log-probability of every sub-word of the documents' own translations, by document and sentence."""
     tasks = [Candidates(document, [[document.target[m]] for m in document.translated]) for document in documents]
     scored = score_candidates(model, tasks, tokens)
     return [[sentence[0] for sentence in document] for document in scored]
@@ -64,34 +65,36 @@ def score_candidates(
     tokens: int = TOKENS,
     on_batch: Callable[[int], None] | None = None,
 ) -> list[list[list[LogProbabilities]]]:
-    """The log-probability of every sub-word of every candidate, the end included, in the precision of the model.
+    """Returns the log-probability of every sub-word of every candidate, end-of-sentence included.
 
-    Either all documents have a `target`, the context their sentences see, or none has, and there is no such context.
-    `on_batch` hears how many candidates are done.
+    Either all documents have a `target`, which their sentences read as context, or none has. `on_batch` receives the
+    number of candidates of each batch.
     """
     scored: list[tuple[list[int], Tensor]] = []
-    joined = [_as_read(task, model.config) for task in tasks]
-    for chosen in _batches(joined, tokens):
-        batch = [joined[index] for index in chosen]
-        scored.append((chosen, _score(model, batch)))  # read in the end: the GPU does not wait
+    prepared = [_prepared(task, model.config) for task in tasks]
+    for chosen in _batches(prepared, tokens):
+        batch = [prepared[index] for index in chosen]
+        scored.append(
+            (chosen, _score(model, batch))
+        )  # copied to the CPU after the last batch, so that the GPU does not wait
         if on_batch is not None:
             on_batch(sum(len(sentence) for task in batch for sentence in task.translations))
     results: list[list[list[LogProbabilities]]] = [[] for _ in tasks]
     for chosen, values in scored:
-        pieces = iter(_pieces(values.cpu().numpy(), [joined[index] for index in chosen]))
+        pieces = iter(_split_by_candidate(values.cpu().numpy(), [prepared[index] for index in chosen]))
         for index in chosen:
             results[index] = [[next(pieces)[-len(ids) :] for ids in sentence] for sentence in tasks[index].translations]
     return results
 
 
 def sentence_score(log_probabilities: LogProbabilities, normalise: bool = False) -> float:
-    """The log-probability of a sentence: the sum over its sub-words, or their mean."""
+    """Returns the log-probability of a sentence: the sum over its sub-words, or their mean if `normalise`."""
     total = float(log_probabilities.sum(dtype=np.float64))
     return total / max(len(log_probabilities), 1) if normalise else total
 
 
-def _as_read(task: Candidates, model: ModelConfig) -> Candidates:
-    """The task as a model takes it; where sentences are joined, candidates come after what is before them."""
+def _prepared(task: Candidates, model: ModelConfig) -> Candidates:
+    """Returns a task as the model reads it; a model that joins sentences gets candidates with their prefixes."""
     document, context = task.document, context_class(model)
     prefixes = [context.target_prefix(model, document.target, m) for m in document.translated]
     pairs = zip(prefixes, task.translations, strict=True)
@@ -100,7 +103,7 @@ def _as_read(task: Candidates, model: ModelConfig) -> Candidates:
 
 
 def _batches(tasks: Sequence[Candidates], tokens: int) -> Iterator[list[int]]:
-    """Tasks of about the same length together, up to `tokens` sub-words, one task at least."""
+    """Yields the indices of tasks of similar length, up to `tokens` sub-words, at least one task."""
     chosen: list[int] = []
     size = 0
     for index in sorted(range(len(tasks)), key=lambda index: tasks[index].longest):
@@ -113,14 +116,14 @@ def _batches(tasks: Sequence[Candidates], tokens: int) -> Iterator[list[int]]:
         yield chosen
 
 
-def _pieces(values: LogProbabilities, tasks: Sequence[Candidates]) -> list[LogProbabilities]:
+def _split_by_candidate(values: LogProbabilities, tasks: Sequence[Candidates]) -> list[LogProbabilities]:
     lengths = [len(ids) for task in tasks for sentence in task.translations for ids in sentence]
     return [values[begin:end] for begin, end in pairwise([0, *np.cumsum(lengths).tolist()])]
 
 
 @torch.inference_mode()
 def _score(model: DocumentTransformer, tasks: Sequence[Candidates]) -> Tensor:
-    """The log-probabilities of all candidates of a batch, end to end: [N] in fp32, on the model's device."""
+    """Returns the log-probabilities of all candidates of a batch, concatenated: [N] in fp32, on the model's device."""
     device, bos = model.device, model.config.transformer.bos
     batch = collate([task.document for task in tasks], bos)
     sentences = [sentence for task in tasks for sentence in task.translations]
@@ -128,7 +131,7 @@ def _score(model: DocumentTransformer, tasks: Sequence[Candidates]) -> Tensor:
     inputs, gold = _concatenated([np.append(bos, ids[:-1]) for ids in candidates]), _concatenated(candidates)
     owner = torch.tensor([index for index, sentence in enumerate(sentences) for _ in sentence], dtype=torch.int64)
     target = Packing.of([len(ids) for ids in candidates])
-    rows, source = _repeated(batch.source.sentences, owner)
+    rows, source = _repeat_source(batch.source.sentences, owner)
     queries = _queries(batch, owner, target)
     batch, target, source, queries = to_device((batch, target, source, queries), device)
     memories = model.memories(batch)
@@ -141,14 +144,14 @@ def _concatenated(arrays: Sequence[Ids]) -> Tensor:
     return torch.from_numpy(np.concatenate([np.empty(0, np.int64), *arrays]).astype(np.int64))
 
 
-def _repeated(source: Packing, owner: Tensor) -> tuple[Tensor, Packing]:
-    """The source sentence of each of H candidates, end to end, owner [H]: which rows they are, and their packing."""
+def _repeat_source(source: Packing, owner: Tensor) -> tuple[Tensor, Packing]:
+    """Repeats the source sentence of each of H candidates, owner [H]; returns the source rows and their packing."""
     packing = Packing.of(source.boundaries.diff()[owner])
     return source.boundaries[owner][packing.sequence_of] + packing.positions, packing
 
 
 def _queries(batch: DocumentBatch, owner: Tensor, target: Packing) -> Queries:
-    """The sub-words of the candidates as rows that read memories: several candidates of a sentence are side by side."""
+    """Returns the sub-words of the candidates as rows that read memories; candidates of a sentence are adjacent."""
     sentence = owner[target.sequence_of]
     by_document = batch.document_of[sentence].bincount(minlength=batch.num_documents)
     by_sentence = sentence.bincount(minlength=batch.num_sentences)
@@ -156,13 +159,13 @@ def _queries(batch: DocumentBatch, owner: Tensor, target: Packing) -> Queries:
 
 
 def log_probabilities(decoded: DecoderOutput, model: DocumentTransformer, gold: Tensor) -> Tensor:
-    """Of gold [N] after N states, in fp32 whatever the model computes in: candidates differ in a word or two."""
+    """Returns the log-probabilities of gold [N] after N states, in fp32, because candidates differ in few words."""
     weight, bias = model.embeddings.output_weight.float(), model.embeddings.output_bias
     chunk = max(1, CHUNK_ELEMENTS // len(weight))
-    found = [weight.new_empty(0)]
+    parts = [weight.new_empty(0)]
     for begin in range(0, len(gold), chunk):
         rows, labels = decoded.hidden[begin : begin + chunk].float(), gold[begin : begin + chunk]
         logits = F.linear(rows, weight, None if bias is None else bias.float())
-        found.append(logits.gather(1, labels[:, None])[:, 0] - logits.logsumexp(-1))
-    base = torch.cat(found)
+        parts.append(logits.gather(1, labels[:, None])[:, 0] - logits.logsumexp(-1))
+    base = torch.cat(parts)
     return base if decoded.copies is None else decoded.copies.log_probability_of(gold, base)
