@@ -127,9 +127,7 @@ class _Scanner:
 
     def _end_paragraph(self) -> Iterator[Block]:
         if self.paragraph:
-            block = Block(self.source)
-            _add_inline(block, self.paragraph, self.labels)
-            yield block
+            yield _inline_block(self.source, self.paragraph, self.labels)
             self.paragraph, self.quotes = [], 0
 
     def _markers(self, start: int, end: int) -> tuple[int, int, bool]:
@@ -169,9 +167,7 @@ class _Scanner:
 
     def _cells(self, start: int, end: int) -> Iterator[Block]:
         for cell in _CELL.finditer(self.source, start, end):
-            block = Block(self.source)
-            _add_inline(block, [cell.span()], self.labels)
-            yield block
+            yield _inline_block(self.source, [cell.span()], self.labels)
 
     def _skip_html(self, tag: str, text: str) -> bool:
         if closing := _HTML_END.get(tag):
@@ -224,9 +220,10 @@ class _Token:
     text: str = ""
 
 
-def _add_inline(block: Block, lines: list[Span], labels: set[str]) -> None:
-    """Add the lines of a paragraph, as spans in the source; `labels` are the link definitions of the document."""
-    joined = _JoinedLines(block.source, lines)
+def _inline_block(source: str, lines: list[Span], labels: set[str]) -> Block:
+    """Return the block of a paragraph, whose lines are spans in the source; `labels` are the defined link labels."""
+    block, joined = Block(source), _JoinedLines(source, lines)
+    add = {"text": block.text, "markup": block.markup, "opaque": block.opaque}
     position = 0
     for token in _InlineParser(joined.text, labels).tokens():
         if token.start < position:
@@ -235,14 +232,11 @@ def _add_inline(block: Block, lines: list[Span], labels: set[str]) -> None:
         start, end = joined.source_of(token.start), joined.source_of(token.end)
         if token.kind == "decoded":
             block.decoded(token.text, start, end)
-        elif token.kind == "text":
-            block.text(start, end)
-        elif token.kind == "markup":
-            block.markup(start, end)
         else:
-            block.opaque(start, end)
+            add[token.kind](start, end)
         position = token.end
     block.text(joined.source_of(position), joined.source_of(len(joined.text)))
+    return block
 
 
 class _JoinedLines:
