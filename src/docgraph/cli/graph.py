@@ -68,7 +68,11 @@ def graph(
     """
     from rich.console import Console
 
+    from docgraph.files import replacing
     from docgraph.graph import RelationOptions
+    from docgraph.graph.drawing import to_svg
+    from docgraph.graph.export import to_graphml, to_json
+    from docgraph.graph.page import to_html
     from docgraph.graph.reader import read_graphs
 
     console = Console(stderr=json)
@@ -85,14 +89,14 @@ def graph(
     _print_summary(console, graphs)
     if len(graphs) > 1 and any((html, svg, graphml, json)):
         console.print(f"This is document 1 of {len(graphs)}; --document N draws and exports another.", highlight=False)
-    _write_files(graphs[0], file.name, html, svg, graphml)
-    for path in (html, svg, graphml):
+    title = graphs[0].annotated_document()[0].id or file.name
+    for path, render in ((html, to_html), (svg, to_svg), (graphml, lambda graph, _: to_graphml(graph))):
         if path is not None:
+            with replacing(path) as temporary:
+                temporary.write_text(render(graphs[0], title), "utf-8")
             console.print(f"wrote {path}", highlight=False, markup=False)
     if json:
         from json import dumps
-
-        from docgraph.graph.export import to_json
 
         sys.stdout.write(dumps(to_json(graphs[0], expand=expand), ensure_ascii=False) + "\n")
 
@@ -120,23 +124,3 @@ def _print_summary(console: Console, graphs: list[DocumentGraph]) -> None:
     title, summary = summaries[0]
     for part in render(summary, title):
         console.print(part, highlight=False)
-
-
-def _write_files(
-    graph: DocumentGraph, file_name: str, html: Path | None, svg: Path | None, graphml: Path | None
-) -> None:
-    from docgraph.files import replacing
-    from docgraph.graph.drawing import to_svg
-    from docgraph.graph.export import to_graphml
-    from docgraph.graph.page import to_html
-
-    title = graph.annotated_document()[0].id or file_name
-    if html is not None:
-        with replacing(html) as path:
-            path.write_text(to_html(graph, title), "utf-8")
-    if svg is not None:
-        with replacing(svg) as path:
-            path.write_text(to_svg(graph, title), "utf-8")
-    if graphml is not None:
-        with replacing(graphml) as path:
-            path.write_text(to_graphml(graph), "utf-8")

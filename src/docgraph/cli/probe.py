@@ -88,12 +88,13 @@ def probe(
         _print([_count_scores(parsed[0], scores, maximise)], output)
     elif model is not None:
         from docgraph.evaluation.suites.prober import ProbeOptions, Prober
+        from docgraph.model.device import find_device
         from docgraph.model.model_folder import find_model
         from docgraph.workers import keep_freed_memory
 
         keep_freed_memory()
         options = ProbeOptions(context, max_context, normalise, precision)
-        prober = Prober(find_model(model), options, device or _default_device(), annotator, cache)
+        prober = Prober(find_model(model), options, str(find_device(device)), annotator, cache)
         with ProgressBars("items") as bars:
 
             def progress(stage: str, done: int, total: int) -> None:
@@ -103,18 +104,12 @@ def probe(
         _print(results, output)
 
 
-def _default_device() -> str:
-    import torch
-
-    return "cuda" if torch.cuda.is_available() else "cpu"
-
-
 def _count_scores(suite: Suite, path: Path, maximise: bool) -> dict[str, Any]:
     from docgraph.evaluation.suites.accuracy import compute_accuracies, read_scores
-    from docgraph.evaluation.suites.prober import format_signature
+    from docgraph.evaluation.suites.prober import suite_signature
 
     accuracies = compute_accuracies(suite, read_scores(path, suite), maximise)
-    signature = format_signature(suite, scores=path.name, better="higher" if maximise else "lower")
+    signature = suite_signature(suite, scores=path.name, better="higher" if maximise else "lower")
     return {"suite": suite.name, **accuracies.to_dict(), "signature": signature}
 
 

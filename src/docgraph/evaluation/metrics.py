@@ -150,19 +150,11 @@ def chrf_scores(sums: Floats, beta: int = 2) -> Floats:
     known = (hypothesis > 0) & (reference > 0)
     orders = np.maximum(known.sum(axis=-1), 1).astype(sums.dtype)
     with np.errstate(divide="ignore", invalid="ignore"):
-        precision, recall = (
-            _sequential_sum(np.where(known, matching / n, 0)) / orders for n in (hypothesis, reference)
-        )
+        shares = (np.where(known, matching / counted, 0) for counted in (hypothesis, reference))
+        # accumulate adds from left to right like sacreBLEU; np.sum adds pairwise and rounds differently.
+        precision, recall = (np.add.accumulate(share, axis=-1)[..., -1] / orders for share in shares)
         scores = (1 + beta**2) * precision * recall / (beta**2 * precision + recall)
     return np.where(precision + recall > 0, 100 * scores, 0)
-
-
-def _sequential_sum(values: Floats) -> Floats:
-    """Sum over the last axis from left to right; np.sum adds pairwise and rounds differently."""
-    total: Floats = np.zeros(values.shape[:-1], values.dtype)
-    for index in range(values.shape[-1]):
-        total = total + values[..., index]
-    return total
 
 
 def ratio_scores(sums: Floats, scale: int = 100) -> Floats:

@@ -141,7 +141,7 @@ class Prober:
     def signature(self, suite: Suite) -> str:
         """One line that says how the scores of a suite are obtained."""
         options, pipeline = self.options, self._pipeline(suite)
-        return format_signature(
+        return suite_signature(
             suite,
             model=f"{checkpoint.system_name(self.config)}.{self.folder.fingerprint[:8]}",
             context=options.context + ("" if options.max_context is None else str(options.max_context)),
@@ -177,7 +177,7 @@ class Prober:
         return hashlib.blake2b(json.dumps([*parts, self.device]).encode(), digest_size=16).hexdigest()
 
 
-def format_signature(suite: Suite, **settings: str) -> str:
+def suite_signature(suite: Suite, **settings: str) -> str:
     """A signature: the suite, how it is counted, the given settings, and the version of this package."""
     pair = "unknown" if suite.languages is None else "-".join(suite.languages)
     items = {"suite": f"{suite.name}.{suite.digest[:8]}", "pair": pair, "contrasts": len(suite.contrasts)}
