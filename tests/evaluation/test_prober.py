@@ -140,7 +140,6 @@ def test_own_context_is_trusted_by_own_weight(tokenizer: Tokenizer) -> None:
         linked = LinkedConfig(words=5, sentences=2, length=3, own_weight=own_weight)
         config = small_config(transformer=SIZES, encoder="pointer", integration="post", sides="target", linked=linked)
         pointer = small_model(config)
-        assert pointer.integration is not None
         torch.nn.init.constant_(pointer.integration.output[0].gate_outer.bias, 20.0)
         found[own_weight] = {kind: scores(pointer, tokenizer, context=kind)[:2] for kind in ("gold", "own", "source")}
     assert found[0.0]["gold"] == pytest.approx(found[1.0]["gold"], abs=1e-4)

@@ -111,10 +111,9 @@ def test_a_memory_of_five_thousand_sentences() -> None:
     batch = batch_of([DocumentExample(source, source, graph, words, inside)])
     memories = model.memories(batch)
     queries = Queries.of_beams(torch.tensor([0, 1, 2500, 4999]), 3, batch.document_of, batch.num_documents)
-    assert model.integration is not None
     readers = [
-        model.integration.encoder_reader(memories.source, queries),
-        model.integration.decoder_reader(memories.source, memories.target, queries),
+        model.integration.reader("encoder", memories, queries),
+        model.integration.reader("decoder", memories, queries),
     ]
     total = torch.zeros(())
     for reader in readers:

@@ -246,7 +246,7 @@ def test_without_a_target_side_the_decoder_reads_the_source_memory() -> None:
     assert memories.target is None
     assert memories.source is not None
     assert batch.target is not None
-    reader = model.decoder_reader(batch.target.queries, memories)
+    reader = model.integration.reader("decoder", memories, batch.target.queries)
     assert reader.memory is memories.source  # type: ignore[attr-defined]
     recorders = model.inspect(batch)
     assert len(recorders["decoder"].attention) == 2

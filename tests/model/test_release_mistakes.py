@@ -52,7 +52,6 @@ def test_the_decoder_gate_reading_the_residual_from_before_self_attention(
     for layer in model.decoder.layers:
         assert isinstance(layer, DecoderLayer)
         layer.around_attention.register_forward_hook(lambda _module, _inputs, output: given.append(output))
-    assert model.integration is not None
     for site in model.integration.decoder:
         site.register_forward_pre_hook(lambda _module, inputs: read.append(inputs[0]))
     gated: list[Tensor] = []
@@ -100,13 +99,13 @@ def test_context_keys_appended_again_at_each_decoding_step(place: str) -> None:
     with torch.no_grad():
         memories = model.memories(batch)
         state = model.start(batch, model.encode(batch, memories), memories, 2, 8)
-        keys = [site.projected.key for site in state.reader.layers]  # type: ignore[attr-defined]
+        keys = [site.keywords["projected"].key for site in state.reader.layers]  # type: ignore[attr-defined]
         kept = [key.clone() for key in keys]
         tokens = torch.ones(2 * batch.num_sentences, dtype=torch.int64)
         for _ in range(8):
             model.step(tokens, state)
     for site, key, copy in zip(state.reader.layers, keys, kept, strict=True):  # type: ignore[attr-defined]
-        assert site.projected.key is key
+        assert site.keywords["projected"].key is key
         assert torch.equal(key, copy)
         assert key.shape[2] == batch.slots.shape[1]  # one slot a sentence of the longest document
 

@@ -32,7 +32,6 @@ def test_references_are_context_for_the_sentences_after_them_alone() -> None:
 def test_no_sentence_reads_the_references_after_it() -> None:
     linked = LinkedConfig(words=5, sentences=2, length=3, own_weight=0.0)
     model = small_model(small_config(encoder="pointer", integration="post", sides="target", linked=linked), 1)
-    assert model.integration is not None
     torch.nn.init.constant_(model.integration.output[0].gate_outer.bias, 20.0)
     found, known = (DOCUMENTS.translate(model, SEARCH, known=known) for known in (False, True))
     assert known != found

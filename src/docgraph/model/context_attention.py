@@ -21,7 +21,7 @@ from torch import Tensor, nn
 
 from docgraph.model.attention import MultiHeadAttention, packed_attention, unmask_empty_rows
 from docgraph.model.config import ContextConfig, ModelConfig
-from docgraph.model.memory import Memory, Queries, SlotLayout, SlotMemory, WordLayout, WordMemory
+from docgraph.model.memory import Memories, Memory, Queries, SlotLayout, SlotMemory, WordLayout, WordMemory
 from docgraph.model.packing import Packing
 from docgraph.model.transformer import ContextFunction, Place, Reader, no_context
 
@@ -208,29 +208,18 @@ class WordAttention(GatedContextLayer):
 
 
 @dataclass(frozen=True, eq=False)
-class BoundLayer:
-    """A context layer with the projected memory that it reads."""
-
-    layer: ContextLayer
-    projected: Any
-    layout: Any
-
-    def __call__(self, x: Tensor) -> Any:
-        return self.layer(x, self.projected, self.layout)
-
-
-@dataclass(frozen=True, eq=False)
 class ContextReader:
-    """The context layers of one stack, bound to one memory, whose keys and values are projected once."""
+    """The context layers of one stack over one memory, whose keys and values are projected once."""
 
     place: Place
     memory: Memory
     projected: list[tuple[ContextLayer, Any]]
-    layers: list[BoundLayer]
+    layers: list[partial[Any]]
+    """`forward` of each layer with its keys and values, and the layout of the query rows."""
 
     @classmethod
     def of(cls, place: Place, layers: nn.ModuleList, memory: Memory, queries: Queries) -> ContextReader:
-        """Project the memory for each layer and bind the layers to these query rows."""
+        """Project the memory for each layer."""
         arranged = memory.for_queries(queries)
         projected = [(layer, layer.project(arranged)) for layer in layers if isinstance(layer, ContextLayer)]
         return cls(place, memory, projected, []).for_queries(queries)
@@ -238,9 +227,8 @@ class ContextReader:
     def for_queries(self, queries: Queries) -> ContextReader:
         """The same memory, read by other rows, without projecting it again."""
         layout, arrange = self.memory.layout(queries), self.memory.arrange
-        return replace(
-            self, layers=[BoundLayer(layer, arrange(keys, queries), layout) for layer, keys in self.projected]
-        )
+        layers = [partial(layer, projected=arrange(keys, queries), layout=layout) for layer, keys in self.projected]
+        return replace(self, layers=layers)
 
     def __call__(self, place: Place, layer: int) -> ContextFunction | None:
         return self.layers[layer] if place == self.place else None
@@ -255,15 +243,15 @@ class AttentionRecorder:
         self.gates: list[Tensor] = []
 
     def __call__(self, place: Place, layer: int) -> ContextFunction | None:
-        bound = self.reader(place, layer)
-        return partial(self.record, bound) if isinstance(bound, BoundLayer) else None
+        return partial(self.record, self.reader.layers[layer]) if place == self.reader.place else None
 
-    def record(self, bound: BoundLayer, x: Tensor) -> Any:
+    def record(self, layer: partial[Any], x: Tensor) -> Any:
         """The output of a layer, whose weights and gate are recorded."""
-        attention, gate = bound.layer.weights(x, bound.projected, bound.layout)
+        assert isinstance(layer.func, ContextLayer)
+        attention, gate = layer.func.weights(x, **layer.keywords)
         self.attention.append(attention)
         self.gates.append(gate)
-        return bound(x)
+        return layer(x)
 
 
 class Integration(nn.Module):
@@ -302,17 +290,13 @@ class Integration(nn.Module):
         self.decoder = layers(transformer.decoder_layers, in_decoder)
         self.output = nn.ModuleList([] if output is None else [output])
 
-    def encoder_reader(self, source: Memory | None, queries: Queries) -> Reader:
-        """The reader of the encoder."""
-        return self._reader(self.place, self.encoder, source, queries)
-
-    def decoder_reader(self, source: Memory | None, target: Memory | None, queries: Queries) -> Reader:
-        """The reader of the decoder, or of the output."""
-        if len(self.output):
-            return self._reader("output", self.output, target, queries)
-        return self._reader(self.place, self.decoder, source if self.sides == "source" else target, queries)
-
-    def _reader(self, place: Place, layers: nn.ModuleList, memory: Memory | None, queries: Queries) -> Reader:
+    def reader(self, stack: Literal["encoder", "decoder"], memories: Memories, queries: Queries) -> Reader:
+        """The context layers of a stack over its memory; those of the decoder include the output."""
+        place, layers, memory = self.place, self.encoder, memories.source
+        if stack == "decoder" and len(self.output):
+            place, layers, memory = "output", self.output, memories.target
+        elif stack == "decoder":
+            layers, memory = self.decoder, memories.source if self.sides == "source" else memories.target
         if memory is None or not len(layers) or not len(memory.states):
             return no_context
         return ContextReader.of(place, layers, memory, queries)

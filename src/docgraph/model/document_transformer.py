@@ -79,17 +79,9 @@ class DocumentTransformer(nn.Module):
         """The memory of the translations in a batch; None for a system that does not read them."""
         return self.context.target_memory(batch, self)
 
-    def encoder_reader(self, queries: Queries, memories: Memories) -> Reader:
-        """The context layers of the encoder, bound to the source memory."""
-        return self.integration.encoder_reader(memories.source, queries)
-
-    def decoder_reader(self, queries: Queries, memories: Memories) -> Reader:
-        """The context layers of the decoder and the output, bound to their memory."""
-        return self.integration.decoder_reader(memories.source, memories.target, queries)
-
     def encode(self, batch: DocumentBatch, memories: Memories, reader: Reader | None = None) -> Tensor:
         """Encoded source, [Ns, d]; `reader` replaces the one of the memories."""
-        reader = reader or self.encoder_reader(batch.source.queries, memories)
+        reader = reader or self.integration.reader("encoder", memories, batch.source.queries)
         x, applied = self.context.begin(batch, self)
         return self.encoder(x, batch.source.sentences, reader, applied)
 
@@ -97,7 +89,7 @@ class DocumentTransformer(nn.Module):
         """The decoder states that predict each reference token (teacher forcing), [Nt]."""
         side = batch.target
         assert side is not None, "the batch has no target side"
-        reader = self.decoder_reader(side.queries, memories)
+        reader = self.integration.reader("decoder", memories, side.queries)
         return self.decode_with(side.tokens, encoded, side.sentences, batch.source.sentences, reader)
 
     def decode_with(
@@ -163,7 +155,7 @@ class DocumentTransformer(nn.Module):
         if isinstance(reader, ContextReader):
             state.reader = reader.for_queries(state.queries)
         else:
-            state.reader = self.decoder_reader(state.queries, memories)
+            state.reader = self.integration.reader("decoder", memories, state.queries)
         return state
 
     def step(self, tokens: Tensor, state: DecodingState) -> Tensor:
@@ -183,15 +175,14 @@ class DocumentTransformer(nn.Module):
         assert side is not None
         # Fused kernels do not return attention weights.
         source, target = (replace(queries, fused=False) for queries in (batch.source.queries, side.queries))
-        recorders: dict[str, AttentionRecorder] = {}
-        reader = self.encoder_reader(source, memories)
-        if isinstance(reader, ContextReader):
-            reader = recorders["encoder"] = AttentionRecorder(reader)
-        encoded = self.encode(batch, memories, reader)
-        reader = self.decoder_reader(target, memories)
-        if isinstance(reader, ContextReader):
-            reader = recorders["decoder"] = AttentionRecorder(reader)
-        self.decode_with(side.tokens, encoded, side.sentences, batch.source.sentences, reader)
+        readers = {
+            "encoder": self.integration.reader("encoder", memories, source),
+            "decoder": self.integration.reader("decoder", memories, target),
+        }
+        recorders = {stack: AttentionRecorder(r) for stack, r in readers.items() if isinstance(r, ContextReader)}
+        readers.update(recorders)
+        encoded = self.encode(batch, memories, readers["encoder"])
+        self.decode_with(side.tokens, encoded, side.sentences, batch.source.sentences, readers["decoder"])
         return recorders
 
     def compile_parts(self, dynamic: bool = True) -> None:

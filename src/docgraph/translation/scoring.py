@@ -136,7 +136,8 @@ def _score(model: DocumentTransformer, tasks: Sequence[Candidates]) -> Tensor:
     batch, target, source, queries = to_device((batch, target, source, queries), device)
     memories = model.memories(batch)
     encoded = model.encode(batch, memories)[rows.to(device)]
-    decoded = model.decode_with(inputs.to(device), encoded, target, source, model.decoder_reader(queries, memories))
+    reader = model.integration.reader("decoder", memories, queries)
+    decoded = model.decode_with(inputs.to(device), encoded, target, source, reader)
     return log_probabilities(decoded, model, gold.to(device))
 
 

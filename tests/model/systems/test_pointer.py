@@ -60,7 +60,6 @@ def model_of(sides: str = "both", own_weight: float = 1.0, eager: float = 1.5) -
 
 
 def pointer_of(model: DocumentTransformer) -> Pointer:
-    assert model.integration is not None
     [pointer] = model.integration.output
     assert isinstance(pointer, Pointer)
     return pointer

@@ -239,7 +239,7 @@ def test_inspection_sees_weights_that_sum_to_one(name: str) -> None:
 def reader_of(model: DocumentTransformer) -> tuple[ContextReader, Tensor, Tensor]:
     """The encoder's reader, what its one site reads, and the place of each row's sentence in its document."""
     batch = batch_of(DOCUMENTS)
-    reader = model.encoder_reader(batch.source.queries, model.memories(batch))
+    reader = model.integration.reader("encoder", model.memories(batch), batch.source.queries)
     assert isinstance(reader, ContextReader)
     return reader, torch.randn(len(batch.source.tokens), 32), batch.index_of[batch.source.sentences.sequence_of]
 
@@ -247,7 +247,7 @@ def reader_of(model: DocumentTransformer) -> tuple[ContextReader, Tensor, Tensor
 @torch.no_grad()
 def test_both_levels_of_han_sum_to_one() -> None:
     reader, x, index = reader_of(system("han"))
-    site, projected, layout = reader.layers[0].layer, reader.layers[0].projected, reader.layers[0].layout
+    site, (projected, layout) = reader.layers[0].func, reader.layers[0].keywords.values()
     assert isinstance(site, HierarchicalAttention)
     assert len(projected) == 3
     sentences = site.attention_weights(x, projected, layout)
@@ -266,7 +266,7 @@ def test_selective_leaves_sentences_and_words_out() -> None:
         for layer in (site.sentence_query, site.attention.query):
             layer.weight.mul_(20)
     reader, x, index = reader_of(model)
-    site, projected, layout = reader.layers[0].layer, reader.layers[0].projected, reader.layers[0].layout
+    site, (projected, layout) = reader.layers[0].func, reader.layers[0].keywords.values()
     assert isinstance(site, SelectiveAttention)
     query = layout.rows.pad(site.attention.split(site.attention.query(x))).transpose(1, 2)
     by_sentence = site.sentence_level(x, projected, layout)
