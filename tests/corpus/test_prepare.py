@@ -103,7 +103,7 @@ def test_a_store_holds_the_corpus(tmp_path: Path, counts: Counts) -> None:
         corpus.tokenizer.target.decode(ids) for index in range(12) for ids in corpus.sentences(index, "target")[0]
     ]
     assert decoded == [text for document in synthetic(12)[1] for text in document]
-    assert corpus.place(3)[2].tolist() == [16, 17, 18, 19]
+    assert corpus.location(3)[2].tolist() == [16, 17, 18, 19]
 
 
 def test_a_worker_is_loaded_once_for_all_splits(

@@ -95,8 +95,8 @@ def test_documents_round_trip(
             assert [len(sentence) for sentence in ids] == expected.lengths.tolist()
             assert np.concatenate(ids).tolist() == expected.ids.tolist()
             assert np.concatenate(words).tolist() == expected.words.tolist()
-        assert corpus.place(index)[:2] == (document.id, "f")
-        assert corpus.place(index)[2].tolist() == document.lines.tolist()
+        assert corpus.location(index)[:2] == (document.id, "f")
+        assert corpus.location(index)[2].tolist() == document.lines.tolist()
         assert corpus.sizes.words[index] == before.num_words
         assert corpus.sizes.source_tokens[index] == len(document.source.ids)
 
@@ -106,23 +106,23 @@ def test_documents_are_found_in_any_batch(tmp_path: Path, monkeypatch: pytest.Mo
     rng = np.random.default_rng(1)
     blank = Annotation(int_array([0, 0, 0]), int_array([]), int_array([]), Strings.of([]))
     corpus = written([encoded(blank, rng, f"d{n}") for n in range(20)], tmp_path)
-    assert [corpus.place(index)[0] for index in (19, 0, 7, 8)] == ["d19", "d0", "d7", "d8"]
+    assert [corpus.location(index)[0] for index in (19, 0, 7, 8)] == ["d19", "d0", "d7", "d8"]
     with pytest.raises(IndexError):
-        corpus.place(20)
+        corpus.location(20)
 
 
-@pytest.mark.parametrize(("hold", "held"), [(0, 1), (1 << 30, 3)])
+@pytest.mark.parametrize(("cache_bytes", "cached"), [(0, 1), (1 << 30, 3)])
 def test_decompressed_documents_are_cached_up_to_a_limit(
-    hold: int, held: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    cache_bytes: int, cached: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(store, "BATCH", 1)
     lengths = [[(3, 4)], [(5, 2), (2, 2)], [(4, 4)]]
     stored_corpus(tmp_path, lengths)
-    corpus = store.PreparedCorpus.open(tmp_path, hold=hold)
+    corpus = store.PreparedCorpus.open(tmp_path, cache_bytes=cache_bytes)
     for index in (2, 0, 1, 0, 2):
         assert [len(ids) for ids in corpus.sentences(index, "source")[0]] == [pair[0] for pair in lengths[index]]
-    assert len(corpus._held) == held
-    assert pickle.loads(pickle.dumps(corpus)).hold == hold
+    assert len(corpus._cached) == cached
+    assert pickle.loads(pickle.dumps(corpus)).cache_bytes == cache_bytes
 
 
 def test_a_column_of_all_documents(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -208,7 +208,7 @@ def test_a_corpus_can_be_pickled(prepared: Path) -> None:
     corpus = store.PreparedCorpus.open(prepared / "store", "dev")
     again = pickle.loads(pickle.dumps(corpus))
     assert again.split == "dev"
-    assert again.place(1)[0] == corpus.place(1)[0]
+    assert again.location(1)[0] == corpus.location(1)[0]
 
 
 def test_missing_parts_are_reported(prepared: Path, tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from docgraph.corpus.store import PreparedCorpus, read_manifest
 STORE = Path(__file__).parent / "data" / "store_of_version_1"
 DOCUMENTS = [
     {
-        "place": ("alice.en:1", "alice.en", [1, 2, 3]),
+        "location": ("alice.en:1", "alice.en", [1, 2, 3]),
         "source": ["Alice saw a white rabbit.", "It took a watch out of its pocket.", "She ran after the rabbit."],
         "target": ["Alice vit un lapin blanc.", "Il tira une montre de sa poche.", "Elle courut après le lapin."],
         "source_ids": [
@@ -43,7 +43,7 @@ DOCUMENTS = [
         "edges": {"membership": 21, "adjacency": 36, "dependency": 18, "lexical": 5, "coreference": 4},
     },
     {
-        "place": ("alice.en:5", "alice.en", [5, 6]),
+        "location": ("alice.en:5", "alice.en", [5, 6]),
         "source": ["The house is old.", "A man owns the house."],
         "target": ["La maison est vieille.", "Un homme possède la maison."],
         "source_ids": [[71, 4, 45, 90, 12, 18, 58, 99, 2], [16, 20, 98, 18, 85, 43, 45, 99, 2]],
@@ -83,8 +83,8 @@ def test_sizes(corpus: PreparedCorpus) -> None:
 @pytest.mark.parametrize("index", range(2))
 def test_documents(corpus: PreparedCorpus, index: int) -> None:
     expected = DOCUMENTS[index]
-    name, path, lines = corpus.place(index)
-    assert (name, path, lines.tolist()) == expected["place"]
+    name, path, lines = corpus.location(index)
+    assert (name, path, lines.tolist()) == expected["location"]
     source, source_words = corpus.sentences(index, "source")
     target, target_words = corpus.sentences(index, "target")
     assert [ids.tolist() for ids in source] == expected["source_ids"]

@@ -258,8 +258,8 @@ def _folder_digest(folder: str | None) -> str:
     """Return a digest of the sub-words in a model or store folder; empty for None."""
     if folder is None:
         return ""
-    place = Path(folder)
-    return subwords.digest(subwords.files_of(place / "tokenizer" if (place / "tokenizer").is_dir() else place))
+    tokenizer = Path(folder) / "tokenizer"
+    return subwords.digest(subwords.files_of(tokenizer if tokenizer.is_dir() else folder))
 
 
 def _digest(path: str) -> str:

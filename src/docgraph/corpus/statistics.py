@@ -163,5 +163,5 @@ def _largest(values: npt.NDArray[Any], count: int) -> list[int]:
 def _outlier(corpus: PreparedCorpus, value: float, sentence: int) -> Outlier:
     """Return the outlier at a sentence, counted over the whole split."""
     document = int(np.searchsorted(corpus.first_sentences, sentence, side="right")) - 1
-    name, path, lines = corpus.place(document)
+    name, path, lines = corpus.location(document)
     return Outlier(float(value), path, int(lines[sentence - corpus.first_sentences[document]]), name)

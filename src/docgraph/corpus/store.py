@@ -167,28 +167,32 @@ class PreparedCorpus:
     """A split of a prepared corpus: documents by index."""
 
     def __init__(
-        self, folder: str | Path, split: str, shards: Sequence[Path], tokenizer_folder: Path, hold: int = 0
+        self, folder: str | Path, split: str, shards: Sequence[Path], tokenizer_folder: Path, cache_bytes: int = 0
     ) -> None:
-        self.folder, self.split, self.hold = Path(folder), split, hold
+        self.folder, self.split, self.cache_bytes = Path(folder), split, cache_bytes
         self._tokenizer_folder = tokenizer_folder
         self._paths, files = list(shards), [open_shard(path) for path in shards]
         self._batches = [(file, index) for file in files for index in range(file.num_record_batches)]
-        self._held: OrderedDict[int, Any] = OrderedDict()
-        self._held_bytes = 0
+        self._cached: OrderedDict[int, Any] = OrderedDict()
+        self._cached_bytes = 0
 
     @classmethod
-    def open(cls, folder: str | Path, split: str = "train", hold: int = 0) -> PreparedCorpus:
-        """Open a split of the store; up to `hold` bytes of decompressed documents are cached in memory."""
+    def open(cls, folder: str | Path, split: str = "train", cache_bytes: int = 0) -> PreparedCorpus:
+        """Open a split of the store; up to `cache_bytes` of decompressed documents stay in memory."""
         manifest = read_manifest(folder)
         if split not in manifest["splits"]:
             known = ", ".join(manifest["splits"])
             raise DocgraphError(f"this store has no split '{split}'; it has {known}", path=folder)
         count = manifest["splits"][split]["shards"]
         shards = [shard_path(folder, split, index) for index in range(count)]
-        return cls(folder, split, shards, Path(folder) / "tokenizer", hold)
+        return cls(folder, split, shards, Path(folder) / "tokenizer", cache_bytes)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return PreparedCorpus.open, (self.folder, self.split, self.hold)  # a worker process maps the files itself
+        return PreparedCorpus.open, (
+            self.folder,
+            self.split,
+            self.cache_bytes,
+        )  # a worker process maps the files itself
 
     @cached_property
     def tokenizer(self) -> Tokenizer:
@@ -235,14 +239,14 @@ class PreparedCorpus:
         if not 0 <= index < len(self):
             raise IndexError(f"document {index} of {len(self)}")
         batch = int(np.searchsorted(self._bounds, index, side="right")) - 1
-        if batch not in self._held:
+        if batch not in self._cached:
             file, number = self._batches[batch]
-            self._held[batch] = file.get_batch(number)
-            self._held_bytes += self._held[batch].nbytes
-            while self._held_bytes > self.hold and len(self._held) > 1:
-                self._held_bytes -= self._held.popitem(last=False)[1].nbytes
-        self._held.move_to_end(batch)
-        return self._held[batch], index - int(self._bounds[batch])
+            self._cached[batch] = file.get_batch(number)
+            self._cached_bytes += self._cached[batch].nbytes
+            while self._cached_bytes > self.cache_bytes and len(self._cached) > 1:
+                self._cached_bytes -= self._cached.popitem(last=False)[1].nbytes
+        self._cached.move_to_end(batch)
+        return self._cached[batch], index - int(self._bounds[batch])
 
     def _array(self, index: int, name: str) -> npt.NDArray[Any] | None:
         """Return a list column of a document, [N], without a copy; None for a null."""
@@ -254,7 +258,7 @@ class PreparedCorpus:
         values = self._array(index, name)
         return np.empty(0, np.int32) if values is None else values
 
-    def place(self, index: int) -> tuple[str, str, IntArray]:
+    def location(self, index: int) -> tuple[str, str, IntArray]:
         """Return (document id, source file, line of each sentence [M])."""
         batch, row = self._row(index)
         return batch.column("id")[row].as_py(), batch.column("path")[row].as_py(), self._array_or_empty(index, "lines")
