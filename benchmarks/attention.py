@@ -1,9 +1,9 @@
-"""Attention inside sentences, forward and backward: our kernels, the library's variable-length one, padded.
+"""Benchmark of attention inside sentences, forward and backward: our kernels, PyTorch's variable-length kernel, padded.
 
     python -m benchmarks.attention [--tokens 17800] [--tiles 32:2:4:2,32:2:2:2,32:4:4:2,64:4:4:2]
 
-Sentences as in `benchmarks.synthetic`, 8 heads of 64 in bf16: as drawn, and with one of 256 sub-words. A tile is its
-rows, the warps of the forward and of the backward kernel, and the programs that share a sequence; the first is ours.
+Sentences are those of `benchmarks.synthetic`, with 8 heads of 64 in bf16: as drawn, and with one sentence of 256
+sub-words. A tile is given as rows : forward warps : backward warps : programs per sequence; the first one is ours.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ LIBRARY, PADDED = "variable-length", "padded"
 
 
 def lengths_of(tokens: int) -> list[int]:
-    """Lengths of the target sentences of documents of about so many sub-words."""
+    """Lengths of the target sentences of documents with about `tokens` sub-words."""
     examples = random_examples(np.random.default_rng(0), tokens, 16_000, (100, 150))
     lengths = np.array([len(ids) for example in examples for ids in example.target])
     return lengths[: np.searchsorted(lengths.cumsum(), tokens)].tolist()
 
 
 def padded(query: Tensor, key: Tensor, value: Tensor, packing: Packing, causal: bool) -> Tensor:
-    """Attention as on a CPU: laid out, masked, packed again."""
+    """Attention as on a CPU: padded, masked, packed again."""
     steps = torch.arange(packing.max_length, device=query.device)
     visible = attention.unmask_empty_rows(packing.mask[:, None, None, :] & ((steps <= steps[:, None]) | (not causal)))
     laid_out = (packing.pad(x).transpose(1, 2) for x in (query, key, value))
@@ -39,7 +39,7 @@ def padded(query: Tensor, key: Tensor, value: Tensor, packing: Packing, causal: 
 
 
 def milliseconds(compute: Callable[[], object]) -> float:
-    """Of one run by replay of a captured graph of ten, the best of seven, so that no launch is waited for."""
+    """Milliseconds per run: the best of seven replays of a CUDA graph of ten runs, which excludes launch times."""
     side = torch.cuda.Stream()
     side.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(side):

@@ -1,4 +1,4 @@
-"""Random documents with random graphs, as the model takes them, and small models that read them."""
+"""Random documents with random graphs, and small models."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ BOS, EOS = 1, 2
 VOCABULARY = 50
 
 sentence_sizes = st.lists(st.integers(0, 7), min_size=1, max_size=7)
-"""Words in the sentences of a document, none in some of them."""
+"""Numbers of words of the sentences of a document; some are 0."""
 seeds = st.integers(0, 2**32 - 1)
 
 SYSTEMS: dict[str, dict[str, Any]] = {
@@ -39,7 +39,7 @@ SYSTEMS: dict[str, dict[str, Any]] = {
 
 
 def random_annotation(rng: np.random.Generator, sizes: list[int], kinds: int = 6) -> Annotation:
-    """Sentences of these many words, with random forms, lemmas, trees and coreference."""
+    """An annotation of sentences of these sizes, with random forms, lemmas, trees and coreference."""
     offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int32)
     count = int(offsets[-1])
     heads = np.arange(count, dtype=np.int32)
@@ -63,7 +63,7 @@ def random_annotation(rng: np.random.Generator, sizes: list[int], kinds: int = 6
 
 
 def zipfian_annotation(rng: np.random.Generator, sizes: list[int], kinds: int) -> Annotation:
-    """As `random_annotation`, with words about as frequent as those of a text; a form is its own lemma."""
+    """Like `random_annotation`, with Zipfian word frequencies; each form is its own lemma."""
     plain = random_annotation(rng, sizes)
     weights = 1 / (np.arange(kinds) + 2.7)
     words = rng.choice(kinds, size=plain.num_words, p=weights / weights.sum()).astype(np.int32)
@@ -75,7 +75,7 @@ def random_graph(rng: np.random.Generator, sizes: list[int], max_distance: int |
 
 
 def random_document(rng: np.random.Generator, sizes: list[int]) -> DocumentExample:
-    """Words of one or two sub-words each, a translation, and the graph of the source."""
+    """A document with words of one or two sub-words, a translation and a source graph."""
     source, target, source_words, target_words = [], [], [], []
     start = 0
     for size in sizes:
@@ -100,7 +100,7 @@ def batch_of(examples: Sequence[DocumentExample], plain_graph: bool = False) -> 
 
 
 def rewritten(example: DocumentExample, side: str, sentence: int) -> DocumentExample:
-    """The document with every sub-word of one sentence of `source` or `target` changed, lengths and graph kept."""
+    """The document with all sub-words of one sentence of `source` or `target` changed, but not lengths and graph."""
     sentences = list(getattr(example, side))
     tokens = sentences[sentence].copy()
     assert len(tokens) > 1, "a sentence without words cannot be changed"
@@ -116,7 +116,7 @@ def small_config(
     transformer: dict[str, Any] | None = None,
     **changes: Any,
 ) -> ModelConfig:
-    """Two layers, d 32, for tests; transformer, context and graph fields as asked."""
+    """A config with two layers and d = 32, and with these transformer, context and graph fields."""
     fields: dict[str, Any] = {
         "source_vocabulary": VOCABULARY,
         "target_vocabulary": VOCABULARY,
@@ -137,7 +137,7 @@ def small_config(
 
 
 def small_model(config: ModelConfig, seed: int = 0, open_gates: bool = False) -> DocumentTransformer:
-    """A seeded model in evaluation mode; with `open_gates`, context flows through every site."""
+    """A seeded model in evaluation mode; with `open_gates`, context flows through every context attention."""
     torch.manual_seed(seed)
     model = DocumentTransformer(config).eval()
     if open_gates:
@@ -149,7 +149,7 @@ def small_model(config: ModelConfig, seed: int = 0, open_gates: bool = False) ->
 
 
 def loss_and_gradients(model: DocumentTransformer, batch: DocumentBatch) -> list[Tensor]:
-    """The label-smoothed loss of a batch, its NLL, and the gradients of all parameters that have one."""
+    """The label-smoothed loss, the NLL and all gradients of a batch."""
     model.zero_grad()
     loss, nll = model(batch, smoothing=0.1)
     loss.backward()
@@ -157,7 +157,7 @@ def loss_and_gradients(model: DocumentTransformer, batch: DocumentBatch) -> list
 
 
 def assert_steps_as_forced(model: DocumentTransformer, batch: DocumentBatch) -> None:
-    """The first step of decoding scores as teacher forcing does."""
+    """Asserts that the first decoding step has the scores of teacher forcing."""
     assert batch.target is not None
     memories = model.memories(batch)
     state = model.start(batch, model.encode(batch, memories), memories, 1, 4)
@@ -172,7 +172,7 @@ def sites(model: DocumentTransformer) -> list[GatedContextLayer]:
 
 
 def with_base_of(model: DocumentTransformer, base: DocumentTransformer) -> DocumentTransformer:
-    """`model` with the parameters of Base where both have them."""
+    """`model` with the parameters of Base."""
     missing, unexpected = model.load_state_dict(base.state_dict(), strict=False)
     assert not unexpected
     assert all(name.startswith(("context.", "integration.")) for name in missing)
@@ -180,6 +180,6 @@ def with_base_of(model: DocumentTransformer, base: DocumentTransformer) -> Docum
 
 
 def sentence_rows(lengths: Iterable[int]) -> list[slice]:
-    """Where each of some packed sentences lies."""
+    """The rows of each packed sentence."""
     bounds = np.concatenate([[0], np.cumsum(list(lengths))])
     return [slice(int(a), int(b)) for a, b in itertools.pairwise(bounds)]

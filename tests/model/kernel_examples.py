@@ -1,4 +1,4 @@
-"""For tests of Triton kernels, which need a GPU, or TRITON_INTERPRET=1 and Triton, which then runs them on a CPU."""
+"""Helpers for tests of Triton kernels, which need a GPU, or Triton with TRITON_INTERPRET=1 on a CPU."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ HALF = torch.float16 if INTERPRETED else torch.bfloat16  # the interpreter multi
 
 
 def assert_replayed(compute: Callable[[], list[Tensor]], change: Callable[[], object]) -> None:
-    """A captured graph gives what computing gives, also after its inputs have changed."""
+    """Asserts that a captured graph returns what `compute` returns, also after its inputs have changed."""
     side = torch.cuda.Stream()
     side.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(side):

@@ -1,4 +1,4 @@
-"""Small SentencePiece models, trained here and now."""
+"""Small SentencePiece models, trained by the tests."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ TARGET_LINES = [
 
 
 def spm_bytes(lines: list[str], size: int, **options: object) -> bytes:
-    """A trained model; end of sentence is 2 unless told otherwise."""
+    """A trained model; end-of-sentence is 2 by default."""
     writer = io.BytesIO()
     fixed = {"pad_id": 0, "bos_id": 1, "eos_id": 2, "unk_id": 3, "hard_vocab_limit": False, **options}
     SentencePieceTrainer.train(
@@ -38,13 +38,13 @@ def processor(lines: list[str], size: int, **options: object) -> SentencePiecePr
 
 
 def joint_files(folder: Path) -> TransformerConfig:
-    """`joint.spm` in a folder, and the config that goes with it."""
+    """Writes `joint.spm` to a folder and returns the config that fits it."""
     (folder / "joint.spm").write_bytes(spm_bytes(SOURCE_LINES + TARGET_LINES, 120, model_type="bpe"))
     return TransformerConfig(source_vocabulary=120, target_vocabulary=120)
 
 
 def marian_files(folder: Path, size: int | None = None) -> TransformerConfig:
-    """source.spm, target.spm and one vocab.json in Marian's way: </s> first, <pad> last, filled up to `size`."""
+    """Writes source.spm, target.spm and a Marian vocab.json: </s> first, <pad> last, padded to `size` entries."""
     models = {"source.spm": processor(SOURCE_LINES, 90), "target.spm": processor(TARGET_LINES, 70)}
     table = {"</s>": 0, "<unk>": 1, ">>fra<<": 2, ">>deu<<": 3}
     for name, model in models.items():

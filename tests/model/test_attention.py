@@ -1,4 +1,4 @@
-"""Attention over packed sequences against the formula, sequence by sequence."""
+"""Attention over packed sequences equals the formula for each sequence."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Batches of whole documents: what goes where."""
+"""Batches of whole documents."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Model folders: round trips, damage of every kind, and the Base of a context system."""
+"""Model folders: round trips, every kind of damage, and loading the Base of a context system."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_learned_positions_and_separate_tables_come_back(norm: str, tmp_path: Pa
     assert equal(load(tmp_path / "base"), model)
 
 
-def test_languages_are_kept_where_they_are_known(original: DocumentTransformer, saved: Path, tmp_path: Path) -> None:
+def test_known_languages_are_stored(original: DocumentTransformer, saved: Path, tmp_path: Path) -> None:
     save(original, tmp_path / "model", languages=("en", "ru"))
     assert ModelFolder(tmp_path / "model").languages == ("en", "ru")
     assert ModelFolder(saved).languages is None
@@ -193,7 +193,7 @@ def test_a_save_killed_between_its_renames_is_explained(folder: Path) -> None:
 
 
 def edit(folder: Path, **changes: Any) -> None:
-    """Change config.json and give it a fresh checksum, as another program might."""
+    """Changes config.json and updates its checksum, as another program might."""
     settings = {**json.loads((folder / CONFIG).read_text()), **changes}
     settings.pop("sha256")
     settings["files"] = {
@@ -270,7 +270,7 @@ DAMAGE: dict[str, tuple[Callable[[Path], object], str]] = {
 
 
 @pytest.mark.parametrize("kind", list(DAMAGE))
-def test_damage_is_told_in_one_sentence(folder: Path, kind: str) -> None:
+def test_damage_is_reported_in_one_sentence(folder: Path, kind: str) -> None:
     damage, message = DAMAGE[kind]
     damage(folder)
     with pytest.raises(DocgraphError, match=message) as caught:
@@ -278,7 +278,7 @@ def test_damage_is_told_in_one_sentence(folder: Path, kind: str) -> None:
     assert "\n" not in str(caught.value)
 
 
-def test_a_damaged_tokenizer_is_told(folder: Path) -> None:
+def test_a_damaged_tokenizer_is_reported(folder: Path) -> None:
     (folder / "joint.spm").write_bytes(b"peaces")
     with pytest.raises(DocgraphError, match=r"joint.spm: the file is damaged"):
         ModelFolder(folder).tokenizer_files()
@@ -294,7 +294,7 @@ def test_flipped_or_cut_bytes_never_load_another_model(
     shutil.copytree(saved, folder)
     path = folder / data.draw(st.sampled_from([CONFIG, WEIGHTS]))
     content = bytearray(path.read_bytes())
-    # Half of the draws fall on the beginning, where the header of the weights is.
+    # Half of the draws fall on the beginning, which holds the header of the weights.
     place = data.draw(st.integers(0, len(content) - 1) | st.integers(0, 200))
     if data.draw(st.booleans()):
         del content[place:]

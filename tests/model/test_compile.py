@@ -1,4 +1,4 @@
-"""torch.compile takes the whole training step as one graph, and computes the same."""
+"""torch.compile captures the training step as one graph with the same result."""
 
 from __future__ import annotations
 
@@ -58,12 +58,12 @@ def test_the_training_step_is_one_graph(place: str | None, nodes: str, backend: 
 
 
 SEARCHING = ("ctx", "han", "hm_gdc", "unified")
-"""Systems that find out on the device which sequence each token is in."""
+"""Systems that compute the sequence of each token on the device."""
 
 
 @pytest.mark.parametrize("name", [*SEARCHING, "selective"])
 def test_other_systems_are_one_graph_that_searches_no_view(name: str) -> None:
-    """Compiled for a GPU before PyTorch 2.13, the search of a slice fails, or finds what is not there."""
+    """In PyTorch before 2.13, a compiled searchsorted of a slice fails or returns wrong results on a GPU."""
     searched: list[object] = []
 
     def look(graph: GraphModule, _: list[Tensor]) -> Callable[..., object]:
@@ -83,7 +83,7 @@ def test_other_systems_are_one_graph_that_searches_no_view(name: str) -> None:
 
 
 def test_compiled_parts_serve_batches_of_every_shape(monkeypatch: pytest.MonkeyPatch) -> None:
-    """After two batches nothing is compiled again, and no part has a graph break."""
+    """After two batches nothing is recompiled, and there are no graph breaks."""
     monkeypatch.setattr(torch, "compile", partial(torch.compile, backend="eager", fullgraph=True))
     config = torch._dynamo.config
     reference, model = system("hyb"), system("hyb")

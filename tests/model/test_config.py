@@ -1,4 +1,4 @@
-"""Configs read strictly: an error names the field and suggests the right one."""
+"""Model configs: round trips, defaults, and errors that name the field and suggest the right one."""
 
 from __future__ import annotations
 

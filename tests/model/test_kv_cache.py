@@ -1,4 +1,4 @@
-"""Decoding step by step with a cache against the whole prefix at once."""
+"""Cached step-by-step decoding equals decoding the whole prefix at once."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ SYSTEMS += [pytest.param(small_config(**fields), id=name) for name, fields in BA
 
 
 class Decoding:
-    """A model part-way through the hypotheses `prefix` [R, t], all rows begun with BOS."""
+    """A model that has decoded the hypotheses `prefix` [R, t]; every row starts with BOS."""
 
     def __init__(self, config: ModelConfig, seed: int = 0) -> None:
         self.model: DocumentTransformer = small_model(config, seed, open_gates=True).double()
@@ -48,14 +48,14 @@ class Decoding:
         self.rng = np.random.default_rng(seed)
 
     def step(self) -> Tensor:
-        """Scores after the prefix; then a random token joins each row."""
+        """Returns the scores after the prefix and appends a random token to each row."""
         scores = self.model.step(self.prefix[:, -1], self.state)
         chosen = torch.from_numpy(self.rng.integers(3, VOCABULARY, (len(self.prefix), 1)))
         self.prefix = torch.cat([self.prefix, chosen], dim=1)
         return scores
 
     def reorder(self) -> None:
-        """Beams of a sentence exchange places, some of them twice."""
+        """Reorders the beams of a sentence; some are duplicated."""
         within = torch.from_numpy(self.rng.integers(0, BEAMS, (len(self.sentences), BEAMS)))
         rows = (torch.arange(len(self.sentences))[:, None] * BEAMS + within).flatten()
         self.state.reorder(rows)
@@ -68,7 +68,7 @@ class Decoding:
         self.prefix = self.prefix.view(-1, BEAMS, self.prefix.shape[1])[chosen].flatten(0, 1)
 
     def recomputed(self) -> Tensor:
-        """Scores after the last but one token of every row, each prefix decoded whole."""
+        """The scores after the last but one token of every row, from decoding each whole prefix."""
         scores = torch.empty(len(self.prefix), VOCABULARY, dtype=torch.float64)
         for beam in range(BEAMS):
             prefixes = [np.array([EOS])] * SENTENCES

@@ -1,4 +1,4 @@
-"""Marian checkpoints: what transformers computes, we compute."""
+"""Imported Marian checkpoints compute what transformers computes."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def marian_checkpoint(folder: Path, shape: dict[str, Any] = SMALL, **changes: An
         "max_position_embeddings": 64,
         "activation_function": "swish",
         "scale_embedding": True,
-        # Weights as large as trained ones, so that a wrong layer shows.
+        # Weights as large as trained ones, so that a wrong layer changes the logits.
         "init_std": shape["d_model"] ** -0.5,
         **changes,
     }
@@ -119,7 +119,7 @@ def our_logits(ours: DocumentTransformer, source: list[np.ndarray], target: list
 
 @torch.no_grad()
 def greedy(model: DocumentTransformer, source: list[np.ndarray], steps: int, repeat: bool) -> list[list[int]]:
-    """The likeliest token again and again, until the end; tokens the config forbids are never taken.
+    """Greedy decoding until end-of-sentence, without tokens that the config forbids.
 
     Without `repeat` no token comes twice in a sentence: a random model else says one thing for ever.
     """
@@ -156,7 +156,7 @@ def their_greedy(theirs: Any, source: list[np.ndarray], steps: int, repeat: bool
 
 
 def assert_equal(checkpoint: Checkpoint, folder: Path, lengths: list[int], steps: int) -> None:
-    """Logits and greedy output of the imported model against those of the original."""
+    """Asserts that the imported model has the logits and the greedy output of the original."""
     ours = load(folder)
     vocabularies = ours.config.transformer.source_vocabulary - 1, ours.config.transformer.target_vocabulary - 1
     source = sentences(1, vocabularies[0], lengths)
@@ -172,7 +172,7 @@ def assert_equal(checkpoint: Checkpoint, folder: Path, lengths: list[int], steps
 
 
 def test_every_weight_is_where_it_belongs(small: Checkpoint, tmp_path: Path) -> None:
-    """Softmax cancels the biases of keys, so that logits do not show them; the tensors do."""
+    """Compares tensors: logits do not depend on the biases of keys, which softmax cancels."""
     ours = import_marian(str(small.folder), tmp_path / "ours").state_dict()
     theirs = small.model.state_dict()
     biases = [
@@ -251,7 +251,7 @@ def test_pickled_weights_give_the_same_model(small: Checkpoint, broken: Path, tm
     positions = small.model.model.encoder.embed_positions.weight
     tied = small.model.model.shared.weight
     state = load_file(broken / "model.safetensors")
-    # As old releases saved it: tied tables under every name, and the sinusoids.
+    # As old releases saved it: tied tables under every name, with the sinusoids.
     state |= {"lm_head.weight": tied, "model.encoder.embed_tokens.weight": tied}
     state |= {f"model.{stack}.embed_positions.weight": positions for stack in ("encoder", "decoder")}
     torch.save(state, broken / "pytorch_model.bin")
@@ -344,7 +344,7 @@ def test_what_cannot_be_imported_is_refused_in_one_sentence(broken: Path, tmp_pa
     assert not (tmp_path / "ours").exists()
 
 
-def test_a_name_that_cannot_be_fetched_is_told_in_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_download_is_reported_in_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     hub = pytest.importorskip("huggingface_hub")
 
     def offline(name: str, **options: Any) -> str:

@@ -1,4 +1,4 @@
-"""The chunked loss against PyTorch's cross-entropy, in value and in every gradient."""
+"""The chunked loss equals PyTorch's cross-entropy in value and in every gradient."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ TOKENS, DIMENSION, VOCABULARY, PAD = 23, 8, 11, 0
 
 
 def example(dtype: torch.dtype = torch.float64, bias: bool = True) -> tuple[Tensor, Tensor, Tensor | None, Tensor]:
-    """Hidden states, weight, bias and gold, some of it padding."""
+    """Hidden states, weight, bias and gold tokens, some of them padding."""
     torch.manual_seed(0)
     hidden, weight = (torch.randn(n, DIMENSION, dtype=dtype, requires_grad=True) for n in (TOKENS, VOCABULARY))
     gold = torch.randint(1, VOCABULARY, (TOKENS,))

@@ -1,4 +1,4 @@
-"""Packed sequences: what is packed comes back, and positions count from the start of each sequence."""
+"""Packed sequences: round trips, positions and blocks."""
 
 from __future__ import annotations
 

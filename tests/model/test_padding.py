@@ -1,4 +1,4 @@
-"""Filled up with padding, a batch has the sizes asked for and the losses and gradients it had."""
+"""A padded batch has the requested sizes and unchanged losses and gradients."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from .examples import (
 PAD = 0
 SHAPES = [([3, 0, 5, 2], [4, 6]), ([7, 1], [2, 2, 3], [1]), ([5, 5, 4, 3, 2, 6, 1],)]
 CONTRARY = [(1, 60), (40, 12), (100, 5)]
-"""Words a sentence, and sentences: many short ones, few long ones."""
+"""Words per sentence and numbers of sentences: many short ones, few long ones."""
 BATCHES = [batch_of(documents(seed, *sizes)) for seed, sizes in enumerate(SHAPES)]
 
 
@@ -56,13 +56,13 @@ def test_documents_and_sentences_longer_than_a_block(nodes: str) -> None:
 
 
 def test_every_batch_of_a_sample_fits() -> None:
-    """However few its tokens are, and so however many blocks of padding it needs."""
+    """Also batches with few tokens, which need many blocks of padding."""
     batches = [batch_of(documents(seed, *[[words] * count])) for seed, (words, count) in enumerate(CONTRARY)]
     room = capacity(batches)
     assert all(fill_up(batch, room, PAD) is not None for batch in batches)
 
 
-def test_links_of_a_maximal_distance_stay_so() -> None:
+def test_links_with_a_maximum_distance() -> None:
     rng = np.random.default_rng(0)
     sizes = [4, 3, 5, 2, 6]
     graph = build_graph(random_annotation(rng, sizes), "all", RelationOptions(max_distance=1))
@@ -73,8 +73,8 @@ def test_links_of_a_maximal_distance_stay_so() -> None:
     torch.testing.assert_close(*(model(b)[0] for b in (batch, filled)), rtol=1e-5, atol=1e-5)
 
 
-def test_edges_between_sentences_stay_so() -> None:
-    """And batches without such edges, which are summed in another way, do not share their sizes."""
+def test_edges_between_sentences() -> None:
+    """Batches without such edges, which are summed differently, have other sizes."""
     rng = np.random.default_rng(0)
     sizes = [4, 3, 5, 2, 6]
     example, annotation = random_document(rng, sizes), random_annotation(rng, sizes, kinds=4)
@@ -107,7 +107,7 @@ def test_equal_sizes_are_equal_shapes() -> None:
     assert all(other == first for other in others)
 
 
-def test_what_does_not_fit_is_left_to_others() -> None:
+def test_a_batch_that_does_not_fit_is_refused() -> None:
     small, large = BATCHES[0], BATCHES[2]
     assert fill_up(large, sizes_of(small), PAD) is None
     assert fill_up(small, sizes_of(small), PAD) is None  # no room for a document of padding

@@ -1,4 +1,4 @@
-"""Layers made ready for a CPU: the numbers of the model they replace, whatever else is in the batch."""
+"""Packed CPU layers compute what the layers they replace compute, independent of the rest of the batch."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_int8_rows_do_not_depend_on_their_neighbours() -> None:
 @pytest.mark.parametrize("norm", ["post", "pre"])
 @pytest.mark.parametrize(("precision", "tolerance"), [("float32", 1e-5), ("int8", 0.15)])
 @torch.no_grad()
-def test_a_model_says_nearly_the_same(norm: str, precision: str, tolerance: float) -> None:
+def test_a_packed_model_has_nearly_the_same_scores(norm: str, precision: str, tolerance: float) -> None:
     config: ModelConfig = small_config(norm, transformer={"output_bias": True})
     model = small_model(config, open_gates=True)
     batch = batch_of(DOCUMENTS)

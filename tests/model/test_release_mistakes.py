@@ -1,4 +1,4 @@
-"""One test for each mistake of the authors' release, named after it."""
+"""Regression tests: one for each mistake in the authors' released code, named after the mistake."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_dropout_left_on_at_inference(place: str) -> None:
 def test_the_decoder_gate_reading_the_residual_from_before_self_attention(
     norm: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The gate and the attention of a decoder layer read what its self-attention sublayer gave, and no other state."""
+    """The gate and the context attention of a decoder layer read the output of its self-attention sublayer."""
     model = small_model(small_config(norm), open_gates=True)
     given: list[Tensor] = []
     read: list[Tensor] = []
@@ -72,7 +72,7 @@ def test_the_decoder_gate_reading_the_residual_from_before_self_attention(
 
 
 def test_sub_word_means_divided_by_the_padded_length() -> None:
-    """A word of one sub-word beside a word of nine is still the embedding of its sub-word."""
+    """A word of one sub-word equals that sub-word's embedding, even beside a word of nine sub-words."""
     source = [np.array([5, *range(10, 19), EOS])]
     words = [np.array([0, *[1] * 9, -1])]
     graph = build_graph(random_annotation(np.random.default_rng(0), [2]), "all")
@@ -111,7 +111,7 @@ def test_context_keys_appended_again_at_each_decoding_step(place: str) -> None:
 
 
 class LargestTensor(TorchDispatchMode):
-    """Bytes of the largest tensor that any operation, forward or backward, made while this is active."""
+    """Records the size in bytes of the largest tensor made while active, forward or backward."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -141,13 +141,13 @@ def test_a_dense_n_by_n_adjacency() -> None:
         encoder(words, structure).sum().backward()
     assert words.grad is not None
     assert words.grad.any()
-    # Three kinds of clique memberships, 64 rows a block of the scan: nothing takes more than some hundred bytes a node.
+    # Three kinds of cliques, 64 rows per scan block: nothing takes more than some hundred bytes per node.
     assert peak < nodes * 1024
     assert 0 < largest.bytes < nodes * 1024
 
 
 def test_an_adjacency_rebuilt_per_batch_in_a_loop(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The structure of a batch is made when it is collated; a model that reads it makes none."""
+    """`collate` builds the graph structure of a batch; the model builds none."""
     batch = batch_of(DOCUMENTS)
     model = small_model(small_config())
 
@@ -173,7 +173,7 @@ def test_a_cuda_device_hard_coded() -> None:
 
 @pytest.mark.parametrize("place", [None, *PLACES])
 def test_the_model_runs_where_its_tensors_are(place: str | None) -> None:
-    """On the meta device a tensor made on any other would be an error."""
+    """On the meta device, a tensor on any other device would raise an error."""
     changes = {"integration": place} if place else {}
     with torch.device("meta"):
         model = DocumentTransformer(small_config(context=place is not None, **changes))
@@ -184,7 +184,7 @@ def test_the_model_runs_where_its_tensors_are(place: str | None) -> None:
 
 
 def test_no_graph_builder() -> None:
-    """Edges come from annotations: a repeated word links two sentences, and its neighbours hear of it."""
+    """Edges come from annotations: a repeated word links two sentences, and information flows along the link."""
     document = DOCUMENTS[0]
     assert document.graph is not None
     assert document.graph.num_edges > document.graph.num_words  # more than membership
@@ -197,7 +197,7 @@ def test_no_graph_builder() -> None:
 
 
 def test_no_target_graph() -> None:
-    """Translations are encoded as graphs, each sentence complete, and what they say is read by those after them."""
+    """Translations are encoded as complete graphs per sentence, and later sentences read them."""
     batch = batch_of(DOCUMENTS)
     assert batch.target_graph is not None
     structure = batch.target_graph.structure

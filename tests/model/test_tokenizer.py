@@ -1,4 +1,4 @@
-"""Sub-words: spans in the raw text, round trips, Marian's arrangement, and words of pieces."""
+"""Sub-words: spans in the raw text, round trips, Marian vocabularies, and words of pieces."""
 
 from __future__ import annotations
 

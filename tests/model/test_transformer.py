@@ -1,4 +1,4 @@
-"""The Transformer against PyTorch's own layers with the same weights, and packed batches against single sentences."""
+"""The Transformer equals PyTorch's layers with the same weights; packed batches equal single sentences."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def copied(attention: MultiHeadAttention) -> dict[str, Tensor]:
 
 
 def reference_layer(layer: EncoderLayer | DecoderLayer, activation: str, norm: str) -> nn.Module:
-    """PyTorch's layer with the weights of ours."""
+    """A PyTorch layer with our weights."""
     kind = nn.TransformerDecoderLayer if isinstance(layer, DecoderLayer) else nn.TransformerEncoderLayer
     inner = layer.feed_forward.inner
     theirs = kind(
@@ -59,7 +59,7 @@ def reference_layer(layer: EncoderLayer | DecoderLayer, activation: str, norm: s
 
 
 def scrambled(model: DocumentTransformer) -> DocumentTransformer:
-    """Biases and norms away from 0 and 1, where a forgotten one would not show."""
+    """Moves biases and norms away from 0 and 1, so that a missing one changes the result."""
     with torch.no_grad():
         for parameter in model.parameters():
             if parameter.dim() == 1:
@@ -68,7 +68,7 @@ def scrambled(model: DocumentTransformer) -> DocumentTransformer:
 
 
 def reference_logits(model: DocumentTransformer, source: Tensor, target: Tensor) -> Tensor:
-    """Logits [Tt, V] of one sentence pair by PyTorch's layers."""
+    """Logits [Tt, V] of one sentence pair, computed by PyTorch's layers."""
     config, embeddings = model.config.transformer, model.embeddings
 
     def embedded(tokens: Tensor, table: nn.Embedding) -> Tensor:

@@ -167,6 +167,14 @@ def test_a_run_folder_means_its_best_model(folder: Path, tmp_path: Path) -> None
     assert Translator.load(tmp_path / "run", device="cpu").languages == ("en", "fr")
 
 
+def test_config_json_is_read_once(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    reads: list[Path] = []
+    read = model_folders._read_metadata
+    monkeypatch.setattr(model_folders, "_read_metadata", lambda path: reads.append(path) or read(path))
+    Translator.load(folder, device="cpu")
+    assert reads == [folder]
+
+
 def test_embedded_models_go_by_name(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(model_folders, "EMBEDDED", tmp_path)
     with pytest.raises(DocgraphError, match="no model ships with this version yet; train one"):

@@ -1,4 +1,4 @@
-"""A captured gradient is the gradient; what does not fit is computed as it is."""
+"""A captured step computes the gradients of the plain one; other batch sizes run uncaptured."""
 
 from __future__ import annotations
 

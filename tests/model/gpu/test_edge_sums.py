@@ -1,4 +1,4 @@
-"""The kernels for sums over edges against the sums without them, which other tests compare with dense matrices."""
+"""The edge-sum kernels equal the plain sums, which other tests compare with dense matrices."""
 
 from __future__ import annotations
 

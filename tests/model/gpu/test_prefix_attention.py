@@ -1,4 +1,4 @@
-"""The kernels for attention over the first slots of a document against the same written out in double precision."""
+"""The prefix-attention kernels equal plain attention in double precision."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from model.kernel_examples import DEVICE, HALF, INTERPRETED, assert_replayed, ne
 
 pytestmark = needs_kernels
 LEFT_OVER = 3
-"""States in no slot, after all others."""
+"""States after all others that are in no slot."""
 Shape = list[tuple[int, int]]
 SHAPES: dict[str, Shape] = {
     "one": [(70, 33)],

@@ -1,4 +1,4 @@
-"""The kernels for short packed sequences against padded attention in full precision."""
+"""The kernels for short packed sequences equal padded attention in full precision."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from model.kernel_examples import DEVICE, HALF, INTERPRETED, assert_replayed, ne
 pytestmark = needs_kernels
 LENGTHS = [0, 1, 31, 32, 33, 0, 64, 65, 200, 0]
 OTHERS = [5, 70, 0, 1, 32, 33, 100, 64, 31, 0]
-"""Lengths around those of a tile; sequences empty on either side, and on both."""
+"""Lengths around the tile size; sequences that are empty on one side or on both."""
 
 
 def inputs(asked: list[int], read: list[int], size: int, dtype: torch.dtype) -> list[Tensor]:

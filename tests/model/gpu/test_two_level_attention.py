@@ -1,4 +1,4 @@
-"""The kernels for sparse attention over sentences and their words against the same written out in double precision."""
+"""The two-level attention kernels equal plain sparse attention in double precision."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Translations shown in the place of references are context and nothing else."""
+"""Translations in place of references as context affect later sentences only through context."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def examples() -> list[DocumentExample]:
 
 
 def showing(example: DocumentExample, sentence: int | None = None) -> DocumentExample:
-    """The document with its references shown as if they were translations, one of them another one and longer."""
+    """The document with its references as context translations, one of them replaced by a longer one."""
     shown, words = list(example.target), list(example.target_words)
     if sentence is not None:
         other = 3 + (shown[sentence][:-1] + 14) % (VOCABULARY - 3)

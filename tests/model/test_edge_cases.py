@@ -1,4 +1,4 @@
-"""Documents at the edges of what can come: nothing crashes, nothing is NaN."""
+"""Extreme documents: nothing crashes, nothing is NaN."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ EDGES = {
 
 
 def assert_trains(model: DocumentTransformer, examples: list[DocumentExample]) -> None:
-    """Loss and all gradients are finite in training mode, and scores in evaluation mode."""
+    """Asserts finite loss and gradients in training mode and finite scores in evaluation mode."""
     batch = batch_of(examples)
     model.train()
     loss, nll = model(batch, smoothing=0.1)
@@ -77,7 +77,7 @@ def test_small_documents(config: ModelConfig, sizes: list[list[int]]) -> None:
 
 @pytest.mark.parametrize("config", SYSTEMS)
 def test_a_sentence_of_a_thousand_sub_words(config: ModelConfig) -> None:
-    """Longer than the 256 positions of the model: places beyond the last share it."""
+    """Positions beyond the model's 256 use the last one."""
     document = random_document(np.random.default_rng(0), [660, 3])
     long = np.append(np.random.default_rng(1).integers(3, VOCABULARY, 1000), EOS)
     target = [long, document.target[1]]
@@ -99,7 +99,7 @@ def test_a_document_without_sentences() -> None:
 
 
 def test_a_memory_of_five_thousand_sentences() -> None:
-    """A long document, read by the tokens of a few of its sentences."""
+    """A long document, read by a few of its sentences."""
     rng = np.random.default_rng(0)
     sizes = rng.integers(0, 6, 5000).tolist()
     graph = build_graph(zipfian_annotation(rng, sizes, kinds=2000), "all")
@@ -123,7 +123,7 @@ def test_a_memory_of_five_thousand_sentences() -> None:
     total.backward()
     assert total.isfinite()
     assert all(p.grad is None or p.grad.isfinite().all() for p in model.parameters())
-    # Every row of the sentence-position embedding is used; sentences beyond the last share it.
+    # Every row of the sentence-position embedding is used; later sentences use the last one.
     assert isinstance(model.context, DocumentGraphContext)
     assert model.context.places is not None
     assert model.context.places.weight.grad is not None
@@ -131,7 +131,7 @@ def test_a_memory_of_five_thousand_sentences() -> None:
 
 
 def test_a_whole_document_of_a_thousand_sentences() -> None:
-    """Every sentence of it in one batch, every one reading every other."""
+    """All sentences in one batch, each reading all others."""
     rng = np.random.default_rng(0)
     document = random_document(rng, [1] * 1000)
     model = small_model(small_config(transformer={"encoder_layers": 1, "decoder_layers": 1}), open_gates=True)
