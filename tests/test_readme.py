@@ -41,6 +41,22 @@ def test_links_lead_somewhere() -> None:
         assert (ROOT / target).exists(), target
 
 
+def test_the_training_example_uses_files_that_ship() -> None:
+    from docgraph.config import read_config
+    from docgraph.corpus.config import PrepareConfig
+    from docgraph.training.config import TrainingConfig
+
+    [example] = [block for block in blocks("sh") if "docgraph train" in block]
+    commands = [shlex.split(line, comments=True)[1:3] for line in example.splitlines()]
+    [data] = [path for verb, path in commands if verb == "prepare"]
+    prepared = read_config(PrepareConfig, ROOT / data)
+    for entries in (prepared.data.train, prepared.data.dev):
+        assert all((ROOT / path).is_file() for entry in entries for path in (entry.source, entry.target))
+    base, context = [read_config(TrainingConfig, ROOT / path) for verb, path in commands if verb == "train"]
+    assert base.data == context.data == prepared.out
+    assert (base.stage, context.stage, context.base) == ("base", "context", "runs/own_base/best")
+
+
 def test_make_demo_uses_files_that_ship() -> None:
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     examples = set(re.findall(r"examples/\S+", makefile))

@@ -175,7 +175,7 @@ def test_other_translations_are_scored_again(done: Experiment, tmp_path: Path) -
 
 def test_translations_of_other_documents_are_refused(done: Experiment) -> None:
     folder: ResultFolder = done.folder(next(done.table.runs()))
-    with pytest.raises(DocgraphError, match="these translations have 17 lines, and the set has 3 sentences"):
+    with pytest.raises(DocgraphError, match=r"has 17 lines and the set 'test' has 4 \(3 sentences\)"):
         folder.read_output("test", [1, 2])
 
 

@@ -78,17 +78,9 @@ class ResultFolder:
 
     def read_output(self, name: str, sizes: Sequence[int]) -> list[str]:
         """Returns the translated sentences of a set whose documents have `sizes` sentences."""
-        path = self.output(name)
-        lines = path.read_text(encoding="utf-8").split("\n")[:-1]
-        if len(lines) != sum(sizes) + len(sizes) - 1:
-            counts = f"{len(lines):,} lines, and the set has {sum(sizes):,} sentences in {len(sizes):,} documents"
-            raise DocgraphError(f"these translations have {counts}; check the files of the set '{name}'", path=path)
-        sentences: list[str] = []
-        begin = 0
-        for size in sizes:
-            sentences += lines[begin : begin + size]
-            begin += size + 1
-        return sentences
+        from docgraph.evaluation.evaluation_set import read_output
+
+        return read_output(self.output(name), sizes, f"the set '{name}'")
 
     def digest(self, name: str) -> str:
         """Returns the digest of the translations of a set; scores with another digest are out of date."""
