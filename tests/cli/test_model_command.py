@@ -1,4 +1,4 @@
-"""docgraph model and docgraph import, from the command line."""
+"""docgraph model and docgraph import."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def run(*arguments: str) -> str:
 
 
 def sentence(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
-    """What a failing command says; it exits with 2."""
+    """Returns the message of a failing command, which exits with 2."""
     monkeypatch.setattr(sys, "argv", ["docgraph", *arguments])
     with pytest.raises(SystemExit) as caught:
         main()
@@ -43,17 +43,17 @@ def test_model_prints_modules_totals_and_systems() -> None:
     assert "The paper's Hyb exceeds" in output
 
 
-def test_model_speaks_json() -> None:
+def test_model_prints_json() -> None:
     values = json.loads(run("model", str(CONFIGS / "base.yaml"), "--json"))
     assert values["system"] == "base"
     assert values["total"] == values["trainable"] == 60_522_496
 
 
-def test_a_model_that_ships_is_known_by_its_name() -> None:
+def test_an_embedded_model_is_found_by_name() -> None:
     assert json.loads(run("model", "en-fr", "--json"))["total"] > 10_000_000
 
 
-def test_a_wrong_path_is_one_sentence(
+def test_a_wrong_path_is_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     text = sentence(monkeypatch, capsys, "model", str(tmp_path / "nothing"))
@@ -91,7 +91,7 @@ def test_import_then_model(tmp_path: Path) -> None:
 
 
 def write_tokenizer(folder: Path) -> int:
-    """A tiny tokenizer in Marian's arrangement; returns the size of its vocabulary."""
+    """Writes a tiny Marian tokenizer; returns the size of its vocabulary."""
     import io
 
     from sentencepiece import SentencePieceProcessor, SentencePieceTrainer

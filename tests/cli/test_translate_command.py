@@ -1,4 +1,4 @@
-"""docgraph translate, from the command line."""
+"""docgraph translate."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typer.testing import CliRunner, Result
 from docgraph.cli import app, main
 from docgraph.formats import read
 from docgraph.translation import document_decoding as documents
-from docgraph.translation import files as bulk
+from docgraph.translation import files as translation_files
 from docgraph.translation.resume import FINISHED
 from formats.format_examples import docx
 from formats.format_examples import run as word
@@ -29,7 +29,7 @@ HTML = "<!doctype html>\n<html><body class='a'><p>The <b>quick</b> fox.</p><pre>
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A model that reads the translations before each sentence, and no graph: nothing is annotated."""
+    """A model that reads the translations before each sentence but no graph, so that nothing is annotated."""
     return model_folder(tmp_path_factory.mktemp("target"), sides="target")
 
 
@@ -46,7 +46,7 @@ def run(model: Path, *arguments: object, code: int = 0, text: str | None = None)
 
 
 def fails(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
-    """The one sentence that the command ends with."""
+    """Returns the error message of a failing command, a single line."""
     monkeypatch.setattr(sys, "argv", ["docgraph", "translate", "--device", "cpu", *map(str, arguments)])
     with pytest.raises(SystemExit) as stopped:
         main()
@@ -59,7 +59,7 @@ def shape(text: str) -> list[bool]:
     return [bool(line) for line in text.splitlines()]
 
 
-def test_lines_stay_lines_and_documents_apart(model: Path, tmp_path: Path) -> None:
+def test_lines_and_documents_are_kept(model: Path, tmp_path: Path) -> None:
     output = run(model, text=LINES).stdout
     assert shape(output) == shape(LINES)
     assert output != LINES
@@ -108,7 +108,7 @@ def test_html_keeps_its_tags(model: Path, tmp_path: Path) -> None:
     assert "<pre>code</pre>" in output
 
 
-def test_a_folder_goes_into_a_folder_and_a_bad_file_stops_no_other(model: Path, tmp_path: Path) -> None:
+def test_a_folder_is_translated_despite_an_unreadable_file(model: Path, tmp_path: Path) -> None:
     source = tmp_path / "in"
     (source / "deep").mkdir(parents=True)
     (source / "a.txt").write_text(LINES, encoding="utf-8")
@@ -126,9 +126,7 @@ def test_a_folder_goes_into_a_folder_and_a_bad_file_stops_no_other(model: Path, 
     assert (tmp_path / "out" / "a.txt").read_text(encoding="utf-8") == alone
 
 
-def test_an_output_folder_is_made_for_one_file_and_is_no_input_where_it_lies_inside(
-    model: Path, tmp_path: Path
-) -> None:
+def test_an_output_folder_is_created_and_excluded_from_the_input(model: Path, tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text(LINES, encoding="utf-8")
     run(model, tmp_path / "a.txt", "-o", f"{tmp_path}/fr/")
     assert (tmp_path / "fr" / "a.txt").is_file()
@@ -136,7 +134,7 @@ def test_an_output_folder_is_made_for_one_file_and_is_no_input_where_it_lies_ins
     assert not (tmp_path / "fr" / "fr").exists()
 
 
-def test_a_device_is_written_to_and_stays(model: Path, tmp_path: Path) -> None:
+def test_a_device_file_is_written_to_and_not_replaced(model: Path, tmp_path: Path) -> None:
     device = tmp_path / "device"
     device.symlink_to(os.devnull)
     run(model, "-o", device, text=LINES)
@@ -145,20 +143,22 @@ def test_a_device_is_written_to_and_stays(model: Path, tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [device]
 
 
-def test_resume_leaves_finished_files_alone(model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_resume_skips_finished_files(model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("a.txt", "b.txt"):
         (tmp_path / name).write_text(LINES, encoding="utf-8")
     files = (tmp_path / "a.txt", tmp_path / "b.txt", "-o", tmp_path / "out", "--resume")
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "a.txt").write_text("done", encoding="utf-8")
     seen: list[Path] = []
-    monkeypatch.setattr(bulk, "read", lambda path, *rest, **more: seen.append(path) or read(path, *rest, **more))
+    monkeypatch.setattr(
+        translation_files, "read", lambda path, *rest, **more: seen.append(path) or read(path, *rest, **more)
+    )
     run(model, *files)
     assert seen == [tmp_path / "b.txt"]
     assert (tmp_path / "out" / "a.txt").read_text() == "done"
 
 
-def test_resume_translates_again_what_was_made_with_something_else(model: Path, tmp_path: Path) -> None:
+def test_resume_translates_again_if_settings_changed(model: Path, tmp_path: Path) -> None:
     for name in ("a.txt", "b.txt"):
         (tmp_path / name).write_text(LINES, encoding="utf-8")
     files, output = (tmp_path / "a.txt", tmp_path / "b.txt", "-o", tmp_path / "out"), tmp_path / "out" / "a.txt"
@@ -173,10 +173,10 @@ def test_resume_translates_again_what_was_made_with_something_else(model: Path, 
     (tmp_path / "out" / FINISHED).write_text("damaged", encoding="utf-8")
     run(model, *files, "--resume")
     run(model, tmp_path / "a.txt", "-o", tmp_path / "alone" / "a.txt")
-    assert [path.name for path in (tmp_path / "alone").iterdir()] == ["a.txt"], "no trace of what is not resumed"
+    assert [path.name for path in (tmp_path / "alone").iterdir()] == ["a.txt"], "without --resume nothing is recorded"
 
 
-def test_an_interrupted_document_goes_on_at_its_window(
+def test_an_interrupted_document_resumes_at_its_window(
     model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     text = "".join(f"The fox told him {word}.\n" for word in ("one", "two", "three", "four", "five", "six"))
@@ -202,10 +202,10 @@ def test_an_interrupted_document_goes_on_at_its_window(
     assert not (tmp_path / "b.txt").exists()
     partial = tmp_path / ".b.txt.partial"
     kept = partial.read_text(encoding="utf-8")
-    partial.write_text(kept + '{"document": 0, "fir', encoding="utf-8")  # as after a kill in the middle of a line
+    partial.write_text(kept + '{"document": 0, "fir', encoding="utf-8")  # as if killed in the middle of a line
     run(model, *command, "--resume")
     assert (tmp_path / "b.txt").read_text(encoding="utf-8") == whole
-    assert windows[3].start == windows[1].stop, "what was final is not decoded again"
+    assert windows[3].start == windows[1].stop, "final windows are not decoded again"
     assert not partial.exists()
     (tmp_path / "b.txt").unlink()
     partial.write_text(kept, encoding="utf-8")
@@ -216,7 +216,7 @@ def test_an_interrupted_document_goes_on_at_its_window(
 KNOWN = "\nThat is known.\n\n\n  So is this. \n\n\n"
 
 
-def test_known_translations_stay_in_their_lines(model: Path, tmp_path: Path) -> None:
+def test_known_translations_keep_their_lines(model: Path, tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text(LINES, encoding="utf-8")
     (tmp_path / "known.txt").write_text("\ufeff" + KNOWN.replace("\n", "\r\n"), encoding="utf-8")
     command = (tmp_path / "a.txt", "--known", tmp_path / "known.txt", "--format", "lines")
@@ -238,7 +238,7 @@ def test_known_translations_stay_in_their_lines(model: Path, tmp_path: Path) -> 
     assert output.read_text(encoding="utf-8").splitlines()[1] == "This is known."
 
 
-def test_an_interrupted_document_keeps_what_is_known(
+def test_an_interrupted_document_keeps_known_translations(
     model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     words = ["one", "two", "three", "four", "five", "six", "seven"]
@@ -286,7 +286,7 @@ def test_scores_candidates_and_json(model: Path) -> None:
     assert 0 < entries[1]["gate"] <= 1
 
 
-def test_the_page_explains_and_loads_nothing(model: Path, tmp_path: Path) -> None:
+def test_the_explain_page_is_self_contained(model: Path, tmp_path: Path) -> None:
     text = "The dog.\n</script><script>alert(1)</script> told him.\nIt told him.\n"
     run(model, "--format", "lines", "--explain", tmp_path / "page.html", text=text)
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
@@ -298,7 +298,7 @@ def test_the_page_explains_and_loads_nothing(model: Path, tmp_path: Path) -> Non
     assert page.count("<script") == 2
 
 
-def test_bad_input_is_told_in_one_sentence(
+def test_bad_input_is_reported_in_one_line(
     model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def failure(*arguments: object) -> str:

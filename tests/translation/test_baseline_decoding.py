@@ -28,13 +28,13 @@ SEPARATOR = 3
 
 
 def translations(model: DocumentTransformer, mode: str = "parallel") -> tuple[list[list[tuple[int, ...]]], int]:
-    """The best translation of every sentence, and the most passes of a document."""
+    """Returns the best translation of every sentence and the maximum number of passes."""
     found = decode_documents(model, PIECES, DOCUMENTS, SearchConfig(beams=2), mode)  # type: ignore[arg-type]
     return [[s[0].tokens for s in document.sentences] for document in found], max(d.passes for d in found)
 
 
 def ending(model: DocumentTransformer) -> DocumentTransformer:
-    """The model, made to end its sentences and to listen to its context."""
+    """Returns the model, biased to end sentences and to weigh context."""
     with torch.no_grad():
         assert model.embeddings.output_bias is not None
         model.embeddings.output_bias[EOS] = 2.0
@@ -75,7 +75,7 @@ def test_known_translations_are_context(name: str) -> None:
             assert decoded(known, again, tokens=12) == found
         for m in known[0]:
             [without] = decoded([{k: known[0][k] for k in known[0] if k < m}], False)
-            assert without[m] == found[0][m], "as if it and what follows were not known"
+            assert without[m] == found[0][m], "the same as if this and the following translations were unknown"
     reads = name in ("docgraph", "han", "selective")
     assert (decoded(everything, True) != decoded([{}] * len(DOCUMENTS), True)) == reads
 
@@ -122,7 +122,7 @@ def test_scores_are_those_of_the_logits(name: str) -> None:
     np.testing.assert_allclose(found, logits.gather(1, batch.gold[:, None])[:, 0], atol=1e-4)
 
 
-def test_a_document_of_one_sentence_is_enough() -> None:
+def test_a_document_may_have_one_sentence() -> None:
     example = DocumentExample(DOCUMENTS[0].source[:1], DOCUMENTS[0].target[:1])
     for fields in SYSTEMS.values():
         model = small_model(small_config(**fields), open_gates=True)

@@ -1,4 +1,4 @@
-"""Search by captured steps against the plain search; without a GPU the same steps, run one by one."""
+"""CUDA graph search against the plain search; without a GPU the same steps run uncaptured."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from docgraph.model.document_transformer import DocumentTransformer
 from docgraph.model.kv_cache import round_up
 from docgraph.model.systems import selective
 from docgraph.model.systems.pointer import Pointer
-from docgraph.translation import cuda_graph_search as captured
+from docgraph.translation import cuda_graph_search as graphs
 from docgraph.translation import search as searching
 from docgraph.translation.hypotheses import Hypothesis, SearchConfig, top_candidates
 from docgraph.translation.search import search
@@ -53,12 +53,12 @@ MODELS: dict[str, dict[str, Any]] = {
 CASES = [("base", name) for name in SEARCHES] + [(name, "n best") for name in MODELS if name != "base"]
 CASES.append(("pointer", "greedy"))
 READS_HOST = ("_local_scalar_dense", "nonzero", "masked_select", "bincount", "_unique2", "lift_fresh")
-"""Operations that wait for a GPU, or send it something: a captured step must have none."""
+"""Operations that synchronise with the host; a captured step must have none."""
 needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 
 
 def model_of(**fields: Any) -> DocumentTransformer:
-    """A small random model that does not say the same again and again, and ends sentences at different times."""
+    """A small random model that does not repeat itself and ends sentences at different times."""
     sizes = {"source_vocabulary": VOCABULARY, "target_vocabulary": VOCABULARY, "share_embeddings": "none"}
     model: DocumentTransformer = small_model(small_config(transformer=sizes, **fields), seed=3, open_gates=True)
     assert model.embeddings.output_table is not None
@@ -86,14 +86,14 @@ def assert_same(ours: list[list[Hypothesis]], plain: list[list[Hypothesis]]) -> 
 
 @pytest.fixture
 def steps(monkeypatch: pytest.MonkeyPatch) -> Callable[[bool], None]:
-    """Choose between captured steps, in rooms so small that sentences move often, and the plain search."""
+    """Switches between graph search, with layouts so small that sentences move often, and the plain search."""
     for name, value in (("INITIAL_LENGTH", 4), ("CHECK_EVERY", 2), ("MIN_SENTENCES", 1)):
-        monkeypatch.setattr(captured, name, value)
+        monkeypatch.setattr(graphs, name, value)
     return lambda use: monkeypatch.setattr(searching, "CUDA_GRAPH_DEVICES", ("cpu", "cuda") if use else ())
 
 
 @pytest.mark.parametrize(("name", "kind"), CASES)
-def test_captured_steps_find_what_plain_search_finds(name: str, kind: str, steps: Callable[[bool], None]) -> None:
+def test_graph_search_equals_plain_search(name: str, kind: str, steps: Callable[[bool], None]) -> None:
     model, config = model_of(**MODELS[name]), SearchConfig(**SEARCHES[kind])
     steps(False)
     plain = searched(model, config)
@@ -103,26 +103,26 @@ def test_captured_steps_find_what_plain_search_finds(name: str, kind: str, steps
 
 
 @torch.inference_mode()
-def test_rooms_grow_and_empty_and_serve_again(steps: Callable[[bool], None]) -> None:
+def test_layouts_grow_shrink_and_are_reused(steps: Callable[[bool], None]) -> None:
     model, config = model_of(context=False), SearchConfig(beams=2)
     steps(True)
     first = searched(model, config)
     assert searched(model, config) == first  # now that buffers have their final sizes
-    sizes = list(captured._WORKSPACES[model].graphs)
-    assert len({places for places, *_ in sizes}) > 2, "nobody left"
-    assert len({room for _, _, room, *_ in sizes}) > 2, "nothing grew"
-    for buffer in captured._WORKSPACES[model].buffers.values():
+    sizes = list(graphs._WORKSPACES[model].graphs)
+    assert len({places for places, *_ in sizes}) > 2, "no sentence left early"
+    assert len({room for _, _, room, *_ in sizes}) > 2, "no layout grew"
+    for buffer in graphs._WORKSPACES[model].buffers.values():
         if buffer.is_floating_point():
             buffer.fill_(torch.nan)  # what an earlier search left must not matter
     assert searched(model, config) == first
-    assert list(captured._WORKSPACES[model].graphs) == sizes
-    memory = captured._workspace_of(model)
-    assert captured._workspace_of(model) is memory
-    assert captured._workspace_of(model.double()) is not memory, "graphs of weights that are no more"
+    assert list(graphs._WORKSPACES[model].graphs) == sizes
+    memory = graphs._workspace_of(model)
+    assert graphs._workspace_of(model) is memory
+    assert graphs._workspace_of(model.double()) is not memory, "graphs hold the addresses of old weights"
 
 
 class Recorded:
-    """In place of a graph: a step over the tensors there were when it was made, wherever the search has gone since."""
+    """Stands for a graph: replays a step on the tensors that it was captured with."""
 
     def __init__(self, step: Any) -> None:
         self.search = copy.copy(step.__self__)
@@ -133,23 +133,23 @@ class Recorded:
 
     def replay(self) -> None:
         self.replays += 1
-        captured._Search.step(self.search)
+        graphs._Search.step(self.search)
 
 
 @pytest.mark.parametrize(
     ("name", "kind"), [*CASES[: len(SEARCHES)], *((name, "n best") for name in ("docgraph", "linked", "pointer"))]
 )
-def test_a_step_recorded_once_serves_later_searches(
+def test_a_captured_step_serves_later_searches(
     name: str, kind: str, steps: Callable[[bool], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model, made = model_of(**MODELS[name]), []
 
-    def capture(self: captured._Workspace, step: Any) -> Recorded:
+    def capture(self: graphs._Workspace, step: Any) -> Recorded:
         made.append(Recorded(step))
         return made[-1]
 
-    monkeypatch.setattr(captured._Workspace, "captures", True)
-    monkeypatch.setattr(captured._Workspace, "capture", capture)
+    monkeypatch.setattr(graphs._Workspace, "captures", True)
+    monkeypatch.setattr(graphs._Workspace, "capture", capture)
     for penalty in (0.5, 1.0, 0.5):
         config = SearchConfig(**{**SEARCHES[kind], "length_penalty": penalty})
         steps(False)
@@ -159,7 +159,7 @@ def test_a_step_recorded_once_serves_later_searches(
     assert sum(recorded.replays for recorded in made) > 20
     count = len(made)
     searched(model, config)
-    assert (len(made) == count) == (name == "base"), "graphs of a reader serve one search, others all"
+    assert (len(made) == count) == (name == "base"), "graphs of a reader serve one search only"
 
 
 @pytest.mark.parametrize(("count", "places"), [(1, 1), (2, 2), (3, 3), (5, 6), (7, 8), (97, 128), (96, 96)])
@@ -168,7 +168,7 @@ def test_rounded(count: int, places: int) -> None:
 
 
 class NothingRead(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    """Fails where the host would wait for what a device computes."""
+    """Fails if the host would wait for the device."""
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         name = func.overloadpacket.__name__
@@ -179,11 +179,11 @@ class NothingRead(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
 
 @pytest.mark.parametrize(("name", "beams"), [("base", 1), *((name, 3) for name in MODELS)])
-def test_a_step_asks_nothing_of_the_host(name: str, beams: int, steps: Callable[[bool], None]) -> None:
-    model, step = model_of(**MODELS[name]), captured._Search.step
+def test_a_step_does_not_synchronise_with_the_host(name: str, beams: int, steps: Callable[[bool], None]) -> None:
+    model, step = model_of(**MODELS[name]), graphs._Search.step
     counted = 0
 
-    def watched(self: captured._Search) -> None:
+    def watched(self: graphs._Search) -> None:
         nonlocal counted
         counted += 1
         with NothingRead():  # type: ignore[no-untyped-call]
@@ -191,13 +191,13 @@ def test_a_step_asks_nothing_of_the_host(name: str, beams: int, steps: Callable[
 
     steps(True)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(captured._Search, "step", watched)
+        patch.setattr(graphs._Search, "step", watched)
         patch.setattr(selective, "LOOK_FIRST", ())  # as on a GPU
         searched(model, SearchConfig(beams=beams, min_length=2))
     assert counted > 4
 
 
-def test_what_must_end_is_extended_by_the_end_alone() -> None:
+def test_a_sentence_at_its_limit_is_extended_by_eos_only() -> None:
     generator = torch.Generator().manual_seed(0)
     values, totals = (torch.randn(3, *sizes, generator=generator) for sizes in ((2, 130), (2,)))
     ending = torch.tensor([True, False, True])
@@ -215,7 +215,7 @@ def test_what_must_end_is_extended_by_the_end_alone() -> None:
 
 @needs_gpu
 @pytest.mark.parametrize(("name", "kind"), CASES)
-def test_replayed_graphs_find_what_plain_search_finds(name: str, kind: str, steps: Callable[[bool], None]) -> None:
+def test_replayed_graphs_equal_plain_search(name: str, kind: str, steps: Callable[[bool], None]) -> None:
     model, config = model_of(**MODELS[name]).cuda(), SearchConfig(**SEARCHES[kind])
     steps(False)
     plain = searched(model, config, "cuda")
@@ -223,4 +223,4 @@ def test_replayed_graphs_find_what_plain_search_finds(name: str, kind: str, step
     for _ in range(3):  # run, captured, and replayed from what was kept
         assert_same(searched(model, config, "cuda"), plain)
     if "context" in MODELS[name]:
-        assert any(graph is not None for graph in captured._WORKSPACES[model].graphs.values())
+        assert any(graph is not None for graph in graphs._WORKSPACES[model].graphs.values())

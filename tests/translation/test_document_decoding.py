@@ -1,4 +1,4 @@
-"""Documents decoded at once against documents decoded in order."""
+"""Parallel document decoding against sequential decoding."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ SEARCHES = [
 
 
 class Pieces:
-    """A tokenizer whose every sub-word is a word."""
+    """A tokenizer in which every sub-word is a word."""
 
     target = SimpleNamespace(pieces=lambda ids: ["" if i <= EOS else f"{SPACE}{i}" for i in ids])
 
@@ -48,7 +48,7 @@ def translations(found: list[DecodedDocument]) -> list[list[list[tuple[int, ...]
 
 
 def reading_model(seed: int = 0, **fields: Any) -> DocumentTransformer:
-    """A small random model that listens to its context more than to anything else."""
+    """A small random model that weighs its context more than anything else."""
     config = small_config(transformer={"output_bias": True}, **fields)
     model = small_model(config, seed, open_gates=True)
     with torch.no_grad():
@@ -107,7 +107,7 @@ def test_a_system_that_does_not_read_translations_needs_one_pass(sides: str | No
     assert translations(found) == translations(decoded(model, DOCUMENTS, SearchConfig(beams=2), "sequential"))
 
 
-def test_the_source_is_encoded_once_and_progress_ends_with_all(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_source_is_encoded_once_and_progress_ends_at_the_total(monkeypatch: pytest.MonkeyPatch) -> None:
     model, calls, told = reading_model(), [], []
     encode = model.encode
     monkeypatch.setattr(model, "encode", lambda *arguments: calls.append(1) or encode(*arguments))
@@ -123,14 +123,14 @@ def test_the_source_is_encoded_once_and_progress_ends_with_all(monkeypatch: pyte
 
 
 class Said(Memory):
-    """[S]: the first token before each sentence."""
+    """[S]: the first token of the translation before each sentence."""
 
     def of_sentences(self, sentences: Any) -> Said:
         return Said(self.states[sentences])
 
 
 class Chain:
-    """A toy system: the first sentence says 3, any other one more than the one before it; without that, 3."""
+    """A toy system: the first translation is 3, every other one is that of the sentence before plus 1."""
 
     def __init__(self) -> None:
         self.config = replace(small_config(), transformer=TransformerConfig(VOCABULARY, VOCABULARY, max_positions=64))
@@ -173,7 +173,7 @@ class Chain:
 
 
 @pytest.mark.parametrize("beams", [1, 4])
-def test_where_each_sentence_hangs_on_the_one_before_as_many_passes_as_sentences_do(beams: int) -> None:
+def test_a_chain_of_dependent_sentences_takes_one_pass_per_sentence(beams: int) -> None:
     sizes = [9, 1, 5]
     chain = [DocumentExample([np.array([5, EOS])] * size) for size in sizes]
     model = Chain()
@@ -187,7 +187,7 @@ def test_where_each_sentence_hangs_on_the_one_before_as_many_passes_as_sentences
 
 @pytest.mark.parametrize("config", SEARCHES)
 @pytest.mark.parametrize("fields", [{}, {"encoder": "linked", "integration": "post", "linked": LinkedConfig(6, 2, 4)}])
-def test_a_few_at_once_is_sequential(
+def test_the_number_decoded_at_once_does_not_change_the_result(
     config: SearchConfig, fields: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model = reading_model(**fields)
@@ -205,9 +205,9 @@ def test_a_few_at_once_is_sequential(
     )
 
 
-def test_only_readers_of_what_changed_are_decoded_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_readers_of_a_changed_translation_are_decoded_again(monkeypatch: pytest.MonkeyPatch) -> None:
     class Even(Chain):
-        """Sentence 2k + 1 looks at 2k."""
+        """Sentence 2k + 1 reads the translation of 2k."""
 
         def target_memory(self, batch: DocumentBatch) -> Said:
             return Said(torch.where(batch.index_of % 2 == 1, super().target_memory(batch).states, EOS))
@@ -245,9 +245,9 @@ def test_passes_may_be_limited() -> None:
     assert told[-1] == (15, 15)
 
 
-def test_a_greedy_pass_decodes_only_what_it_cannot_confirm(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_greedy_pass_decodes_only_unconfirmed_sentences(monkeypatch: pytest.MonkeyPatch) -> None:
     class Settled(Chain):
-        """Only the second sentence looks at the one before it."""
+        """Only the second sentence reads the one before it."""
 
         def target_memory(self, batch: DocumentBatch) -> Said:
             return Said(torch.where(batch.index_of == 1, super().target_memory(batch).states, EOS))
@@ -265,7 +265,7 @@ def test_a_greedy_pass_decodes_only_what_it_cannot_confirm(monkeypatch: pytest.M
     tokens=st.sampled_from([1, 6, 20, 1 << 14]),
     beams=st.sampled_from([1, 2]),
 )
-def test_known_translations_are_what_others_see(
+def test_known_translations_are_context_of_other_sentences(
     known: list[dict[int, int]], again: bool, mode: Any, tokens: int, beams: int
 ) -> None:
     sizes = [7, 1, 4]
@@ -296,7 +296,7 @@ def test_known_translations_are_what_others_see(
             before = some.get(m, says)
         assert document.passes <= size
         if mode == "parallel" and len(some) == size:
-            assert document.passes == again, "one pass where all is known, none where it is kept"
+            assert document.passes == again, "one pass if known sentences are decoded again, else none"
     decoded_ones = sum(sizes) - (0 if again else sum(map(len, known)))
     assert not decoded_ones or told[-1] == (12, 12)
     if mode == "sequential":

@@ -1,4 +1,4 @@
-"""The model that ships: it is there, it is small, and it translates."""
+"""The embedded model exists, is small, and translates."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def translator() -> Translator:
     return Translator.load("en-fr", device="cpu", threads=1, precision="float32")
 
 
-def test_one_model_ships_in_at_most_30_mb() -> None:
+def test_one_model_is_embedded_in_at_most_30_mb() -> None:
     assert embedded_models() == ["en-fr"]
     assert find_model() == EMBEDDED / "en-fr"
     assert sum(path.stat().st_size for path in Path(find_model()).iterdir()) < 30e6
@@ -38,14 +38,14 @@ def test_it_translates_into_french(translator: Translator) -> None:
     assert button.startswith("Cliquez sur le bouton")
 
 
-def test_its_passes_end_with_the_translation_sentence_after_sentence(translator: Translator) -> None:
+def test_parallel_decoding_equals_sequential_decoding(translator: Translator) -> None:
     at_once, in_order = (
         translator.translate(SENTENCES, SearchConfig(beams=2), mode) for mode in ("parallel", "sequential")
     )
     assert at_once.texts == in_order.texts
 
 
-def test_what_it_cannot_read_stays_as_it_is(translator: Translator) -> None:
+def test_unreadable_text_is_kept(translator: Translator) -> None:
     sources = ["שלום עולם", "Мир. Москва!", "مرحبا بالعالم. The Commission adopted the report. 🚢"]
     hebrew, russian, mixed = translator.translate(sources).texts
     assert [hebrew, russian] == sources[:2]

@@ -1,4 +1,4 @@
-"""Postprocessing: what comes back from the source, and French typography."""
+"""Postprocessing: text restored from the source, and French typography."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from translation.test_preprocessing import english_to_french
         ("code 20-00-00, 30 days", "code 20-00, 30 jours", "code 20-00-00, 30 jours"),
     ],
 )
-def test_signs_spaces_and_numbers_are_french(source: str, text: str, finished: str) -> None:
+def test_french_punctuation_spaces_and_numbers(source: str, text: str, finished: str) -> None:
     assert french_typography(source, text) == finished
 
 
@@ -52,7 +52,7 @@ def test_signs_spaces_and_numbers_are_french(source: str, text: str, finished: s
         ('say "hello"', 'dites "bonjour"'),
     ],
 )
-def test_code_and_what_is_a_matter_of_taste_stay(source: str, text: str) -> None:
+def test_code_and_unclear_cases_are_unchanged(source: str, text: str) -> None:
     assert french_typography(source, text) == text
 
 
@@ -81,5 +81,5 @@ def postprocessor() -> Postprocessor:
         ("hello", "bonjour", "bonjour"),
     ],
 )
-def test_capitals_and_numbers_of_the_source_come_back(source: str, said: str, finished: str) -> None:
+def test_capitals_numbers_and_names_follow_the_source(source: str, said: str, finished: str) -> None:
     assert postprocessor().finish(source, said) == finished

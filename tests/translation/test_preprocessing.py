@@ -71,7 +71,9 @@ def preprocessor() -> Preprocessor:
         ("It is 12 am. It was 12:30 p.m.", "It is 0:00. It was 12:30."),
     ],
 )
-def test_a_text_is_shown_in_letters_that_the_model_knows(preprocessor: Preprocessor, text: str, shown: str) -> None:
+def test_text_is_normalised_to_characters_that_the_model_knows(
+    preprocessor: Preprocessor, text: str, shown: str
+) -> None:
     assert preprocessor.normalize(text) == shown
 
 
@@ -91,7 +93,7 @@ def test_a_text_is_shown_in_letters_that_the_model_knows(preprocessor: Preproces
         "The functions AND, OR and NOT of the US are here.",
     ],
 )
-def test_names_and_prose_are_shown_as_they_are(preprocessor: Preprocessor, text: str) -> None:
+def test_names_and_prose_are_not_changed(preprocessor: Preprocessor, text: str) -> None:
     assert preprocessor.normalize(text) == text
 
 
@@ -112,13 +114,13 @@ def test_a_title_is_lowercased_if_the_model_is_more_confident_then() -> None:
     assert segmented(texts[3:], lambda _: pytest.fail("there is no title")) == texts[3:]
 
 
-def test_characters_that_a_model_knows_stay_and_other_languages_are_left_alone() -> None:
+def test_known_characters_and_other_languages_are_not_changed() -> None:
     other = Preprocessor(embedded().source, None, 100)
     assert Postprocessor(other, None).finish("Why?", "Pourquoi?") == "Pourquoi?"
     assert other.normalize("« café » at 6 p.m.") == "« café » at 6 p.m."
 
 
-def test_a_heading_is_is_all_caps_and_an_abbreviation_is_not() -> None:
+def test_a_heading_is_all_caps_and_an_abbreviation_is_not() -> None:
     assert is_all_caps("INVOICE NO. 12")
     assert not any(map(is_all_caps, ["INVOICE", "CSS DOM", "A B C", "Invoice NUMBER TWELVE", "42", ""]))
 
@@ -152,7 +154,7 @@ def test_rules_keep_text_and_never_fail(parts: list[str]) -> None:
         ("שלום עולם!", "", "", ""),
     ],
 )  # fmt: skip
-def test_what_the_model_cannot_read_is_kept_from_it_and_comes_back(
+def test_unreadable_text_is_removed_and_put_back(
     preprocessor: Preprocessor, text: str, shown: str, said: str, finished: str
 ) -> None:
     assert preprocessor.normalize(text) == shown
@@ -162,13 +164,13 @@ def test_what_the_model_cannot_read_is_kept_from_it_and_comes_back(
 @pytest.mark.parametrize(
     "text", ["docs/results.md", "config.json", "C:\\data\\a.txt", "max_positions", "www.a.org", "<a@b.org>"]
 )
-def test_names_of_files_and_fields_are_no_words(text: str) -> None:
+def test_file_names_and_identifiers_are_not_translated(text: str) -> None:
     assert not is_translatable(text)
     assert is_translatable(f"Open {text}")
 
 
 @pytest.mark.parametrize("text", ["Yes/No", "e.g.", "U.S.", "Well-known", "Stop!", "Why?No."])
-def test_a_word_with_signs_is_a_word(text: str) -> None:
+def test_words_with_punctuation_are_translated(text: str) -> None:
     assert is_translatable(text)
 
 
@@ -201,7 +203,7 @@ def test_words_are_translated(text: str) -> None:
         [""],
     ],
 )
-def test_a_line_comes_apart_after_its_sentences(parts: list[str]) -> None:
+def test_a_line_is_split_after_its_sentences(parts: list[str]) -> None:
     assert split_line("".join(parts), "en") == parts
 
 
@@ -225,7 +227,7 @@ def corpus(tmp_path: Path) -> PreparedCorpus:
     return PreparedCorpus.open(config.out)
 
 
-def test_a_document_from_text_is_that_of_the_store(corpus: PreparedCorpus) -> None:
+def test_model_input_from_text_equals_that_of_the_store(corpus: PreparedCorpus) -> None:
     annotation = load_pipeline("words:en")(Document.from_sentences(SOURCE))
     ours, theirs = example_from_text(SOURCE, corpus.tokenizer, annotation, ["all"], TARGET), corpus.example(0)
     for name in ("source", "target", "source_words", "target_words"):

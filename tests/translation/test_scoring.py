@@ -1,4 +1,4 @@
-"""Forced decoding: batched and shared gives what one at a time gives, which is what the logits say."""
+"""Forced decoding: batches and shared documents give the scores of the logits."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def model(request: pytest.FixtureRequest) -> DocumentTransformer:
 
 
 def last_sentence(document: DocumentExample, count: int, seed: int = 0, context: bool = True) -> Candidates:
-    """Random translations of the last sentence of a document, the others being context, translated or not."""
+    """Random translations of the last sentence of a document; the other sentences are context."""
     rng = np.random.default_rng(seed)
     candidates = [np.append(rng.integers(3, 50, rng.integers(1, 7)), 2) for _ in range(count)]
     window = range(len(document.source) - 1, len(document.source))
@@ -57,7 +57,7 @@ def test_candidates_together_score_as_alone(model: DocumentTransformer) -> None:
             np.testing.assert_allclose(values, score_documents(model, [alone])[0][-1], atol=2e-5)
 
 
-def test_target_context_reaches_the_scores_where_there_is_one() -> None:
+def test_target_context_changes_the_scores() -> None:
     model = small_model(SYSTEMS["hyb"], open_gates=True)
     task, blind = last_sentence(DOCUMENTS[0], 2), last_sentence(DOCUMENTS[0], 2, context=False)
     other = replace(task, document=rewritten(task.document, "target", 1))
@@ -73,7 +73,7 @@ def test_the_first_sentence_needs_no_target_context() -> None:
     assert all(np.allclose(a, b, atol=1e-6) for a, b in zip(ours, theirs, strict=True))
 
 
-def test_progress_counts_candidates_and_no_document_is_no_work() -> None:
+def test_progress_counts_candidates_and_an_empty_list_is_fine() -> None:
     model = small_model(SYSTEMS["base"])
     heard: list[int] = []
     tasks = [last_sentence(document, 3, index) for index, document in enumerate(DOCUMENTS)]

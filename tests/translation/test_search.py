@@ -25,7 +25,7 @@ SHORT = {"max_length_factor": 0.0, "max_length_constant": 7}
 
 
 def model_of(vocabulary: int = VOCABULARY, end: float = 2.0, pad: float = 9.0, **fields: Any) -> DocumentTransformer:
-    """A small random model that would like to say padding, and often ends."""
+    """A small random model that prefers padding and often ends."""
     sizes = {"source_vocabulary": vocabulary, "target_vocabulary": vocabulary, "output_bias": True}
     model = small_model(small_config(transformer=sizes, **fields), seed=3, open_gates=True)
     with torch.no_grad():
@@ -47,7 +47,7 @@ def tokens(found: list[list[Hypothesis]]) -> list[list[tuple[int, ...]]]:
 
 
 class Reference:
-    """The model of one sentence by itself: log-probabilities after any prefix, the whole prefix decoded anew."""
+    """Log-probabilities of one sentence after any prefix, with the whole prefix decoded each time."""
 
     def __init__(self, model: DocumentTransformer, source: np.ndarray) -> None:
         self.model, self.source = model, source
@@ -63,7 +63,7 @@ class Reference:
         return self.known[prefix]
 
     def beam_search(self, config: SearchConfig) -> list[tuple[float, tuple[int, ...]]]:
-        """As defined, without stopping early: (score, tokens) of the n best."""
+        """Beam search without early stopping: (score, tokens) of the n best."""
         limit = config.max_length(len(self.source), 256)
         beams: list[tuple[float, tuple[int, ...]]] = [(0.0, ())]
         finished = []
@@ -98,7 +98,7 @@ def test_wide_beams_find_every_translation_in_the_order_of_their_scores() -> Non
 
 @pytest.mark.parametrize("alpha", [0.0, 0.6, 1.4])
 @pytest.mark.parametrize(("beams", "n_best", "least"), [(2, 1, 0), (4, 4, 0), (3, 2, 3)])
-def test_beam_search_is_its_definition(alpha: float, beams: int, n_best: int, least: int) -> None:
+def test_beam_search_equals_its_definition(alpha: float, beams: int, n_best: int, least: int) -> None:
     model = model_of(context=False)
     fields = {"beams": beams, "n_best": n_best, "min_length": least, "length_penalty": alpha, **SHORT}
     found = searched(model, SOURCES, **fields)
@@ -109,7 +109,7 @@ def test_beam_search_is_its_definition(alpha: float, beams: int, n_best: int, le
         np.testing.assert_allclose([h.score for h in hypotheses], [score for score, _ in expected], atol=1e-4)
 
 
-def test_greedy_takes_the_likeliest_token_until_the_end() -> None:
+def test_greedy_takes_the_most_likely_token() -> None:
     model = model_of(context=False)
     found = searched(model, SOURCES, beams=1, **SHORT)
     for source, [hypothesis] in zip([s for d in SOURCES for s in d.source], found, strict=True):
@@ -201,7 +201,7 @@ def test_samples_follow_the_model_and_the_seed() -> None:
     assert searched(model, [DocumentExample([source])], **fields, seed=1) != [found]
 
 
-def test_sampling_the_likeliest_token_is_greedy() -> None:
+def test_sampling_with_top_k_1_is_greedy() -> None:
     model = model_of()
     greedy = searched(model, SOURCES, beams=1)
     for cut in ({"top_k": 1}, {"top_p": 1e-9}):
@@ -260,6 +260,6 @@ def test_a_greedy_translation_is_confirmed_and_another_is_not() -> None:
     ],
     ids=["beams", "n_best", "length_penalty", "temperature", "top_p"],
 )
-def test_a_config_that_cannot_be_is_refused(fields: dict[str, Any], message: str) -> None:
+def test_invalid_settings_are_refused(fields: dict[str, Any], message: str) -> None:
     with pytest.raises(DocgraphError, match=message):
         SearchConfig(**fields)

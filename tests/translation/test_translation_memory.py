@@ -1,4 +1,4 @@
-"""Translation memories: which entries are found, and what becomes of a document that goes by them."""
+"""Translation memories: which entries are found, and how they change translations."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ WORDS = st.lists(st.sampled_from(["a", "b", "c", "d", "e", "f", "G", "-"]), max_
 
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """A model without context, and the same with a pointer."""
+    """A model without context, and the same with recall."""
     base = model_folder(tmp_path_factory.mktemp("base"), context=False)
     recalling = tmp_path_factory.mktemp("recall") / "model"
     add_recall(base, recalling, LinkedConfig(sentences=8, own_weight=0.0))
@@ -58,9 +58,7 @@ def translator(folders: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch) -> T
 
 
 @given(st.lists(st.tuples(WORDS, WORDS), min_size=1, max_size=9), WORDS, st.integers(1, 9), st.booleans())
-def test_the_nearest_entries_are_those_of_the_definition(
-    pairs: list[tuple[str, str]], text: str, count: int, many: bool
-) -> None:
+def test_nearest_entries_follow_the_definition(pairs: list[tuple[str, str]], text: str, count: int, many: bool) -> None:
     with pytest.MonkeyPatch.context() as patch:
         if many:
             patch.setattr(translation_memory, "SMALL", 0)
@@ -85,7 +83,7 @@ def check_nearest(memory: TranslationMemory, text: str, count: int, common: floa
     assert [round(likeness(e), 9) for e in found] == sorted((round(likeness(e), 9) for e in found), reverse=True)
 
 
-def test_an_entry_is_there_once_and_an_exact_one_is_told_unless_it_is_ambiguous() -> None:
+def test_duplicates_are_dropped_and_ambiguous_exact_matches_ignored() -> None:
     memory = TranslationMemory.of(
         [("A dog.", "un chien"), (" A  dog. ", "un chien "), ("So.", "ainsi"), ("So.", "donc")]
     )
@@ -100,9 +98,7 @@ def test_an_entry_is_there_once_and_an_exact_one_is_told_unless_it_is_ambiguous(
 
 
 @pytest.mark.parametrize("search", [GREEDY, BEAM], ids=["greedy", "beam"])
-def test_an_entry_is_read_as_a_known_translation_in_the_document_is(
-    translator: Translator, search: SearchConfig
-) -> None:
+def test_an_entry_is_read_like_a_known_translation(translator: Translator, search: SearchConfig) -> None:
     plain = translator.translate(SENTENCES[:1], search)
     known = translator.translate([SENTENCES[0], PAIRS[0][0]], search, known=[None, PAIRS[0][1]])
     translator.memory = TranslationMemory.of([*PAIRS[:1], *PAIRS[2:]])
@@ -124,18 +120,18 @@ def test_a_memory_that_shares_no_word_changes_nothing(translator: Translator) ->
     assert [one.candidates for one in translator.translate(SENTENCES, BEAM)] == [one.candidates for one in plain]
 
 
-def test_what_the_memory_holds_is_taken_as_it_is_and_read_by_others(translator: Translator) -> None:
+def test_exact_matches_are_used_and_read_by_other_sentences(translator: Translator) -> None:
     plain = translator.translate(SENTENCES, BEAM)
     translator.memory = TranslationMemory.of([(SENTENCES[1], "voici"), (SENTENCES[2], "non")])
     found = translator.translate(SENTENCES, BEAM, known=[None, None, "mieux"], explain=True)
-    assert found.texts[1:] == ["voici", "mieux"], "what is known of the document itself goes first"
+    assert found.texts[1:] == ["voici", "mieux"], "known translations of the document take precedence"
     assert [one.given for one in found] == [False, True, True]
     assert found.sentences[0].candidates != plain.sentences[0].candidates
     assert found.sentences[0].context is not None
     assert set(found.sentences[0].context.target) == {1, 2}
 
 
-def test_documents_windows_and_stretches_go_by_the_same_entries(
+def test_documents_windows_and_chunks_read_the_same_entries(
     translator: Translator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plain = translator.translate(SENTENCES, GREEDY)
@@ -152,7 +148,7 @@ def test_documents_windows_and_stretches_go_by_the_same_entries(
 
 
 @pytest.mark.parametrize("precision", ["float32", "int8"])
-def test_states_of_entries_are_made_once_and_the_same_in_any_company(
+def test_states_of_entries_are_cached_and_do_not_depend_on_the_batch(
     precision: Precision, folders: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pointer, "NEAR", -1.0)
@@ -174,7 +170,7 @@ def test_states_of_entries_are_made_once_and_the_same_in_any_company(
         return found, dict(translator._state_cache)
 
     whole, states = translated(SENTENCES)
-    assert len(states) == sum(map(len, made)) == 2, "one entry is like no sentence, and nobody reads it"
+    assert len(states) == sum(map(len, made)) == 2, "one entry is similar to no sentence"
     monkeypatch.setitem(base_states.BATCH_TOKENS, "cpu", 1)
     apart, again = translated(SENTENCES[:1], SENTENCES[1:])
     assert apart == whole
@@ -184,10 +180,10 @@ def test_states_of_entries_are_made_once_and_the_same_in_any_company(
         torch.testing.assert_close(again[ids], found)
     monkeypatch.setattr(decoding, "CACHED_TOKENS", 0)
     assert translated(SENTENCES[:1], SENTENCES[1:]) == (whole, {})
-    assert len(made) == 4, "both documents are shown both"
+    assert len(made) == 4, "both documents read both entries"
 
 
-def test_nothing_in_the_memory_or_nothing_to_translate(translator: Translator) -> None:
+def test_an_empty_memory_or_document(translator: Translator) -> None:
     plain = translator.translate(SENTENCES, GREEDY).texts
     translator.memory = TranslationMemory.of([])
     assert translator.translate(SENTENCES, GREEDY).texts == plain
@@ -201,7 +197,7 @@ def test_an_entry_may_be_longer_than_the_model_reads(translator: Translator) -> 
     assert len(translator.translate(SENTENCES, GREEDY).texts) == 3
 
 
-def test_a_model_that_cannot_read_it_says_so(folders: tuple[Path, Path]) -> None:
+def test_a_model_that_cannot_read_a_memory_refuses_it(folders: tuple[Path, Path]) -> None:
     base = Translator.load(folders[0], device="cpu")
     with pytest.raises(DocgraphError, match="cannot read a translation memory; convert it with docgraph recall"):
         base.memory = MEMORY
@@ -209,7 +205,7 @@ def test_a_model_that_cannot_read_it_says_so(folders: tuple[Path, Path]) -> None
 
 
 def files(folder: Path) -> dict[str, Sequence[str]]:
-    """The same memory in all forms, and the arguments that name it."""
+    """Writes the same memory in all formats; returns the arguments that name it."""
     sides = [[f"{pair[side]}\n" for pair in PAIRS] for side in (0, 1)]
     for name, lines in zip(("a.en", "a.fr"), sides, strict=True):
         (folder / name).write_text("".join(lines), "utf-8")
@@ -224,12 +220,12 @@ def files(folder: Path) -> dict[str, Sequence[str]]:
 
 
 @pytest.mark.parametrize("name", ["two.tsv", "four.tsv", "a.tmx", "a.en,a.fr"])
-def test_all_forms_are_read(name: str, tmp_path: Path) -> None:
+def test_all_formats_are_read(name: str, tmp_path: Path) -> None:
     memory = TranslationMemory.read(files(tmp_path)[name], ("en", "fr"))
     assert memory.digest == MEMORY.digest
 
 
-def test_files_that_are_no_memory_and_memories_too_large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_files_and_large_memories_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "a.docx").write_bytes(b"PK")
     with pytest.raises(
         DocgraphError, match=r"a translation memory must be a \.tmx or \.tsv file, or two text files SOURCE,TARGET"
@@ -240,9 +236,7 @@ def test_files_that_are_no_memory_and_memories_too_large(tmp_path: Path, monkeyp
         TranslationMemory.read(files(tmp_path)["two.tsv"])
 
 
-def test_the_command_goes_by_memories(
-    folders: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_command_uses_memories(folders: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pointer, "NEAR", -1.0)
     (tmp_path / "in.txt").write_text("\n".join(SENTENCES) + "\n")
     (tmp_path / "other.tsv").write_text("The quick fox jumps.\tvif\n")

@@ -1,4 +1,4 @@
-"""Translator: documents, sentences and text in, translations and what is known of them out."""
+"""Translator: documents, sentences and text."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Translator:
     return Translator.load(model_folder(tmp_path_factory.mktemp("base"), context=False), device="cpu")
 
 
-def test_sentences_text_and_document_are_the_same_thing(translator: Translator) -> None:
+def test_sentences_text_and_document_give_the_same_translation(translator: Translator) -> None:
     translation = translator.translate(SENTENCES, GREEDY)
     assert len(translation) == len(translation.texts) == 4
     assert translator.translate(" ".join(SENTENCES), GREEDY).texts == translation.texts
@@ -70,13 +70,13 @@ def test_documents_together_are_documents_alone(translator: Translator) -> None:
         assert [each.texts for each in found] == [translator.translate(each, GREEDY).texts for each in documents]
 
 
-def test_context_changes_what_is_said_and_modes_agree(translator: Translator) -> None:
+def test_context_changes_translations_and_modes_agree(translator: Translator) -> None:
     parallel, sequential = (translator.translate(SENTENCES, BEAM, mode) for mode in ("parallel", "sequential"))
     assert parallel.texts == sequential.texts
     assert parallel.texts != [translator.translate([sentence], BEAM).texts[0] for sentence in SENTENCES]
 
 
-def test_what_has_no_words_stays_as_it_is(translator: Translator) -> None:
+def test_sentences_without_words_are_copied(translator: Translator) -> None:
     mixed = [part for pair in zip(KEPT, SENTENCES * 2, strict=True) for part in pair]
     translation = translator.translate(mixed, GREEDY, explain=True)
     assert translation.texts[::2] == KEPT
@@ -119,7 +119,7 @@ def test_a_sentence_too_long_is_translated_in_parts(base: Translator, text: str)
     assert "\n" not in translation.texts[1]
 
 
-def test_where_the_model_says_nothing_the_source_stays(tmp_path: Path) -> None:
+def test_an_empty_translation_is_replaced_by_the_source(tmp_path: Path) -> None:
     silent = Translator.load(model_folder(tmp_path, eos=100.0, context=False), device="cpu")
     translation = silent.translate(["Hello world.", "The dog."])
     assert translation.texts == ["Hello world.", "The dog."]
@@ -188,7 +188,7 @@ def test_embedded_models_go_by_name(folder: Path, tmp_path: Path, monkeypatch: p
         find_model()
 
 
-def test_int8_is_taken_where_it_is_stored(tmp_path: Path) -> None:
+def test_int8_weights_are_used_as_stored(tmp_path: Path) -> None:
     stored = Translator.load(model_folder(tmp_path, precision="int8"), device="cpu")
     assert type(stored.model.encoder.layers[0].self_attention.output).__name__ == "Int8Linear"
     full = Translator.load(tmp_path / "model", device="cpu", precision="float32")
@@ -196,7 +196,7 @@ def test_int8_is_taken_where_it_is_stored(tmp_path: Path) -> None:
     assert len(stored.translate(SENTENCES, GREEDY, explain=True)) == 4
 
 
-def test_mistakes_are_told(tmp_path: Path, folder: Path) -> None:
+def test_mistakes_are_reported(tmp_path: Path, folder: Path) -> None:
     with pytest.raises(DocgraphError, match="there is no device 'gpu'; choose cpu or cuda"):
         Translator.load(folder, device="gpu")
     (tmp_path / "empty").mkdir()
@@ -229,7 +229,7 @@ def test_chunks_cover_a_document_once(short_chunks: None) -> None:
 
 
 @pytest.mark.parametrize("explain", [False, True])
-def test_a_very_long_document_comes_in_chunks(
+def test_a_very_long_document_is_translated_in_chunks(
     base: Translator, translator: Translator, request: pytest.FixtureRequest, explain: bool
 ) -> None:
     document = [*SENTENCES, "12", *SENTENCES, *SENTENCES[:2]]
@@ -255,15 +255,13 @@ WORDS = ["The dog.", "Hello world, it is a test.", "told him", "fox jumps", "12"
 
 @pytest.fixture(scope="module")
 def target(tmp_path_factory: pytest.TempPathFactory) -> Translator:
-    """It reads the translations before each sentence, and no graph: nothing is annotated."""
+    """Reads the translations before each sentence but no graph, so that nothing is annotated."""
     return Translator.load(model_folder(tmp_path_factory.mktemp("target"), sides="target"), device="cpu")
 
 
 @settings(max_examples=6)
 @given(known=st.lists(st.sampled_from([None, "", " ", *WORDS]), min_size=8, max_size=8), long=st.booleans())
-def test_known_translations_stay_and_steer_what_follows(
-    target: Translator, known: list[str | None], long: bool
-) -> None:
+def test_known_translations_are_kept_and_read(target: Translator, known: list[str | None], long: bool) -> None:
     mixed = [*SENTENCES, "34", "The word " * 20, *SENTENCES[:2]]
     with pytest.MonkeyPatch.context() as patch:
         for name, value in (("CHUNK", 3), ("CHUNK_BEFORE", 2), ("CHUNK_AFTER", 1)) if long else ():

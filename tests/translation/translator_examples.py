@@ -1,4 +1,4 @@
-"""Small random models with a tokenizer, in folders of their own."""
+"""Model folders of small random models, and a request that records its progress."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ EOS = 2
 def model_folder(
     folder: Path, eos: float = 1.0, precision: Precision = "float32", max_positions: int = 48, **fields: Any
 ) -> Path:
-    """A model that heeds context, and ends sentences the sooner, the higher `eos`; `fields` go to `small_config`."""
+    """Writes a model that weighs context; a higher `eos` ends sentences earlier. `fields` go to `small_config`."""
     folder.mkdir(parents=True, exist_ok=True)
     joint_files(folder)
     config = small_config(transformer={**VOCABULARY, "max_positions": max_positions}, **fields)

@@ -74,9 +74,8 @@ def score_candidates(
     prepared = [_prepared(task, model.config) for task in tasks]
     for chosen in _batches(prepared, tokens):
         batch = [prepared[index] for index in chosen]
-        scored.append(
-            (chosen, _score(model, batch))
-        )  # copied to the CPU after the last batch, so that the GPU does not wait
+        # Copied to the CPU only after the last batch, so that the GPU does not wait.
+        scored.append((chosen, _score(model, batch)))
         if on_batch is not None:
             on_batch(sum(len(sentence) for task in batch for sentence in task.translations))
     results: list[list[list[LogProbabilities]]] = [[] for _ in tasks]

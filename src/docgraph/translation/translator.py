@@ -180,7 +180,16 @@ class Translator:
     @cached_property
     def pipeline(self) -> Pipeline | None:
         """The annotation pipeline, loaded on first use; None if the model reads no document graphs."""
-        return None if self._needs.relations is None else _pipeline(self._annotator, self.languages)
+        if self._needs.relations is None:
+            return None
+        from docgraph.annotate.registry import load_pipeline
+
+        spec = self._annotator or (self.languages[0] if self.languages else None)
+        if spec is None:
+            raise DocgraphError(
+                "the model reads document graphs but does not state its languages; pass an annotator, such as words:fr"
+            )
+        return load_pipeline(spec)
 
     @property
     def memory(self) -> TranslationMemory | None:
@@ -406,14 +415,3 @@ class Translator:
         coder, tokens = self.tokenizer.target, hypothesis.tokens
         known = (token for token, piece in zip(tokens, coder.pieces(tokens), strict=True) if piece != UNKNOWN)
         return self._postprocessor.finish(source, coder.decode(known).replace("\ufffd", ""))
-
-
-def _pipeline(annotator: str | None, languages: tuple[str, str] | None) -> Pipeline:
-    from docgraph.annotate.registry import load_pipeline
-
-    spec = annotator or (languages[0] if languages else None)
-    if spec is None:
-        raise DocgraphError(
-            "the model reads document graphs but does not state its languages; pass an annotator, such as words:fr"
-        )
-    return load_pipeline(spec)
