@@ -201,7 +201,7 @@ def test_samples_follow_the_model_and_the_seed() -> None:
     assert searched(model, [DocumentExample([source])], **fields, seed=1) != [found]
 
 
-def test_sampling_with_top_k_1_is_greedy() -> None:
+def test_sampling_only_the_most_likely_token_is_greedy() -> None:
     model = model_of()
     greedy = searched(model, SOURCES, beams=1)
     for cut in ({"top_k": 1}, {"top_p": 1e-9}):
