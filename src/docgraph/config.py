@@ -15,7 +15,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
-import annotated_types
 from pydantic import BeforeValidator, ConfigDict, Field, StrictBool, ValidationError
 from pydantic.dataclasses import dataclass
 from pydantic.fields import FieldInfo
@@ -194,7 +193,7 @@ def _types_in(annotation: Any) -> Iterator[Any]:
 def _bounds(field: FieldInfo) -> dict[str, Any]:
     """The limits of a number's range by their names: ge, gt, le, lt."""
     nested = [inner for part in _types_in(field.annotation) if isinstance(part, FieldInfo) for inner in part.metadata]
-    limits = [limit for limit in (*field.metadata, *nested) if isinstance(limit, annotated_types.BaseMetadata)]
+    limits = (*field.metadata, *nested)
     return {name: getattr(limit, name) for name in _BOUNDS for limit in limits if hasattr(limit, name)}
 
 

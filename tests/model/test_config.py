@@ -20,7 +20,7 @@ from docgraph.model.config import ContextConfig, GraphConfig, ModelConfig, Trans
         ModelConfig(
             TransformerConfig(source_vocabulary=7, share_embeddings="none", norm="pre", dropout=0.0),
             ContextConfig(
-                integration="pre", gate="paper", graph=GraphConfig.paper_literal(relations=("intra", "tfidf"))
+                integration="pre", gate="paper", graph=GraphConfig(relations=("intra", "tfidf"), residual=False)
             ),
             freeze="none",
         ),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import field
-from typing import Any, Literal
+from typing import Literal
 
 from docgraph.config import Count, Flag, Names, Rate, Share, Size, config_class
 
@@ -68,11 +68,6 @@ class GraphConfig:
     sentence_embedding: Flag = True
     max_sentences: Size = 512
     """Rows of the sentence-position embedding; later sentences use the last row."""
-
-    @classmethod
-    def paper_literal(cls, **changes: Any) -> GraphConfig:
-        """The encoder as printed in the paper: sigmoid, no residual, no LayerNorm."""
-        return cls(**{"activation": "sigmoid", "residual": False, **changes})
 
 
 @config_class
