@@ -142,7 +142,7 @@ def small_model(config: ModelConfig, seed: int = 0, open_gates: bool = False) ->
     model = DocumentTransformer(config).eval()
     if open_gates:
         with torch.no_grad():
-            for site in sites(model):
+            for site in context_layers(model):
                 nn.init.xavier_uniform_(site.last.weight)
                 site.gate_input.bias.fill_(-3.0)
     return model
@@ -166,8 +166,8 @@ def assert_steps_as_forced(model: DocumentTransformer, batch: DocumentBatch) -> 
     torch.testing.assert_close(first, model.logits(batch)[begins])
 
 
-def sites(model: DocumentTransformer) -> list[GatedContextLayer]:
-    """The context attentions of a model."""
+def context_layers(model: DocumentTransformer) -> list[GatedContextLayer]:
+    """The gated context layers of a model."""
     return [module for module in model.modules() if isinstance(module, GatedContextLayer)]
 
 

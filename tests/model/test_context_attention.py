@@ -22,7 +22,16 @@ from docgraph.model.document_transformer import DocumentTransformer
 from docgraph.model.memory import Queries, SlotMemory
 from docgraph.model.packing import Blocks, Packing
 
-from .examples import batch_of, documents, rewritten, sentence_rows, sites, small_config, small_model, with_base_of
+from .examples import (
+    batch_of,
+    context_layers,
+    documents,
+    rewritten,
+    sentence_rows,
+    small_config,
+    small_model,
+    with_base_of,
+)
 
 DIMENSION, HEADS = 16, 4
 GATES: list[Literal["paper", "identity"]] = ["paper", "identity"]
@@ -37,7 +46,7 @@ def site(gate: Literal["paper", "identity"], pre_norm: bool = False, opened: boo
 
 
 def two_documents() -> tuple[SlotMemory, Queries, Tensor]:
-    """Documents of 3 and 2 sentences, each reading those before it; 2 rows a sentence; one state in no slot."""
+    """Documents of 3 and 2 sentences that see the sentences before them; 2 rows per sentence; one state in no slot."""
     slots = torch.tensor([[0, 1, 2], [4, 5, 0]])
     index_of = torch.tensor([0, 1, 2, 0, 1])
     visible = torch.arange(3)[None, :] < index_of[:, None]
@@ -75,7 +84,7 @@ def test_every_row_reads_what_its_sentence_sees(gate: Literal["paper", "identity
 
 
 @pytest.mark.parametrize("gate", GATES)
-def test_one_memory_a_sentence(gate: Literal["paper", "identity"]) -> None:
+def test_one_memory_per_sentence(gate: Literal["paper", "identity"]) -> None:
     made = site(gate, opened=True)
     states = torch.randn(4, DIMENSION, dtype=torch.float64)
     slots, visible = torch.tensor([[0, 1, 2], [3, 0, 0]]), torch.tensor([[True] * 3, [True, False, False]])
@@ -134,7 +143,7 @@ def test_weights_are_those_attention_uses() -> None:
     torch.testing.assert_close(gate[some], made.gate_weight(x, context).mean(-1)[some])
 
 
-def test_a_slot_nobody_sees_gets_no_gradient() -> None:
+def test_an_unseen_slot_gets_no_gradient() -> None:
     made = site("paper")
     memory, queries, x = two_documents()
     memory.states.requires_grad_()
@@ -148,7 +157,7 @@ def test_a_slot_nobody_sees_gets_no_gradient() -> None:
 PLACES, SIDES, NODES = ("hyb", "post", "pre"), ("source", "target", "both"), ("sentence", "word", "both")
 GRID = [pytest.param(*point, id="-".join(point)) for point in itertools.product(PLACES, SIDES, NODES)]
 DOCUMENTS = documents(4, [5, 4, 0, 6], [3, 7])
-"""Every sentence but the empty one has translations to change (seeded; `rewritten` checks)."""
+"""All sentences except the empty one have a translation that can be changed (seeded; `rewritten` checks)."""
 
 
 def config_of(place: str, sides: str, nodes: str) -> ModelConfig:
@@ -163,12 +172,12 @@ def logits_by_sentence(model: DocumentTransformer, examples: list[DocumentExampl
 
 
 def changed(left: list[Tensor], right: list[Tensor]) -> list[bool]:
-    """Which sentences have other logits, beyond rounding."""
+    """Whether the logits of each sentence differ, beyond rounding."""
     return [float((a - b).abs().max()) > 1e-5 for a, b in zip(left, right, strict=True)]
 
 
 @pytest.mark.parametrize(("place", "sides", "nodes"), GRID)
-def test_the_source_memory_reaches_all_sentences_of_its_document_alone(place: str, sides: str, nodes: str) -> None:
+def test_the_source_memory_reaches_only_the_sentences_of_its_document(place: str, sides: str, nodes: str) -> None:
     model = small_model(config_of(place, sides, nodes), open_gates=True)
     before = logits_by_sentence(model, DOCUMENTS)
     for sentence in (0, 3):
@@ -176,13 +185,13 @@ def test_the_source_memory_reaches_all_sentences_of_its_document_alone(place: st
         found = changed(before, after)
         if sides == "target":
             expected = [index == sentence for index in range(4)]
-        else:  # an empty sentence has no words of its own to learn by
+        else:  # an empty sentence has no words of its own
             expected = [True, True, nodes != "word", True]
         assert found == [*expected, False, False]
 
 
 @pytest.mark.parametrize(("place", "sides", "nodes"), GRID)
-def test_the_target_memory_reaches_later_sentences_of_its_document_alone(place: str, sides: str, nodes: str) -> None:
+def test_the_target_memory_reaches_only_later_sentences_of_its_document(place: str, sides: str, nodes: str) -> None:
     model = small_model(config_of(place, sides, nodes), open_gates=True)
     before = logits_by_sentence(model, DOCUMENTS)
     for sentence in (0, 1, 3):
@@ -195,7 +204,7 @@ def test_the_target_memory_reaches_later_sentences_of_its_document_alone(place: 
 
 
 @pytest.mark.parametrize(("place", "sides", "nodes"), GRID)
-def test_documents_in_a_batch_are_translated_as_each_alone(place: str, sides: str, nodes: str) -> None:
+def test_a_batch_translates_like_single_documents(place: str, sides: str, nodes: str) -> None:
     model = small_model(config_of(place, sides, nodes), open_gates=True).double()
     together = logits_by_sentence(model, DOCUMENTS)
     alone = [logits for example in DOCUMENTS for logits in logits_by_sentence(model, [example])]
@@ -222,7 +231,7 @@ def test_identity_start_translates_exactly_as_base(place: str, sides: str, norm:
     batch = batch_of(DOCUMENTS)
     assert torch.equal(model.logits(batch), base.logits(batch))
     model(batch)[0].backward()
-    for site in sites(model):
+    for site in context_layers(model):
         assert site.attention.output.weight.grad is not None
         assert site.attention.output.weight.grad.abs().max() > 0
 
@@ -234,7 +243,7 @@ def test_closed_paper_gates_translate_exactly_as_base(place: str, norm: str) -> 
     model = with_base_of(small_model(small_config(norm, integration=place, gate="paper"), seed=1), base)
     batch = batch_of(DOCUMENTS)
     assert not torch.allclose(model.logits(batch), base.logits(batch))
-    for site in sites(model):
+    for site in context_layers(model):
         torch.nn.init.constant_(site.gate_input.bias, 1e4)
     assert torch.equal(model.logits(batch), base.logits(batch))
 
@@ -257,8 +266,8 @@ def test_without_a_target_side_the_decoder_reads_the_source_memory() -> None:
     assert not attention[:, 4:].any()
 
 
-def test_sites_are_where_the_integration_says() -> None:
-    counts = {place: len(sites(small_model(config_of(place, "both", "sentence")))) for place in PLACES}
+def test_context_layers_are_where_the_integration_says() -> None:
+    counts = {place: len(context_layers(small_model(config_of(place, "both", "sentence")))) for place in PLACES}
     assert counts == {"hyb": 4, "post": 2, "pre": 2}
     target_only = small_model(config_of("hyb", "target", "sentence"))
     assert target_only.integration is not None
@@ -266,11 +275,11 @@ def test_sites_are_where_the_integration_says() -> None:
 
 
 class Counter:
-    """How often context sites project a memory, and how many rows they projected."""
+    """How often context layers project a memory, and the number of projected rows."""
 
     def __init__(self, model: DocumentTransformer, monkeypatch: pytest.MonkeyPatch) -> None:
         self.calls = self.rows = 0
-        watched = {id(site.attention) for site in sites(model)}
+        watched = {id(site.attention) for site in context_layers(model)}
         original = MultiHeadAttention.project
 
         def project(attention: MultiHeadAttention, memory: Tensor) -> tuple[Tensor, Tensor]:
@@ -289,13 +298,13 @@ def hyb() -> Iterator[DocumentTransformer]:
 
 
 @pytest.mark.parametrize("sizes", [[[3]], [[3, 4, 2, 5, 1]], [[3, 2], [4], [1, 1, 1]]])
-def test_keys_and_values_are_projected_once_a_batch(
+def test_keys_and_values_are_projected_once_per_batch(
     hyb: DocumentTransformer, sizes: list[list[int]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     counter = Counter(hyb, monkeypatch)
     hyb.logits(batch_of(documents(0, *sizes)))
-    assert counter.calls == len(sites(hyb))
-    assert counter.rows == len(sites(hyb)) * sum(map(len, sizes))
+    assert counter.calls == len(context_layers(hyb))
+    assert counter.rows == len(context_layers(hyb)) * sum(map(len, sizes))
 
 
 @pytest.mark.parametrize(("beams", "steps"), [(1, 1), (1, 9), (4, 1), (4, 9)])
@@ -310,13 +319,13 @@ def test_beams_and_steps_project_nothing_again(
     for _ in range(steps):
         tokens = hyb.step(tokens, state).argmax(-1)
     state.select(torch.tensor([1, 3]))
-    assert counter.calls == len(sites(hyb))
+    assert counter.calls == len(context_layers(hyb))
 
 
 @pytest.mark.parametrize("encoder", ["docgraph", "ctx", "hm_gdc", "han", "selective", "linked"])
 @pytest.mark.parametrize("place", PLACES)
 def test_source_only_pre_has_no_context_in_the_decoder(encoder: str, place: str) -> None:
-    """As Unified, which it is added to: it has no context on the target side."""
+    """Unified, the architecture it is added to, has no context on the target side."""
     integration = small_model(small_config(encoder=encoder, integration=place, sides="source")).integration
     layers = {"hyb": (2, 2), "post": (1, 1), "pre": (1, 0)}
     assert (len(integration.encoder), len(integration.decoder)) == layers[place]

@@ -57,7 +57,7 @@ def showing(example: DocumentExample, sentence: int | None = None) -> DocumentEx
 
 
 def losses(model: DocumentTransformer, batch: DocumentBatch) -> Tensor:
-    """[S]: of each sentence to translate."""
+    """[S]: the loss of each translated sentence."""
     assert batch.target is not None
     assert batch.gold is not None
     with torch.no_grad():
@@ -65,13 +65,13 @@ def losses(model: DocumentTransformer, batch: DocumentBatch) -> Tensor:
     return torch.zeros(batch.num_sentences).index_add(0, batch.target.sentences.sequence_of, -following)
 
 
-def test_references_shown_as_translations_change_nothing(model: DocumentTransformer) -> None:
+def test_references_as_translations_change_nothing(model: DocumentTransformer) -> None:
     plain = examples()
     shown = batch_of([showing(example) for example in plain])
     torch.testing.assert_close(losses(model, shown), losses(model, batch_of(plain)), rtol=1e-6, atol=1e-5)
 
 
-def test_another_translation_changes_the_losses_of_later_sentences_alone(model: DocumentTransformer) -> None:
+def test_another_translation_changes_only_the_losses_of_later_sentences(model: DocumentTransformer) -> None:
     plain, other = examples()
     before, after = (losses(model, batch_of([one, other])) for one in (plain, showing(plain, FIRST)))
     changed = (after - before).abs() > 1e-5

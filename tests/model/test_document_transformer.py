@@ -21,7 +21,7 @@ def trains(name: str, policy: FreezePolicy) -> bool:
 
 @pytest.mark.parametrize("policy", POLICIES)
 @pytest.mark.parametrize("place", ["hyb", "post", "pre"])
-def test_a_training_step_changes_what_the_policy_says_and_no_more(place: str, policy: FreezePolicy) -> None:
+def test_a_training_step_changes_only_what_the_policy_allows(place: str, policy: FreezePolicy) -> None:
     model = small_model(small_config(integration=place, graph={"nodes": "both"}), open_gates=True).train()
     model.freeze(policy)
     assert {name for name, p in model.named_parameters() if p.requires_grad} == {
@@ -47,7 +47,7 @@ def test_freezing_again_replaces_the_policy() -> None:
 
 
 @pytest.mark.parametrize("place", [None, "hyb", "post", "pre"])
-def test_a_few_steps_learn_a_batch_by_heart(place: str | None) -> None:
+def test_a_few_steps_memorise_a_batch(place: str | None) -> None:
     config = small_config(context=place is not None, **({"integration": place} if place else {}))
     torch.manual_seed(0)
     model = DocumentTransformer(config).train()
@@ -94,7 +94,7 @@ def test_a_model_in_bfloat16_decodes(nodes: str) -> None:
     assert scores.isfinite().all()
 
 
-def test_inspection_names_every_site_and_sees_only_what_may_be_seen() -> None:
+def test_inspection_covers_every_context_layer_and_only_visible_slots() -> None:
     model = small_model(small_config(), open_gates=True)
     batch = batch_of(DOCUMENTS)
     assert batch.target is not None

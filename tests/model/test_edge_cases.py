@@ -20,10 +20,10 @@ from .examples import (
     EOS,
     VOCABULARY,
     batch_of,
+    context_layers,
     documents,
     random_annotation,
     random_document,
-    sites,
     small_config,
     small_model,
     zipfian_annotation,
@@ -142,7 +142,7 @@ def test_a_whole_document_of_a_thousand_sentences() -> None:
 
 def test_extreme_states_keep_the_gate_finite() -> None:
     model = small_model(small_config(gate="paper"))
-    site = sites(model)[0]
+    site = context_layers(model)[0]
     memory = SlotMemory(
         1e4 * torch.randn(3, 32), torch.tensor([[0, 1, 2]]), torch.ones(1, 3, dtype=torch.bool), "document"
     )

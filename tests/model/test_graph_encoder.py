@@ -72,7 +72,7 @@ def test_complete_target_sentences() -> None:
 def test_linear_and_plain_paths_agree_through_the_encoder(
     sizes: list[int], seed: int, fields: dict[str, Any], target: bool, alone: bool
 ) -> None:
-    """States, of sentences alone or of all nodes, and the gradients of words and parameters, to 1e-5."""
+    """States of sentence nodes or of all nodes, and gradients of words and parameters, agree to 1e-5."""
     encoder = encoder_of(fields)
     graph = build_graph(random_annotation(np.random.default_rng(seed), sizes), "all")
     results = []
@@ -90,7 +90,7 @@ def test_linear_and_plain_paths_agree_through_the_encoder(
 
 
 @pytest.mark.parametrize("fields", SETTINGS, ids=str)
-def test_sentences_only_are_as_among_all_nodes(fields: dict[str, Any]) -> None:
+def test_sentences_only_equal_those_of_all_nodes(fields: dict[str, Any]) -> None:
     structure = source_structure(build_graph(random_annotation(np.random.default_rng(0), [4, 0, 6, 1]), "all"))
     encoder, words = encoder_of(fields), torch.randn(11, 8)
     torch.testing.assert_close(encoder(words, structure, True), encoder(words, structure)[11:])
@@ -124,8 +124,8 @@ def test_sentences_only_equal_dense_matrices_for_every_relation(
     torch.testing.assert_close(*gradients, atol=1e-5, rtol=1e-5)
 
 
-def test_nothing_goes_back_through_the_sums_over_frozen_words() -> None:
-    """The first layer's sums, which are most of what a graph costs, are no part of the gradient."""
+def test_sums_over_frozen_words_are_not_differentiated() -> None:
+    """The sums of the first layer, the largest cost of a graph, are not differentiated."""
     structure = source_structure(build_graph(random_annotation(np.random.default_rng(0), [4, 3, 6]), "all"))
     with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as profile:
         encoder_of({})(torch.randn(13, 8), structure, True).sum().backward()
@@ -178,7 +178,7 @@ def test_memories_of_different_sentences_differ_at_initialisation() -> None:
     assert target < 0.5
 
 
-def test_the_printed_sigmoid_makes_all_memories_alike() -> None:
+def test_the_printed_sigmoid_makes_all_memories_similar() -> None:
     source, target = sentence_cosine(GraphConfig(activation="sigmoid", residual=False))
     assert source > 0.95
     assert target > 0.95
@@ -198,7 +198,7 @@ def aggregated(structure: GraphStructure, direction: int, x: Tensor, upstream: T
 
 
 def assert_same(left: GraphStructure, right: GraphStructure, dimension: int = 4) -> None:
-    """Both aggregate alike, forward and backward."""
+    """Both have the same aggregates and gradients."""
     assert left.num_nodes == right.num_nodes
     x, upstream = (torch.randn(left.num_nodes, dimension) for _ in range(2))
     for direction in DIRECTIONS:
@@ -237,7 +237,7 @@ def test_linear_path_equals_plain_path_equals_dense_matrices(
 
 @settings(max_examples=25, deadline=None)
 @given(sizes=st.lists(sentence_sizes, min_size=1, max_size=4), seed=seeds, reach=distances)
-def test_documents_in_a_batch_aggregate_as_each_alone(sizes: list[list[int]], seed: int, reach: int | None) -> None:
+def test_a_batch_aggregates_like_single_documents(sizes: list[list[int]], seed: int, reach: int | None) -> None:
     rng = np.random.default_rng(seed)
     options = RelationOptions(max_distance=reach)
     graphs = [build_graph(random_annotation(rng, each), "all", options) for each in sizes]
@@ -277,7 +277,7 @@ def test_complete_target_sentences_are_means(sizes: list[int]) -> None:
 
 
 @pytest.mark.parametrize("relations", ["intra", "inter", "lexical", "dependency", "coreference", "all"])
-def test_every_choice_of_relations_has_both_paths(relations: str) -> None:
+def test_both_paths_agree_for_every_choice_of_relations(relations: str) -> None:
     graph = build_graph(random_annotation(np.random.default_rng(1), [4, 0, 6, 5]), relations)
     assert_same(source_structure(graph), source_structure(graph, plain=True))
 
@@ -318,7 +318,7 @@ def test_a_node_without_edges_receives_nothing() -> None:
     assert structure.scale_in.isfinite().all()
 
 
-def test_sentence_means_divide_by_the_words_there_are() -> None:
+def test_sentence_means_divide_by_the_number_of_words() -> None:
     structure = source_structure(build_graph(random_annotation(np.random.default_rng(0), [2, 0, 3]), "all"))
     words = torch.randn(5, 4)
     expected = torch.stack([words[:2].mean(0), torch.zeros(4), words[2:].mean(0)])

@@ -25,7 +25,16 @@ from docgraph.model.graph_encoder import GraphEncoder, source_structure
 from docgraph.model.systems.docgraph import pooled_words
 from docgraph.model.transformer import DecoderLayer
 
-from .examples import EOS, batch_of, documents, random_annotation, sites, small_config, small_model, zipfian_annotation
+from .examples import (
+    EOS,
+    batch_of,
+    context_layers,
+    documents,
+    random_annotation,
+    small_config,
+    small_model,
+    zipfian_annotation,
+)
 
 DOCUMENTS = documents(0, [3, 0, 5, 2], [4, 6])
 PLACES = ["hyb", "post", "pre"]
@@ -55,7 +64,7 @@ def test_the_decoder_gate_reading_the_residual_from_before_self_attention(
     for site in model.integration.decoder:
         site.register_forward_pre_hook(lambda _module, inputs: read.append(inputs[0]))
     gated: list[Tensor] = []
-    attention_type = type(sites(model)[0])
+    attention_type = type(context_layers(model)[0])
     original = attention_type.gate_weight
 
     def gate_weight(self: object, x: Tensor, context: Tensor) -> Tensor:

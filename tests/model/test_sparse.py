@@ -53,7 +53,7 @@ def test_segmented_prefix_subtracts_no_large_totals() -> None:
 @settings(max_examples=50, deadline=None)
 @given(data=st.data(), nodes=st.integers(1, 6), after=st.booleans())
 def test_neighbour_sums_are_the_dense_product(data: st.DataObject, nodes: int, after: bool) -> None:
-    """Listed edges alone; cliques are tested with the structures that have them."""
+    """Listed edges only; cliques are tested with the graph encoder."""
     cells = st.tuples(st.integers(0, nodes - 1), st.integers(0, nodes - 1))
     edges = np.array(data.draw(st.lists(cells, unique=True)), dtype=np.int64).reshape(-1, 2)
     dense = torch.zeros(nodes, nodes, dtype=torch.float64)
@@ -67,7 +67,7 @@ def test_neighbour_sums_are_the_dense_product(data: st.DataObject, nodes: int, a
 
 @settings(max_examples=30, deadline=None)
 @given(group_of=st.lists(st.integers(0, 4), max_size=8))
-def test_sums_over_groups_and_what_groups_give(group_of: list[int]) -> None:
+def test_sums_over_groups_and_copies_from_groups(group_of: list[int]) -> None:
     owner = np.array(group_of, dtype=np.int64)
     groups, index = Rows.of(owner, np.arange(len(owner)), 5), torch.from_numpy(owner)
     dense = torch.nn.functional.one_hot(index, 5).double()

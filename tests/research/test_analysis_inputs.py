@@ -9,7 +9,7 @@ from experiment_examples import random_documents
 
 from docgraph.model.config import LinkedConfig
 from docgraph.translation.hypotheses import SearchConfig
-from model.examples import sites, small_config, small_model
+from model.examples import context_layers, small_config, small_model
 
 DOCUMENTS = random_documents(3, [3, 2, 5, 1, 4], [4], [2, 6, 3])
 SEARCH = SearchConfig(beams=1, min_length=3)
@@ -18,7 +18,7 @@ SEARCH = SearchConfig(beams=1, min_length=3)
 def test_references_are_context_for_the_sentences_after_them_alone() -> None:
     model = small_model(small_config(), 1, open_gates=True)
     with torch.no_grad():
-        for site in sites(model):
+        for site in context_layers(model):
             site.last.weight.mul_(4.0)
     found, known = (DOCUMENTS.translate(model, SEARCH, known=known) for known in (False, True))
     assert [one[0] for one in known] == [one[0] for one in found], "nothing is before a first sentence"

@@ -17,7 +17,7 @@ from docgraph.model.config import ConcatenationConfig, ModelConfig
 from docgraph.research.analysis_inputs import Documents, SourceDocument
 from docgraph.research.context_use import Layout, attention_distance, context_use, token_losses
 from docgraph.translation.scoring import score_documents
-from model.examples import EOS, SYSTEMS, sites, small_config, small_model
+from model.examples import EOS, SYSTEMS, context_layers, small_config, small_model
 
 DOCUMENTS = random_documents(5, [3, 2, 5, 1, 4, 3], [4, 2], [2, 6, 3])
 TEXTS = [["zebra runs", "a zebra sleeps", "rain falls"], ["rain runs", "rain sleeps"]]
@@ -124,7 +124,7 @@ def test_systems_and_contexts_are_compared_part_by_part() -> None:
 
 def test_attention_by_distance_is_one_where_it_is_even() -> None:
     systems = {"graph": small_model(small_config(sides="both"), open_gates=True)}
-    for site in sites(systems["graph"]):
+    for site in context_layers(systems["graph"]):
         torch.nn.init.zeros_(site.attention.query.weight)
         torch.nn.init.zeros_(site.attention.query.bias)
     part = attention_distance(systems, DOCUMENTS, quiet)

@@ -62,11 +62,11 @@ def recalling(base: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def eager(monkeypatch: pytest.MonkeyPatch) -> None:
-    """States of a random model are not near each other: the pointer must speak up all the same."""
+    """Open the pointer: states of a random model are not near each other."""
     monkeypatch.setattr(pointer, "NEAR", -1.0)
 
 
-def test_the_folder_is_the_model_and_a_memory(base: Path, recalling: Path) -> None:
+def test_the_folder_holds_the_model_and_a_pointer(base: Path, recalling: Path) -> None:
     ours, theirs = checkpoint.load(recalling), checkpoint.load(base)
     state = ours.state_dict()
     assert all(torch.equal(state[name], tensor) for name, tensor in theirs.state_dict().items())
@@ -88,7 +88,9 @@ def test_the_same_model_makes_the_same_folder(base: Path, recalling: Path, tmp_p
 
 @pytest.mark.parametrize("search", [GREEDY, BEAM], ids=["greedy", "beam"])
 @pytest.mark.usefixtures("eager")
-def test_with_nothing_known_it_is_base_in_one_pass(base: Path, recalling: Path, search: SearchConfig) -> None:
+def test_without_known_translations_it_equals_base_in_one_pass(
+    base: Path, recalling: Path, search: SearchConfig
+) -> None:
     plain, ours = Translator.load(base, device="cpu"), Translator.load(recalling, device="cpu")
     expected = plain.translate(SENTENCES, search)
     for mode in ("parallel", "sequential"):
@@ -135,7 +137,7 @@ def test_long_documents_in_windows_read_no_translations_of_their_own(base: Path,
 
 @pytest.fixture
 def annotated(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
-    """The documents that are annotated, after the annotators that are loaded."""
+    """Records the documents that are annotated, after the annotators that are loaded."""
     asked, load = list[list[str]](), registry.load_pipeline
 
     def loaded(spec: str) -> Callable[[Document], object]:
@@ -147,7 +149,9 @@ def annotated(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
 
 
 @pytest.mark.usefixtures("eager")
-def test_what_nothing_is_known_of_is_not_annotated(base: Path, recalling: Path, annotated: list[list[str]]) -> None:
+def test_documents_without_known_translations_are_not_annotated(
+    base: Path, recalling: Path, annotated: list[list[str]]
+) -> None:
     plain, ours = Translator.load(base, device="cpu"), Translator.load(recalling, device="cpu")
     expected = plain.translate(SENTENCES, BEAM)
     found = ours.translate(SENTENCES, BEAM, explain=True, known=[None, "", *[None] * 3])
@@ -172,7 +176,7 @@ def test_what_nothing_is_known_of_is_not_annotated(base: Path, recalling: Path, 
 
 
 @pytest.mark.usefixtures("eager")
-def test_of_a_long_document_the_stretches_that_show_known_translations_are_annotated(
+def test_only_parts_of_a_long_document_with_known_translations_are_annotated(
     recalling: Path, annotated: list[list[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name, size in (("CHUNK_BEFORE", 1), ("CHUNK", 2), ("CHUNK_AFTER", 1)):
@@ -184,7 +188,7 @@ def test_of_a_long_document_the_stretches_that_show_known_translations_are_annot
 
 
 @pytest.mark.usefixtures("eager")
-def test_few_known_translations_are_found_among_many_that_are_not(base: Path, tmp_path: Path) -> None:
+def test_few_known_translations_are_found_in_a_long_document(base: Path, tmp_path: Path) -> None:
     add_recall(base, tmp_path / "one", LinkedConfig(sentences=1, own_weight=0.0))
     ours = Translator.load(tmp_path / "one", device="cpu")
     found = ours.translate(SENTENCES, GREEDY, explain=True, known=[KNOWN[0], *[None] * 4])
@@ -247,7 +251,7 @@ def test_only_the_mixture_changes(recalling: Path) -> None:
         assert torch.equal(model.logits(batch), expected), "translations of its own have no say at all"
 
 
-def test_what_is_read(base: Path, recalling: Path, tmp_path: Path) -> None:
+def test_which_translations_are_read(base: Path, recalling: Path, tmp_path: Path) -> None:
     add_recall(base, tmp_path / "both", LinkedConfig(own_weight=0.5))
     configs = [ModelFolder(folder).config for folder in (base, recalling, tmp_path / "both")]
     assert [context_needs(config).reads_translations for config in configs] == [False, True, True]
@@ -255,7 +259,7 @@ def test_what_is_read(base: Path, recalling: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("eager")
-def test_translations_of_its_own_where_it_may(base: Path, tmp_path: Path) -> None:
+def test_own_translations_are_read_with_a_weight(base: Path, tmp_path: Path) -> None:
     add_recall(base, tmp_path / "own", LinkedConfig(sentences=8, own_weight=1.0))
     ours = Translator.load(tmp_path / "own", device="cpu")
     parallel, sequential = (ours.translate(SENTENCES, GREEDY, mode) for mode in ("parallel", "sequential"))
@@ -264,7 +268,7 @@ def test_translations_of_its_own_where_it_may(base: Path, tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("precision", ["float16", "int8"])
-def test_the_precision_on_disk_is_that_of_the_model_or_another(base: Path, tmp_path: Path, precision: str) -> None:
+def test_the_precision_on_disk_can_be_chosen(base: Path, tmp_path: Path, precision: str) -> None:
     from docgraph.model.tokenizer import Tokenizer
 
     low = tmp_path / "low"

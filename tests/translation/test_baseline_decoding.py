@@ -20,7 +20,7 @@ from docgraph.translation import document_decoding as decoding
 from docgraph.translation.document_decoding import Known, decode_documents, given_hypotheses
 from docgraph.translation.hypotheses import SearchConfig
 from docgraph.translation.scoring import Candidates, score_candidates, score_documents
-from model.examples import EOS, SYSTEMS, batch_of, documents, sites, small_config, small_model
+from model.examples import EOS, SYSTEMS, batch_of, context_layers, documents, small_config, small_model
 
 DOCUMENTS = documents(7, [3, 1, 5, 2, 6, 1], [4], [1, 6, 2, 2])
 PIECES = SimpleNamespace(target=SimpleNamespace(pieces=lambda ids: ["" if i <= EOS else f"{SPACE}{i}" for i in ids]))
@@ -38,7 +38,7 @@ def ending(model: DocumentTransformer) -> DocumentTransformer:
     with torch.no_grad():
         assert model.embeddings.output_bias is not None
         model.embeddings.output_bias[EOS] = 2.0
-        for site in sites(model):
+        for site in context_layers(model):
             site.last.weight.mul_(6.0)
     return model
 

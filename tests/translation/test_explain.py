@@ -1,4 +1,4 @@
-"""What sentences read of each other, against the model's own record of it."""
+"""Context weights of sentences, compared with the recorded attention of the model."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ ALL = {
 
 
 @pytest.mark.parametrize("name", ALL)
-def test_weights_are_of_sentences_that_can_be_read(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_weights_belong_to_visible_sentences(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     model = small_model(small_config(**ALL[name]), open_gates=True)
     found = context_weights(model, DOCUMENT, range(7))
     near = {"ctx": 2, "han": 3}.get(name, 7)
-    for m, reading in enumerate(found):
-        assert 0 < reading.gate <= 1
-        assert m not in reading.source
-        assert all(place < m for place in reading.target)
+    for m, sentence in enumerate(found):
+        assert 0 < sentence.gate <= 1
+        assert m not in sentence.source
+        assert all(place < m for place in sentence.target)
         past = name in ("ctx", "han")
-        assert all(abs(m - place) <= near and (place < m or not past) for place in (*reading.source, *reading.target))
-        for weights in (reading.source, reading.target):
+        assert all(abs(m - place) <= near and (place < m or not past) for place in (*sentence.source, *sentence.target))
+        for weights in (sentence.source, sentence.target):
             assert sum(weights.values()) <= 1 + 1e-5
             assert list(weights.values()) == sorted(weights.values(), reverse=True)
-    assert any(reading.source for reading in found) == (name != "word nodes")
+    assert any(sentence.source for sentence in found) == (name != "word nodes")
     assert found[0].target == {}
     monkeypatch.setattr(explain, "CELLS", 60)
     for whole, part in zip(found, context_weights(model, DOCUMENT, range(7)), strict=True):
@@ -69,6 +69,6 @@ def test_parts_of_a_sentence_count_as_one() -> None:
     assert ContextWeights.mean([]) is None
 
 
-def test_without_gates_nothing_is_told() -> None:
+def test_systems_without_gates_have_no_weights() -> None:
     for fields in ({"context": False}, SYSTEMS["unified"]):
         assert context_weights(small_model(small_config(**fields)), DOCUMENT, range(7)) == []

@@ -13,7 +13,7 @@ from docgraph.model.model_folder import Precision
 from docgraph.translation.document_decoding import Hypotheses
 from docgraph.translation.hypotheses import Hypothesis
 from docgraph.translation.translator import TranslationRequest
-from model.examples import sites, small_config, small_model
+from model.examples import context_layers, small_config, small_model
 from model.subword_examples import joint_files
 
 
@@ -44,7 +44,7 @@ def model_folder(
     with torch.no_grad():
         assert model.embeddings.output_bias is not None
         model.embeddings.output_bias[EOS] = eos
-        for site in sites(model):
+        for site in context_layers(model):
             site.last.weight.mul_(4.0)
     save(model, folder / "model", [folder / "joint.spm"], precision, languages=("en", "fr"))
     return folder / "model"

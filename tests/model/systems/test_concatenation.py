@@ -1,4 +1,4 @@
-"""Concatenation: sentences with those before them, and back."""
+"""Concatenation of sentences with those before them, and the way back."""
 
 from __future__ import annotations
 
@@ -19,9 +19,7 @@ sentences = st.lists(st.lists(st.integers(4, 9), max_size=4), min_size=1, max_si
 
 
 @given(source=sentences, sizes=st.tuples(st.integers(1, 4), st.integers(1, 4)), data=st.data())
-def test_every_sentence_stays_one_and_comes_last(
-    source: list[list[int]], sizes: tuple[int, int], data: st.DataObject
-) -> None:
+def test_the_sentence_itself_comes_last(source: list[list[int]], sizes: tuple[int, int], data: st.DataObject) -> None:
     target = data.draw(st.lists(st.lists(st.integers(4, 9)), min_size=len(source), max_size=len(source)))
     config = ConcatenationConfig(max(sizes), min(sizes), SEPARATOR)
     model = ModelConfig(concatenation=config)
@@ -54,7 +52,7 @@ def test_two_to_two_and_three_to_one() -> None:
     assert context_class(base).translation(base, [5, 3, 6]) == (5, 3, 6)
 
 
-def test_a_config_that_makes_no_sense_is_refused() -> None:
+def test_an_inconsistent_config_is_refused() -> None:
     assert system_name(ModelConfig(concatenation=ConcatenationConfig(2, 2))) == "concatenation-2-2"
     with pytest.raises(DocgraphError, match="1 sentences cannot become 2"):
         ConcatenationConfig(1, 2)

@@ -45,7 +45,7 @@ DOCUMENTS = [selected(example) for example in documents(5, [3, 4, 5, 2, 6], [4, 
 
 
 @pytest.mark.parametrize("place", ["hyb", "post", "pre"])
-def test_a_sentence_reads_the_linked_sentences_alone(place: str) -> None:
+def test_a_sentence_reads_only_linked_sentences(place: str) -> None:
     model, example = model_of(place), DOCUMENTS[0]
     assert example.selection is not None
     assert example.graph is not None
@@ -66,7 +66,7 @@ def test_a_sentence_reads_the_linked_sentences_alone(place: str) -> None:
     assert read > 3
 
 
-def test_source_words_are_read_as_the_encoder_sees_them() -> None:
+def test_source_words_are_encoder_states() -> None:
     model, batch = model_of("post"), batch_of(DOCUMENTS)
     assert isinstance(model.context, LinkedWords)
     memory = model.context.source_memory(batch, model)
@@ -78,7 +78,7 @@ def test_source_words_are_read_as_the_encoder_sees_them() -> None:
     assert not memory.states.requires_grad
 
 
-def test_a_key_is_the_state_that_chose_the_value() -> None:
+def test_a_key_is_the_state_that_predicted_the_value() -> None:
     model, batch = model_of("post"), batch_of(DOCUMENTS)
     assert isinstance(model.context, LinkedWords)
     memory = model.context.target_memory(batch, model)
@@ -116,7 +116,7 @@ def test_without_links_it_is_base() -> None:
 
 
 @pytest.mark.parametrize("beams", [1, 2])
-def test_documents_are_translated_at_once_as_in_order(beams: int) -> None:
+def test_parallel_decoding_equals_sequential(beams: int) -> None:
     tokenizer: Any = SimpleNamespace(target=SimpleNamespace(pieces=lambda ids: [f"{SPACE}{i}" for i in ids]))
     model, config = model_of("post"), SearchConfig(beams=beams, min_length=3, max_length_factor=0.0)
     at_once, in_order = (

@@ -1,4 +1,4 @@
-"""The pointer over linked translations: a mixture of probabilities, the same wherever probabilities are made."""
+"""The pointer over linked translations: loss, search and scoring use the same mixture of probabilities."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def mixture(model: DocumentTransformer, batch: DocumentBatch) -> Tensor:
     return base
 
 
-def test_by_hand() -> None:
+def test_the_mixture_by_hand() -> None:
     copies = CopyDistribution(torch.tensor([[2, 0, 2], [1, 1, 0]]), torch.tensor([[0.1, 0.3, 0.2], [0.0, 0.0, 0.0]]))
     logits = torch.tensor([[0.5, 0.25, 0.25], [0.2, 0.2, 0.6]]).log() + 7.0
     expected = torch.tensor([[0.4 * 0.5 + 0.3, 0.4 * 0.25, 0.4 * 0.25 + 0.3], [0.2, 0.2, 0.6]])
@@ -224,7 +224,7 @@ def test_the_training_step_is_one_graph() -> None:
 
 @pytest.mark.parametrize("beams", [1, 2])
 @pytest.mark.parametrize("own_weight", [1.0, 0.3])
-def test_documents_are_translated_at_once_as_in_order_and_scored_so(beams: int, own_weight: float) -> None:
+def test_parallel_decoding_equals_sequential_and_scoring(beams: int, own_weight: float) -> None:
     model = model_of(own_weight=own_weight)
     config = SearchConfig(beams=beams, min_length=3, max_length_factor=0.0)
     known = [{0: given_hypotheses((7, 8, 9))}, {}]
@@ -251,7 +251,7 @@ def test_documents_are_translated_at_once_as_in_order_and_scored_so(beams: int, 
     beams=st.sampled_from([1, 2]),
     ahead=st.booleans(),
 )
-def test_whatever_is_known_all_ways_to_decode_agree(
+def test_all_decoding_modes_agree_with_known_translations(
     known: set[int], own_weight: float, sides: str, beams: int, ahead: bool
 ) -> None:
     model, config = model_of(sides, own_weight), SearchConfig(beams=beams, min_length=3, max_length_factor=0.0)
@@ -273,7 +273,7 @@ def test_whatever_is_known_all_ways_to_decode_agree(
 
 @pytest.mark.parametrize("own_weight", [0.0, 0.3])
 @pytest.mark.parametrize("ahead", [False, True])
-def test_what_is_given_is_read_before_it_where_it_may_and_nothing_else_is(own_weight: float, ahead: bool) -> None:
+def test_given_translations_are_read_ahead_only_if_allowed(own_weight: float, ahead: bool) -> None:
     model, config = model_of(own_weight=own_weight), SearchConfig(beams=1, min_length=3, max_length_factor=0.0)
     example = replace(DOCUMENTS[0], ahead=ahead)
 
@@ -289,7 +289,7 @@ def test_what_is_given_is_read_before_it_where_it_may_and_nothing_else_is(own_we
         assert unread == (own_weight > 0 or not ahead)
 
 
-def test_what_an_earlier_run_translated_is_not_given() -> None:
+def test_translations_of_an_earlier_run_are_not_given() -> None:
     model, config = model_of(own_weight=0.3), SearchConfig(beams=2, min_length=3, max_length_factor=0.0)
 
     def later(known: Known) -> list[float]:
@@ -303,7 +303,7 @@ def test_what_an_earlier_run_translated_is_not_given() -> None:
     assert later({m: given_hypotheses(best[0].tokens) for m, best in done.items()}) != pytest.approx(expected, abs=0.1)
 
 
-def test_own_translations_have_the_weight_they_are_trusted_with() -> None:
+def test_own_translations_are_weighted_by_own_weight() -> None:
     model, batch = model_of(own_weight=0.25), batch_of(DOCUMENTS)
     everything = decoded(model, batch)[1].weights
     marked = [np.arange(len(example.source)) % 2 == 0 for example in DOCUMENTS]
@@ -319,7 +319,7 @@ def test_own_translations_have_the_weight_they_are_trusted_with() -> None:
         LinkedConfig(own_weight=1.5)
 
 
-def test_a_checkpoint_and_int8_keep_it(tmp_path: Path) -> None:
+def test_a_checkpoint_and_int8_keep_the_pointer(tmp_path: Path) -> None:
     model, batch = model_of(own_weight=0.5), batch_of(DOCUMENTS)
     save(model, tmp_path / "model")
     again = load(tmp_path / "model")
@@ -331,7 +331,7 @@ def test_a_checkpoint_and_int8_keep_it(tmp_path: Path) -> None:
     assert (quick - expected).abs().mean() < 0.05
 
 
-def test_it_says_which_translations_it_read() -> None:
+def test_explanations_name_the_translations_read() -> None:
     model, example = model_of("target"), DOCUMENTS[0]
     assert example.selection is not None
     found = context_weights(model, example, range(len(example.source)))
@@ -345,7 +345,7 @@ def test_it_says_which_translations_it_read() -> None:
         assert set(reading.target) <= {int(s) for s in example.selection.sentences[m] if s >= 0}
 
 
-def test_it_needs_translations() -> None:
+def test_the_source_side_alone_is_refused() -> None:
     with pytest.raises(DocgraphError, match="'pointer' reads target or both, not 'source'"):
         model_of("source")
 
@@ -354,8 +354,8 @@ def test_step_by_step_is_teacher_forcing() -> None:
     assert_steps_as_forced(model_of(), batch_of(DOCUMENTS))
 
 
-def test_how_a_sentence_ends_is_never_recalled() -> None:
-    """All of these have another last word than any word within them."""
+def test_the_end_of_a_sentence_is_never_proposed() -> None:
+    """No last word of these translations occurs within them."""
     document = next(one for one in DOCUMENTS if len(one.source) > 2)
     last = 7
     assert all(last not in ids for ids in document.target)

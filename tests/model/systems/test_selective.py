@@ -14,7 +14,7 @@ from model.examples import seeds
 
 @settings(max_examples=60, deadline=None)
 @given(size=st.integers(1, 9), scale=st.sampled_from([0.01, 1.0, 30.0]), seed=seeds)
-def test_it_is_the_nearest_point_of_the_simplex(size: int, scale: float, seed: int) -> None:
+def test_sparsemax_is_the_nearest_point_of_the_simplex(size: int, scale: float, seed: int) -> None:
     rng = np.random.default_rng(seed)
     scores = torch.from_numpy(rng.normal(0, scale, (3, size)))
     found = sparsemax(scores)
@@ -26,8 +26,8 @@ def test_it_is_the_nearest_point_of_the_simplex(size: int, scale: float, seed: i
 
 
 @pytest.mark.parametrize("ratio", [1.1, 1.5, 2.0, 3.0, 10.0])
-def test_it_is_what_sorting_finds(ratio: float) -> None:
-    """Random scores, and such as make Newton's method slow: gaps that grow geometrically."""
+def test_sparsemax_equals_the_sorting_algorithm(ratio: float) -> None:
+    """For random scores, and for gaps that grow geometrically, which slow down Newton's method."""
     torch.manual_seed(0)
     gaps = torch.tensor([ratio ** -(k % 30) for k in range(1000)])
     for scores in (
@@ -45,7 +45,7 @@ def test_it_is_what_sorting_finds(ratio: float) -> None:
         torch.testing.assert_close(sparsemax(scores).sum(-1), torch.ones(len(scores)), atol=1e-5, rtol=0)
 
 
-def test_far_scores_get_exactly_nothing() -> None:
+def test_low_scores_get_exactly_zero() -> None:
     found = sparsemax(torch.tensor([[3.0, 2.5, 0.0, -4.0], [1.0, float("-inf"), 1.0, float("-inf")]]))
     assert found.tolist() == [[0.75, 0.25, 0.0, 0.0], [0.5, 0.0, 0.5, 0.0]]
 

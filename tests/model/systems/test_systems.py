@@ -1,4 +1,4 @@
-"""Every system: which sentences its context comes from, and what each is known by."""
+"""Every system: which sentences its context comes from, and properties of single systems."""
 
 from __future__ import annotations
 
@@ -27,21 +27,21 @@ from ..examples import (
     SYSTEMS,
     assert_steps_as_forced,
     batch_of,
+    context_layers,
     documents,
     rewritten,
     sentence_rows,
-    sites,
     small_config,
     small_model,
     with_base_of,
 )
 
 DOCUMENTS = documents(5, [5, 4, 3, 6, 2, 4], [3, 7])
-"""Every sentence has sub-words to change on either side (seeded; `rewritten` checks)."""
+"""Every sentence has sub-words that can be changed on both sides (seeded; `rewritten` checks)."""
 LENGTHS = [len(target) for example in DOCUMENTS for target in example.target]
 NAMES = list(SYSTEMS)
 REACH = {"docgraph": None, "hm_gdc": None, "selective": None, "ctx": 2, "han": 3, "unified": 2, "noise": 0}
-"""How many sentences later a source sentence is still read; None: by all of its document."""
+"""Over how many later sentences a source sentence is read; None for the whole document."""
 
 
 def system(name: str, seed: int = 0, transformer: dict[str, str] | None = None) -> DocumentTransformer:
@@ -56,7 +56,7 @@ def logits_by_sentence(model: DocumentTransformer, examples: list[DocumentExampl
 
 
 def changed(model: DocumentTransformer, side: str, sentence: int) -> list[bool]:
-    """Which sentences of the first document, then of the second, follow a change of one of the first."""
+    """Which sentences of both documents change if a sentence of the first document does."""
     before = logits_by_sentence(model, DOCUMENTS)
     after = logits_by_sentence(model, [rewritten(DOCUMENTS[0], side, sentence), DOCUMENTS[1]])
     return [float((a - b).abs().max()) > 1e-5 for a, b in zip(before, after, strict=True)]
@@ -72,14 +72,14 @@ def test_a_source_sentence_reaches_those_that_read_it(name: str, sentence: int) 
 
 @pytest.mark.parametrize("sentence", [0, 2, 5])
 @pytest.mark.parametrize("name", NAMES)
-def test_a_translation_reaches_later_sentences_alone(name: str, sentence: int) -> None:
+def test_a_translation_reaches_only_later_sentences(name: str, sentence: int) -> None:
     reach = {"docgraph": 9, "selective": 9, "han": 3}.get(name, 0)
     expected = [sentence <= m <= sentence + reach for m in range(6)]
     assert changed(system(name), "target", sentence) == [*expected, False, False]
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_documents_are_translated_as_each_alone(name: str) -> None:
+def test_a_batch_translates_like_single_documents(name: str) -> None:
     model = system(name).double()
     together = logits_by_sentence(model, DOCUMENTS[::-1])
     alone = [logits for example in DOCUMENTS[::-1] for logits in logits_by_sentence(model, [example])]
@@ -89,7 +89,7 @@ def test_documents_are_translated_as_each_alone(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 @torch.no_grad()
-def test_a_window_is_translated_as_in_the_whole(name: str) -> None:
+def test_a_window_translates_like_the_whole_document(name: str) -> None:
     model = system(name).double()
     whole = batch_of(DOCUMENTS)
     part = batch_of(
@@ -103,7 +103,7 @@ def test_a_window_is_translated_as_in_the_whole(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 @torch.no_grad()
-def test_a_memory_serves_some_of_its_sentences(name: str) -> None:
+def test_a_memory_can_be_cut_to_some_sentences(name: str) -> None:
     model, example = system(name).double(), DOCUMENTS[0]
     part = batch_of([dataclasses.replace(example, window=range(2, 5))])
     memories = model.memories(batch_of([example]))
@@ -118,7 +118,7 @@ def test_a_memory_serves_some_of_its_sentences(name: str) -> None:
 @pytest.mark.parametrize("name", [name for name in NAMES if "sides" not in SYSTEMS.get(name, {})])
 @torch.no_grad()
 def test_translations_that_are_not_read_change_nothing(name: str) -> None:
-    """What decoding in parallel relies on."""
+    """Parallel decoding relies on this."""
     model, example = system(name), DOCUMENTS[0]
     before = logits_by_sentence(model, [example])
     unread = read = 0
@@ -137,7 +137,7 @@ def test_translations_that_are_not_read_change_nothing(name: str) -> None:
 @pytest.mark.parametrize("name", [name for name in NAMES if name not in ("unified", "noise")])
 @torch.no_grad()
 def test_the_memory_of_another_document_can_be_read(name: str) -> None:
-    """As a probe of whether context is used does."""
+    """Measures of context use do this."""
     model, mine = system(name), batch_of(DOCUMENTS)
     theirs = batch_of(
         [
@@ -167,7 +167,7 @@ def test_padding_and_blocks_change_nothing(name: str, monkeypatch: pytest.Monkey
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 @pytest.mark.parametrize("name", NAMES)
 def test_packed_kernels_compute_what_padded_attention_does(name: str) -> None:
-    """In half precision on a GPU, sentences without context and what fills a batch up included."""
+    """In half precision on a GPU, including sentences without context and padding."""
     model, batch = system(name), batch_of(DOCUMENTS)
     filled = fill_up(batch, capacity([batch], margin=0.5), pad=0)
     assert filled is not None
@@ -194,14 +194,14 @@ def test_gradients_reach_every_parameter(name: str, norm: str) -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name != "unified"])
-def test_the_start_is_base_and_so_is_a_closed_gate(name: str) -> None:
+def test_the_start_and_a_closed_gate_equal_base(name: str) -> None:
     base = small_model(small_config(context=False))
     batch = batch_of(DOCUMENTS)
     start = with_base_of(small_model(small_config(**SYSTEMS[name]), seed=1), base)
     assert torch.equal(start.logits(batch), base.logits(batch))
     paper = with_base_of(small_model(small_config(gate="paper", **SYSTEMS[name]), seed=1), base)
     assert not torch.allclose(paper.logits(batch), base.logits(batch))
-    for site in sites(paper):
+    for site in context_layers(paper):
         torch.nn.init.constant_(site.gate_input.bias, 1e4)
     assert torch.equal(paper.logits(batch), base.logits(batch))
 
@@ -237,7 +237,7 @@ def test_inspection_sees_weights_that_sum_to_one(name: str) -> None:
 
 
 def reader_of(model: DocumentTransformer) -> tuple[ContextReader, Tensor, Tensor]:
-    """The encoder's reader, what its one site reads, and the place of each row's sentence in its document."""
+    """The reader of the encoder, random input of its layer, and the index of each row's sentence in its document."""
     batch = batch_of(DOCUMENTS)
     reader = model.integration.reader("encoder", model.memories(batch), batch.source.queries)
     assert isinstance(reader, ContextReader)
@@ -260,9 +260,9 @@ def test_both_levels_of_han_sum_to_one() -> None:
 
 
 @torch.no_grad()
-def test_selective_leaves_sentences_and_words_out() -> None:
+def test_selective_ignores_most_sentences_and_words() -> None:
     model = system("selective")
-    for site in sites(model):  # sharper than at the start, as training makes it
+    for site in context_layers(model):  # sharper than at the start, as training makes it
         for layer in (site.sentence_query, site.attention.query):
             layer.weight.mul_(20)
     reader, x, index = reader_of(model)
@@ -339,8 +339,8 @@ def test_only_the_document_graph_needs_annotation(name: str) -> None:
 @pytest.mark.parametrize("kind", ["whole", "windowed", "filled-up"])
 @pytest.mark.parametrize("name", ["docgraph", "noise", "hm_gdc"])
 @torch.no_grad()
-def test_what_is_visible_is_said_in_two_numbers(name: str, kind: str) -> None:
-    """Of sentences, where states follow each other in the slots of their document."""
+def test_prefixes_say_what_is_visible(name: str, kind: str) -> None:
+    """For sentence states in the order of the slots of their document."""
     first, second = DOCUMENTS
     batch = batch_of([dataclasses.replace(first, window=range(2, 4) if kind == "windowed" else None), second])
     if kind == "filled-up":
@@ -363,7 +363,7 @@ def test_what_is_visible_is_said_in_two_numbers(name: str, kind: str) -> None:
         assert torch.equal(part.seen, prefix.seen[1:3])
 
 
-def test_selective_reads_the_same_a_few_rows_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_selective_gives_the_same_result_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     model, batch = system("selective"), batch_of(DOCUMENTS)
     with torch.inference_mode():
         whole = model.logits(batch)
@@ -372,7 +372,7 @@ def test_selective_reads_the_same_a_few_rows_at_a_time(monkeypatch: pytest.Monke
 
 
 def test_the_system_of_the_documentation(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One file makes a system, which trains, decodes step by step and explains what it read."""
+    """The code alone makes a system that trains, decodes, counts its FLOPs and explains its context."""
     page = (Path(__file__).parents[3] / "docs" / "systems.md").read_text(encoding="utf-8")
     [code] = re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)
     assert code.count("\n") <= 32
