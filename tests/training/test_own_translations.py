@@ -220,7 +220,7 @@ def test_mistakes_are_one_sentence_before_anything_is_written(
     source = {"context": {"sides": "source", "heads": 2}}
     with pytest.raises(DocgraphError, match=r"is for a model that reads translations; set 'model.context.sides: both'"):
         second(model=source, translations=own)
-    with pytest.raises(DocgraphError, match=r"'translations.share' is 1.5; it must be from 0 to 1"):
+    with pytest.raises(DocgraphError, match=r"'translations.share' is 1.5; it must be at least 0 and at most 1"):
         second(translations={**own, "share": 1.5})
 
 
