@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from docgraph.files import display_name
+
 
 class DocgraphError(Exception):
     """Bad input or a missing dependency. The message says in one sentence what is wrong, where, and what to do.
@@ -13,5 +15,6 @@ class DocgraphError(Exception):
 
     def __init__(self, message: str, *, path: str | Path | None = None, line: int | None = None) -> None:
         """Prefixes the message with `path:line: ` or `path: ` if these are given."""
-        location = "" if path is None else f"{path}:{line}: " if line is not None else f"{path}: "
+        name = None if path is None else display_name(path)
+        location = "" if name is None else f"{name}:{line}: " if line is not None else f"{name}: "
         super().__init__(location + message)

@@ -2,12 +2,32 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+_NAME_BYTES = 255
+"""Maximum length of a file name."""
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+
+
+def display_name(path: str | Path) -> str:
+    """Return a path in printable characters: bytes that are not UTF-8 and control characters are escaped."""
+    text = os.fsencode(path).decode("utf-8", "backslashreplace")
+    return _CONTROL.sub(lambda char: char[0].encode("unicode_escape").decode(), text)
+
+
+def hidden_sibling(path: Path, suffix: str) -> Path:
+    """Return `.NAME` + suffix beside a file; a name that would be too long is replaced by its digest."""
+    name = f".{path.name}{suffix}"
+    if len(os.fsencode(name)) > _NAME_BYTES:
+        name = f".{hashlib.sha256(os.fsencode(path.name)).hexdigest()[:32]}{suffix}"
+    return path.with_name(name)
 
 
 @contextmanager
@@ -34,7 +54,9 @@ def replacing(path: str | Path) -> Iterator[Path]:
         return
     with report_errors_as(target):
         target.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".tmp")
+        # The random part has 8 characters.
+        prefix = hidden_sibling(target, ".12345678.tmp").name.removesuffix("12345678.tmp")
+        handle, name = tempfile.mkstemp(dir=target.parent, prefix=prefix, suffix=".tmp")
     os.close(handle)
     temporary = Path(name)
     try:

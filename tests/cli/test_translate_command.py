@@ -118,12 +118,59 @@ def test_a_folder_is_translated_despite_an_unreadable_file(model: Path, tmp_path
     (source / "none.txt").write_text("\n \n", encoding="utf-8")
     output = run(model, source, "-o", tmp_path / "out", code=2).output
     found = sorted(str(path.relative_to(tmp_path / "out")) for path in (tmp_path / "out").rglob("*") if path.is_file())
-    assert found == [FINISHED, "a.txt", "deep/" + FINISHED, "deep/b.srt", "none.txt"]
+    assert found == [FINISHED, "a.txt", "deep/" + FINISHED, "deep/b.srt", "none.txt", "picture.png"]
     assert "bad.txt" in output
+    assert "picture.png: no format reads .png files; copied unchanged" in output
+    assert (tmp_path / "out" / "picture.png").read_bytes() == b"\x89PNG"
+    assert re.search(r"translated 3 files \(\d+ sentences in .*, copied 1 file unchanged, skipped 1$", output.strip())
     assert "none.txt: contains no sentence" in output
     assert (tmp_path / "out" / "none.txt").read_text() == "\n \n"
     alone = run(model, source / "a.txt").stdout
     assert (tmp_path / "out" / "a.txt").read_text(encoding="utf-8") == alone
+
+
+def test_a_file_that_no_format_reads_is_refused(
+    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("code.py", "data.unknown", "photo.jpg"):
+        (tmp_path / name).write_text("The dog met the fox.\n", encoding="utf-8")
+        told = fails(monkeypatch, capsys, "--model", model, tmp_path / name, "-o", tmp_path / "out")
+        assert f"{name}: no format reads {Path(name).suffix} files; if it is plain text, pass --format text" in told
+        assert not (tmp_path / "out").exists()
+    run(model, tmp_path / "code.py", "--format", "text", "-o", tmp_path / "out")
+    for name in ("README", "notes", "server.log", "talk.en", "To Mr. Smith"):
+        (tmp_path / name).write_text("The dog met the fox.\n", encoding="utf-8")
+        assert run(model, tmp_path / name).stdout == (tmp_path / "out").read_text(encoding="utf-8")
+
+
+def test_a_folder_with_odd_names_and_links_is_translated(model: Path, tmp_path: Path) -> None:
+    source, out = tmp_path / "in", tmp_path / "out"
+    source.mkdir()
+    long = "x" * 247 + ".txt"
+    for name in (b"caf\xe9.txt", b"new\nline.txt", long.encode()):
+        Path(os.fsdecode(bytes(source) + b"/" + name)).write_text("The dog met the fox.\n", encoding="utf-8")
+    (source / "circle").symlink_to(source)
+    (source / "broken.txt").symlink_to(source / "nowhere")
+    output = run(model, source, "-o", out).output
+    names = {os.fsencode(path.name) for path in out.iterdir()}
+    assert names == {b"caf\xe9.txt", b"new\nline.txt", long.encode(), FINISHED.encode()}
+    assert "circle: is a link to a folder; not followed" in output
+    assert "broken.txt: is a broken link" in output
+    assert "translated 3 files" in output
+    assert "3 finished already" in run(model, source, "-o", out, "--resume").output
+    for options in (("--jsonl",), ("--explain", tmp_path / "page.html")):
+        run(model, os.fsdecode(bytes(source) + b"/caf\xe9.txt"), *options)
+    assert "caf\\\\xe9.txt" in (tmp_path / "page.html").read_text(encoding="utf-8")
+    output = run(model, source, "-o", tmp_path / "json", "--jsonl", code=2).output
+    assert "file name too long; skipped" in output
+    assert "translated 2 files" in output
+
+
+def test_a_written_file_is_reported(model: Path, tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text(LINES, encoding="utf-8")
+    output = run(model, tmp_path / "a.txt", "-o", tmp_path / "b.txt").output
+    assert re.search(r"^docgraph: wrote \S+b\.txt: 5 sentences in \d+\.\d s", output, re.M)
+    assert run(model, tmp_path / "a.txt").stderr == ""
 
 
 def test_an_output_folder_is_created_and_excluded_from_the_input(model: Path, tmp_path: Path) -> None:

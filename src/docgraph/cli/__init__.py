@@ -26,6 +26,7 @@ from docgraph.cli import (
     translate,
 )
 from docgraph.errors import DocgraphError
+from docgraph.files import display_name
 
 app = typer.Typer(
     name="docgraph",
@@ -131,5 +132,6 @@ def main() -> None:
 
 def _sentence(error: DocgraphError | OSError) -> str:
     if isinstance(error, OSError) and error.strerror:
-        return f"{error.filename}: {error.strerror.lower()}" if error.filename else error.strerror.lower()
+        name = error.filename if isinstance(error.filename, (str, os.PathLike)) else None
+        return f"{display_name(os.fspath(name))}: {error.strerror.lower()}" if name else error.strerror.lower()
     return str(error)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -16,7 +17,8 @@ from docgraph.cli.progress import ProgressBars
 from docgraph.errors import DocgraphError
 
 if TYPE_CHECKING:
-    from docgraph.translation.files import Form, Job
+    from docgraph.translation.files import Report
+    from docgraph.translation.jobs import Form, Job, Jobs
     from docgraph.translation.result import Translation
 
 ModeName = Literal["parallel", "sequential"]
@@ -121,6 +123,8 @@ def translate(
     Plain text is read as one sentence per line or as prose, whichever it looks like. With one sentence per line, blank
     lines separate documents. Output files appear only when they are complete.
 
+    A file that no format reads is refused; in a folder, such files are copied unchanged.
+
     [bold]Examples[/bold]
 
     docgraph translate report.docx -o report.fr.docx
@@ -144,13 +148,15 @@ def translate(
         raise DocgraphError("--explain writes a page for one file; pass a single file with it")
     form: Form = "jsonl" if jsonl else "table" if scores or n_best > 1 else "document"
     with _no_collection():
-        from docgraph.translation.files import FileOptions, find_jobs, translate_files
+        from docgraph.translation.files import FileOptions, translate_files
         from docgraph.translation.hypotheses import SearchConfig
+        from docgraph.translation.jobs import find_jobs
         from docgraph.translation.translator import Translator
 
         if output is not None and output.endswith("/"):
             Path(output).mkdir(parents=True, exist_ok=True)
-        jobs = find_jobs(files or [], None if output is None else Path(output), form, format, known)
+        source_language = folder.languages[0] if folder.languages else None
+        jobs = find_jobs(files or [], None if output is None else Path(output), form, format, known, source_language)
         translator = Translator.load(folder, device, precision, threads, annotator, tag)
         if memory:
             from docgraph.translation.translation_memory import TranslationMemory
@@ -165,17 +171,40 @@ def translate(
         "the precision": str(precision),
     }
     options = FileOptions(search, mode, format, form, explain is not None or jsonl, resume, batch, made_with)
+    begun = time.monotonic()
     try:
-        with _Progress(jobs) as progress:
-            translations, failures = translate_files(translator, jobs, options, progress)
+        with _Progress(jobs.translated) as progress:
+            translations, report = translate_files(translator, jobs, options, progress)
     except KeyboardInterrupt:
         hint = "continue with --resume" if output else "use -o to be able to resume"
         typer.echo(f"docgraph: interrupted; {hint}", err=True)
         raise SystemExit(130) from None
     if explain is not None:
         _write_page(explain, translations, translator.languages)
-    if failures:
+    if output is not None and output != "-":
+        typer.echo(f"docgraph: {_summary(jobs, report, time.monotonic() - begun)}", err=True)
+    if report.failed:
         raise SystemExit(2)
+
+
+def _summary(jobs: Jobs, report: Report, seconds: float) -> str:
+    """Returns a line that says what a run with -o wrote."""
+    from docgraph.files import display_name
+
+    work = f"{_count(report.sentences, 'sentence')} in {seconds:.1f} s"
+    if not jobs.several:
+        [job] = jobs.translated
+        output = display_name(job.output)
+        return f"{output} is finished already" if report.finished else f"wrote {output}: {work}"
+    counts = [f"translated {_count(report.translated, 'file')} ({work})"]
+    counts += [f"{report.finished} finished already"] if report.finished else []
+    counts += [f"copied {_count(report.copied, 'file')} unchanged"] if report.copied else []
+    left_out = report.skipped + report.failed
+    return ", ".join([*counts, *([f"skipped {left_out}"] if left_out else [])])
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def _write_page(path: Path, translations: list[Translation], languages: tuple[str, str] | None) -> None:

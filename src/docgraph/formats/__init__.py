@@ -17,7 +17,7 @@ from typing import IO
 
 from docgraph.document import Document
 from docgraph.errors import DocgraphError
-from docgraph.files import replacing
+from docgraph.files import display_name, replacing
 from docgraph.formats.base import Block, Format, decode, document_of
 from docgraph.formats.docx import DOCX
 from docgraph.formats.html import HTML
@@ -69,7 +69,7 @@ def read(
     if form is None or (form is TEXT and format is None):
         form = LINES if looks_like_lines(text, language) else TEXT
     documents = _parse(form, text, language)
-    stem = Path(name.strip("<>")).stem
+    stem = display_name(Path(name.strip("<>")).stem)
     path = None if name.startswith("<") else name
     return [
         replace(

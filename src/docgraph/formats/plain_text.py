@@ -120,4 +120,4 @@ def _length_with_next_word(source: str, line: Span, following: Span) -> int:
 
 
 LINES = Format("lines", (), parse_lines)
-TEXT = Format("text", (".txt", ".text"), parse_prose)
+TEXT = Format("text", (".txt", ".text", ".log"), parse_prose)

@@ -6,54 +6,31 @@ translated. Progress on unfinished files is kept beside them, so that an interru
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import re
+import shutil
 import sys
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Protocol
 
 from docgraph.document import Document
 from docgraph.errors import DocgraphError
-from docgraph.files import replacing
-from docgraph.formats import FORMATS, by_extension, get_format, read, render, write
+from docgraph.files import display_name, replacing
+from docgraph.formats import read, render, write
 from docgraph.formats.base import NEWLINE, decode
 from docgraph.translation.document_decoding import BATCH_TOKENS, Hypotheses, Mode
 from docgraph.translation.hypotheses import SearchConfig
+from docgraph.translation.jobs import STANDARD, Form, Job, Jobs, unreadable
 from docgraph.translation.result import Translation
 from docgraph.translation.resume import FinishedFiles, PartialFile
 from docgraph.translation.translator import TranslationRequest, Translator
 
-Form = Literal["document", "table", "jsonl"]
-"""Form of the output: the document in its own format, lines of scores and candidates, or a JSON object per sentence."""
-STANDARD = Path("-")
-"""Stands for standard input or output."""
-_PLAIN = {"text", "lines", "markdown"}
-"""Formats that are written as they were read, whatever the file name."""
 _NEWLINE = re.compile(NEWLINE)
-
-
-@dataclass(frozen=True)
-class Job:
-    """A file to translate and its output file."""
-
-    source: Path
-    output: Path
-    known: Path | None = None
-    """File of known translations."""
-    size: int = 1
-    """Size of the source in bytes; 1 for standard input."""
-
-    @property
-    def is_up_to_date(self) -> bool:
-        """True if the output exists and is newer than its inputs; outputs are always complete."""
-        if STANDARD in (self.source, self.output) or not self.output.is_file():
-            return False
-        inputs = (path for path in (self.source, self.known) if path is not None)
-        return self.output.stat().st_mtime >= max(path.stat().st_mtime for path in inputs)
 
 
 @dataclass(frozen=True)
@@ -85,23 +62,44 @@ class Progress(Protocol):
         """A message for the user."""
 
 
-def translate_files(
-    translator: Translator, jobs: Sequence[Job], options: FileOptions, progress: Progress
-) -> tuple[list[Translation], int]:
-    """Reads, translates and writes files.
+@dataclass
+class Report:
+    """What a run did."""
 
-    Returns the translations of the last file and the number of unreadable files. Among several files, an unreadable one
+    translated: int = 0
+    """Files that were translated and written."""
+    finished: int = 0
+    """Files that an earlier run had finished."""
+    copied: int = 0
+    skipped: int = 0
+    """Links to folders and the like."""
+    failed: int = 0
+    """Files that could not be read or written."""
+    sentences: int = 0
+
+
+def translate_files(
+    translator: Translator, jobs: Jobs, options: FileOptions, progress: Progress
+) -> tuple[list[Translation], Report]:
+    """Reads, translates and writes files; copies those that no format reads.
+
+    Returns the translations of the last file and what was done. Among several files, one that cannot be read or written
     is reported and skipped; a single one raises.
     """
-    run = _Run(translator, options, progress, single=len(jobs) == 1)
-    requests = (request for job in jobs for request in run.read(job))
+    run = _Run(translator, options, progress, single=not jobs.several)
+    for reason in jobs.skipped:
+        run.report.skipped += 1
+        progress.note(reason)
+    for job in jobs.copied:
+        run.copy(job)
+    requests = (request for job in jobs.translated for request in run.read(job))
     translations = translator.translate_requests(
         requests, options.search, options.mode, explain=options.explain, tokens=options.tokens
     )
     last: list[Translation] = []
     for request, translation in translations:
         last = run.write(request.file, translation)
-    return last, run.failures
+    return last, run.report
 
 
 @dataclass(eq=False)
@@ -137,7 +135,13 @@ class _FileRequest(TranslationRequest):
     def record(self, first: int, hypotheses: Hypotheses) -> None:
         """Stores final hypotheses in the partial file."""
         if self.file.partial is not None:
-            self.file.partial.append(self.index, first, hypotheses)
+            try:
+                self.file.partial.append(self.index, first, hypotheses)
+            except OSError as error:
+                # The file itself will not be writable either; it is reported then.
+                if error.errno in (errno.ENOSPC, errno.EDQUOT):
+                    raise
+                self.file.partial = None
         self._advance(first + len(hypotheses), resumed=False)
 
     def _advance(self, final: int, resumed: bool) -> None:
@@ -150,7 +154,7 @@ class _Run:
 
     def __init__(self, translator: Translator, options: FileOptions, progress: Progress, single: bool) -> None:
         self.translator, self.options, self.progress, self.single = translator, options, progress, single
-        self.failures = 0
+        self.report = Report()
         self.finished = FinishedFiles()
         self.language = translator.languages[1] if translator.languages and translator.tag is None else None
         search = {"the search": json.dumps(asdict(options.search)), "the kind of output": options.form}
@@ -160,19 +164,16 @@ class _Run:
         """Returns a request for each document of a file; none if the file is finished already or unreadable."""
         try:
             if self._is_finished(job):
+                self.report.finished += 1
                 self.progress.finish(job)
                 return []
             documents = read(job.source, self.options.format, language=self.translator.language)
             known = [[]] * len(documents) if job.known is None else read_known(job.known, documents)
         except (DocgraphError, OSError) as error:
-            if self.single:
-                raise
-            self.failures += 1
-            self.progress.note(str(error))
-            self.progress.finish(job)
+            self._fail(job, error)
             return []
         if not any(map(len, documents)):
-            self.progress.note(f"{job.source}: contains no sentence; copied unchanged")
+            self.progress.note(f"{display_name(job.source)}: contains no sentence; copied unchanged")
         file = _OpenFile(job, documents, self._partial(job, documents, known), self.progress)
         finished = {} if file.partial is None else file.partial.finished
         return [
@@ -186,15 +187,42 @@ class _Run:
         On standard output, every document is written at once.
         """
         file.translations.append(translation)
+        self.report.sentences += len(translation)
         complete = len(file.translations) == len(file.documents)
-        _write_output(file, self.options.form, complete, self.language)
-        if complete:
-            self.progress.finish(file.job)
-            if file.partial is not None:
-                file.partial.remove()
-                if self.options.resume or not self.single:
-                    self.finished.add(file.job.output, self._made_with(file.job))
+        try:
+            _write_output(file, self.options.form, complete, self.language)
+            if complete:
+                self.report.translated += 1
+                self.progress.finish(file.job)
+                if file.partial is not None:
+                    file.partial.remove()
+                    if self.options.resume or not self.single:
+                        self.finished.add(file.job.output, self._made_with(file.job))
+        except OSError as error:
+            self._fail(file.job, error)
         return file.translations
+
+    def copy(self, job: Job) -> None:
+        """Copies a file that no format reads."""
+        try:
+            if not (self.options.resume and job.is_up_to_date):
+                with replacing(job.output) as temporary:
+                    shutil.copyfile(job.source, temporary)
+                self.progress.note(f"{display_name(job.source)}: {unreadable(job.source)}; copied unchanged")
+            self.report.copied += 1
+        except OSError as error:
+            self._fail(job, error)
+
+    def _fail(self, job: Job, error: DocgraphError | OSError) -> None:
+        """Reports a file that cannot be read or written; raises if there are no others, or if the disk is full."""
+        if self.single or (isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)):
+            raise error
+        self.report.failed += 1
+        reason = str(error)
+        if isinstance(error, OSError):
+            reason = f"{display_name(job.source)}: {(error.strerror or 'cannot be translated').lower()}"
+        self.progress.note(f"{reason}; skipped")
+        self.progress.finish(job)
 
     def _is_finished(self, job: Job) -> bool:
         """Returns whether a resumed run has nothing to do for a job."""
@@ -202,7 +230,7 @@ class _Run:
             return False
         changed = self.finished.changed(job.output, self._made_with(job))
         if changed:
-            self.progress.note(f"{job.output}: {' and '.join(changed)} changed; translating it again")
+            self.progress.note(f"{display_name(job.output)}: {' and '.join(changed)} changed; translating it again")
         return not changed
 
     def _partial(self, job: Job, documents: Sequence[Document], known: list[list[str]]) -> PartialFile | None:
@@ -258,76 +286,6 @@ def _table_rows(translation: Translation) -> Iterator[str]:
         for rank, each in enumerate(sentence.candidates, start=1):
             place = f"{number}\t{rank}\t" if several else ""
             yield f"{place}{each.score:.4f}\t{' '.join(each.text.split())}\n"
-
-
-def find_jobs(
-    files: Sequence[Path], output: Path | None, form: Form, format: str | None, known: Path | None = None
-) -> list[Job]:
-    """Returns a job for each file, and for each file in the folders given; standard input if there are none."""
-    inputs = [pair for path in files or [STANDARD] for pair in _find_inputs(path, format, output)]
-    several = len(inputs) > 1 or any(path.is_dir() for path in files)
-    if several and known is not None:
-        raise DocgraphError("--known belongs to one file; translate one file at a time with it")
-    if output is None or output == STANDARD:
-        if several:
-            raise DocgraphError("several files cannot go to the standard output; name an output folder with -o")
-        return [Job(path, STANDARD, known, _size(path)) for path, _ in inputs]
-    if several and output.is_file():
-        raise DocgraphError("there are several files to write and this is a file; name a folder with -o", path=output)
-    in_folder = several or output.is_dir()
-    suffix = {"jsonl": ".jsonl", "table": ".tsv", "document": ""}[form]
-    outputs = [output / f"{name}{suffix}" if in_folder else output for _, name in inputs]
-    jobs = [Job(path, place, known, _size(path)) for (path, _), place in zip(inputs, outputs, strict=True)]
-    sources: dict[Path, Path] = {}
-    for job in jobs:
-        if job.output.exists() and job.output.resolve() == job.source.resolve():
-            raise DocgraphError("the translation would replace its source; choose another -o", path=job.source)
-        if job.output in sources:
-            raise DocgraphError(f"would have the same output as {sources[job.output]}; rename one", path=job.source)
-        sources[job.output] = job.source
-        if form == "document":
-            _check_output_format(job, format)
-    return jobs
-
-
-def _size(path: Path) -> int:
-    return 1 if path == STANDARD else max(path.stat().st_size, 1)
-
-
-def _check_output_format(job: Job, format: str | None) -> None:
-    """Refuses an output name of another format than the source, because nothing could open such a file."""
-    named = by_extension(job.output.name)
-    source_format = get_format(format) if format else by_extension(job.source.name) or get_format("text")
-    same_suffix = job.output.suffix.lower() == job.source.suffix.lower()
-    if named is None or same_suffix or named is source_format or {named.name, source_format.name} <= _PLAIN:
-        return
-    raise DocgraphError(
-        f"the output has the format of its source, {source_format.name}, but this name means {named.name}; choose"
-        " another name with -o, or set the format of the source with --format",
-        path=job.output,
-    )
-
-
-def _find_inputs(path: Path, format: str | None, output: Path | None) -> list[tuple[Path, Path]]:
-    """Returns the files under a path with their names relative to it.
-
-    In a folder, these are the visible files of a known extension, or all of them if `format` is given, except for files
-    in the output folder.
-    """
-    if path == STANDARD:
-        return [(path, Path("translation"))]
-    if not path.is_dir():
-        path.stat()
-        return [(path, Path(path.name))]
-    extensions = {extension for each in FORMATS.values() for extension in each.extensions}
-    excluded = None if output is None or output.resolve() == path.resolve() else output.resolve()
-    files = (file for file in path.rglob("*") if file.is_file() and excluded not in file.resolve().parents)
-    names = sorted(file.relative_to(path) for file in files)
-    names = [name for name in names if not any(part.startswith(".") for part in name.parts)]
-    names = [name for name in names if format is not None or name.suffix.lower() in extensions]
-    if not names:
-        raise DocgraphError("no file in this folder has a known format; name one with --format", path=path)
-    return [(path / name, name) for name in names]
 
 
 def read_known(path: Path, documents: Sequence[Document]) -> list[list[str]]:

@@ -9,12 +9,13 @@ from collections.abc import Sequence
 from importlib.resources import files
 from typing import Any
 
+from docgraph.files import display_name
 from docgraph.translation.result import SentenceTranslation, Translation
 
 
 def to_html(translations: Sequence[Translation], languages: tuple[str, str] | None = None) -> str:
     """A page with source and translation side by side and, for each sentence, its context weights."""
-    title = translations[0].source.path or translations[0].source.id if translations else ""
+    title = display_name(translations[0].source.path or translations[0].source.id) if translations else ""
     payload = {
         "title": title,
         "languages": languages,

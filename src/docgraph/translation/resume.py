@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from docgraph.files import report_errors_as
+from docgraph.files import hidden_sibling, report_errors_as
 from docgraph.translation.document_decoding import Hypotheses
 from docgraph.translation.hypotheses import Hypothesis
 
@@ -22,7 +22,7 @@ class PartialFile:
     """`.NAME.partial`, the final hypotheses of an unfinished output file."""
 
     def __init__(self, output: Path, key: str) -> None:
-        self.output, self.path = output, output.with_name(f".{output.name}.partial")
+        self.output, self.path = output, hidden_sibling(output, ".partial")
         self.finished: dict[int, dict[int, list[Hypothesis]]] = {}
         """Final hypotheses by document and segment."""
         self._lines = [json.dumps({"key": key})]
@@ -31,7 +31,7 @@ class PartialFile:
     def read(self) -> bool:
         """Reads what an interrupted run left; returns False if that has another key, and is not used."""
         try:
-            lines = self.path.read_text(encoding="utf-8").splitlines()
+            lines = self.path.read_text(encoding="utf-8", errors="replace").splitlines()
         except FileNotFoundError:
             return True
         if lines[:1] != self._lines:
@@ -77,14 +77,17 @@ class FinishedFiles:
         files = self._files(output.parent)
         if files.get(output.name) != made_with:
             files[output.name] = dict(made_with)
-            with (output.parent / FINISHED).open("a", encoding="utf-8") as file:
-                file.write(json.dumps({"file": output.name, "made_with": made_with}, ensure_ascii=False) + "\n")
+            path = output.parent / FINISHED
+            cut = path.exists() and not path.read_bytes().endswith(b"\n")  # by a process that was killed
+            with path.open("a", encoding="utf-8") as file:
+                # Escapes keep names that are not UTF-8.
+                file.write("\n" * cut + json.dumps({"file": output.name, "made_with": made_with}) + "\n")
 
     def _files(self, folder: Path) -> dict[str, dict[str, str]]:
         if folder not in self._folders:
             path = folder / FINISHED
-            lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
-            entries = [entry for entry in map(_parse, lines) if entry is not None]
+            lines = path.read_text(encoding="utf-8", errors="replace").splitlines() if path.exists() else []
+            entries = [entry for entry in map(_parse, lines) if isinstance(entry, dict) and "made_with" in entry]
             self._folders[folder] = {entry["file"]: entry["made_with"] for entry in entries}
         return self._folders[folder]
 
