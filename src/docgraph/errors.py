@@ -18,3 +18,7 @@ class DocgraphError(Exception):
         name = None if path is None else display_name(path)
         location = "" if name is None else f"{name}:{line}: " if line is not None else f"{name}: "
         super().__init__(location + message)
+
+
+class UntranslatableError(DocgraphError):
+    """A file that can be read but is not to be translated, such as settings; among several files it is copied."""

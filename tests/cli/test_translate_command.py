@@ -397,3 +397,34 @@ def test_odd_input_keeps_its_lines(plain: Path, text: str) -> None:
     assert shape(output) == shape(text)
     if not any(char.isalpha() for char in text):
         assert output == text
+
+
+def test_settings_and_other_languages_are_copied_in_a_folder(model: Path, tmp_path: Path) -> None:
+    source, output = tmp_path / "in", tmp_path / "out"
+    source.mkdir()
+    files = {
+        "en.json": '{"a": "The quick fox", "b": "Hello"}',
+        "package.json": '{"name": "left-pad", "version": "1.0.0"}',
+        "data.csv": "name,quantity\nNail,5\n",
+        "messages.pot": 'msgid "Hello world"\nmsgstr ""\n',
+    }
+    for name, content in files.items():
+        (source / name).write_text(content)
+    result = run(model, source, "-o", output)
+    assert "translated 2 files" in result.stderr
+    assert "copied 2 files unchanged" in result.stderr
+    assert "looks like data or settings" in result.stderr
+    same = {name for name, content in files.items() if (output / name).read_text() == content}
+    assert same == {"package.json", "data.csv"}
+    assert json.loads((output / "en.json").read_text()).keys() == {"a", "b"}
+    assert "fuzzy" in (output / "messages.pot").read_text()
+
+
+def test_a_german_catalogue_is_refused_before_it_is_translated(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], model: Path, tmp_path: Path
+) -> None:
+    path = tmp_path / "de.po"
+    path.write_text('msgid ""\nmsgstr "Language: xx\\n"\n\nmsgid "Hello"\nmsgstr ""\n')
+    line = fails(monkeypatch, capsys, "--model", model, path, "-o", tmp_path / "out.po")
+    assert "de.po: declares translations into 'xx', but the model translates into" in line
+    assert not (tmp_path / "out.po").exists()

@@ -137,9 +137,9 @@ def test_files_over_the_size_limit_are_refused(tmp_path: Path) -> None:
 
 def test_unknown_format_error_lists_the_known_ones() -> None:
     with pytest.raises(
-        DocgraphError, match=r"no format 'odt'; choose one of lines, text, markdown, srt, vtt, html, docx"
+        DocgraphError, match=r"no format 'wps'; choose one of lines, text, markdown, srt, vtt, html, docx"
     ):
-        read(io.BytesIO(b""), "odt")
+        read(io.BytesIO(b""), "wps")
 
 
 def test_standard_input_and_output(monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]) -> None:

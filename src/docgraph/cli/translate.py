@@ -87,8 +87,9 @@ def translate(
     format: Annotated[
         str | None,
         typer.Option(
-            help="Input format: lines, text, markdown, html, srt, vtt or docx (default: detected by file name and"
-            " content)."
+            help="Input format: lines, text, markdown, html, srt, vtt, docx, po, xliff, json, arb, yaml, properties,"
+            " csv or tsv (default: detected by file name and content). csv:en:fr names the columns of texts and"
+            " translations."
         ),
     ] = None,
     mode: Annotated[
@@ -123,11 +124,17 @@ def translate(
     Plain text is read as one sentence per line or as prose, whichever it looks like. With one sentence per line, blank
     lines separate documents. Output files appear only when they are complete.
 
+    In PO and XLIFF files and tables, only texts without a translation are translated, and marked for review.
+
     A file that no format reads is refused; in a folder, such files are copied unchanged.
 
     [bold]Examples[/bold]
 
     docgraph translate report.docx -o report.fr.docx
+
+    docgraph translate messages.pot -o fr.po
+
+    docgraph translate strings.csv -o strings.fr.csv --format csv:en:fr
 
     docgraph translate talks/ -o talks.fr/ --model runs/hyb --resume
 

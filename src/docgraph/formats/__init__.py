@@ -21,10 +21,16 @@ from docgraph.files import display_name, replacing
 from docgraph.formats.base import Block, Format, decode, document_of
 from docgraph.formats.docx import DOCX
 from docgraph.formats.html import HTML
+from docgraph.formats.json_strings import ARB, JSON
 from docgraph.formats.markdown import MARKDOWN
 from docgraph.formats.markup_transfer import replace_sentences
 from docgraph.formats.plain_text import LINES, TEXT, looks_like_lines
+from docgraph.formats.po import PO
+from docgraph.formats.properties import PROPERTIES
 from docgraph.formats.subtitles import SRT, VTT
+from docgraph.formats.tables import CSV, TSV, table_format
+from docgraph.formats.xliff import XLIFF
+from docgraph.formats.yaml_strings import YAML
 
 __all__ = [
     "FORMATS",
@@ -41,7 +47,10 @@ __all__ = [
     "write",
 ]
 
-FORMATS: dict[str, Format] = {form.name: form for form in (LINES, TEXT, MARKDOWN, SRT, VTT, HTML, DOCX)}
+FORMATS: dict[str, Format] = {
+    form.name: form
+    for form in (LINES, TEXT, MARKDOWN, SRT, VTT, HTML, DOCX, PO, XLIFF, JSON, ARB, YAML, PROPERTIES, CSV, TSV)
+}
 """The built-in formats; other packages add theirs by the entry point group `docgraph.formats`."""
 MAX_BYTES = 128 * 2**20
 """Maximum file size: documents are held in memory."""
@@ -61,6 +70,8 @@ def read(
     """
     name, data = _load(source, max_bytes)
     form = get_format(format) if format is not None else by_extension(name)
+    if form is not None and form.check is not None and format is None:
+        form.check(data, name)
     container = None
     if form is not None and form.unpack is not None:
         text, encoding, container = form.unpack(data, name), "utf-8", data
@@ -148,7 +159,10 @@ def write(
 
 
 def get_format(name: str) -> Format:
-    """Return a format by name, built-in or from an entry point."""
+    """Return a format by name, built-in or from an entry point; `csv:en:fr` names the columns of a table."""
+    base, *columns = name.split(":")
+    if columns and base in (CSV.name, TSV.name):
+        return table_format(base, tuple(columns))
     form = FORMATS.get(name) or _plugins().get(name)
     if form is None:
         known = ", ".join([*FORMATS, *_plugins()])

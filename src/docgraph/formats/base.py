@@ -50,6 +50,9 @@ class Format:
     """(original file, new source) -> new file."""
     declare: Callable[[str, str], str] = _unchanged
     """(source, language) -> source whose language declaration, if it has one, names the language."""
+    check: Callable[[bytes, str], None] | None = None
+    """(file, file name) -> None; refuses a file that has the extension but not the content of this format. Not asked if
+    the user names the format."""
 
 
 @dataclass(slots=True)

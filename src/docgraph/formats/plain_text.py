@@ -82,17 +82,26 @@ def parse_prose(source: str, language: str) -> list[Document]:
 
 def _paragraphs(source: str) -> Iterator[Block]:
     groups = [[strip_span(source, *line) for line in group] for group in line_groups(source)]
-    width = _wrap_width(source, groups)
-    for group in groups:
+    for lines in join_wrapped_lines(source, groups):
         block = Block(source)
-        for index, (start, end) in enumerate(group):
-            if index and not _continues(source, group[index - 1], group[index], width):
-                yield block
-                block = Block(source)
-            elif index:
-                block.line_break(group[index - 1][1], start)
+        for index, (start, end) in enumerate(lines):
+            if index:
+                block.line_break(lines[index - 1][1], start)
             block.text(start, end)
         yield block
+
+
+def join_wrapped_lines(source: str, groups: list[list[Span]]) -> Iterator[list[Span]]:
+    """Yield the lines of each paragraph, given the lines between blank lines without outer white space."""
+    width = _wrap_width(source, groups)
+    for group in groups:
+        lines: list[Span] = []
+        for line in group:
+            if lines and not _continues(source, lines[-1], line, width):
+                yield lines
+                lines = []
+            lines.append(line)
+        yield lines
 
 
 def _wrap_width(source: str, groups: list[list[Span]]) -> int:

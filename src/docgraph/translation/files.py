@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import Protocol
 
 from docgraph.document import Document
-from docgraph.errors import DocgraphError
+from docgraph.errors import DocgraphError, UntranslatableError
 from docgraph.files import display_name, replacing
-from docgraph.formats import read, render, write
+from docgraph.formats import get_format, read, render, write
 from docgraph.formats.base import NEWLINE, decode
 from docgraph.translation.document_decoding import BATCH_TOKENS, Hypotheses, Mode
 from docgraph.translation.hypotheses import SearchConfig
@@ -168,7 +168,11 @@ class _Run:
                 self.progress.finish(job)
                 return []
             documents = read(job.source, self.options.format, language=self.translator.language)
+            self._check_language(job, documents)
             known = [[]] * len(documents) if job.known is None else read_known(job.known, documents)
+        except UntranslatableError as error:
+            self._leave(job, error)
+            return []
         except (DocgraphError, OSError) as error:
             self._fail(job, error)
             return []
@@ -180,6 +184,25 @@ class _Run:
             _FileRequest(document, known[index], finished.get(index, {}), file=file, index=index)
             for index, document in enumerate(documents)
         ]
+
+    def _check_language(self, job: Job, documents: Sequence[Document]) -> None:
+        """Refuses a file that declares translations into another language, such as a German PO file."""
+        for document in documents if self.language is not None else ():
+            try:
+                get_format(document.format).declare(document.source, self.language or "")
+            except UntranslatableError as error:
+                raise UntranslatableError(str(error), path=job.source) from None
+
+    def _leave(self, job: Job, error: UntranslatableError) -> None:
+        """Copies a file that is not to be translated; raises if there are no others."""
+        if self.single:
+            raise error
+        if self.options.form == "document":
+            self._copy(job, str(error))
+        else:
+            self.report.skipped += 1
+            self.progress.note(f"{error}; skipped")
+        self.progress.finish(job)
 
     def write(self, file: _OpenFile, translation: Translation) -> list[Translation]:
         """Adds a translation to a file and writes the file if that was the last; returns the translations so far.
@@ -204,11 +227,14 @@ class _Run:
 
     def copy(self, job: Job) -> None:
         """Copies a file that no format reads."""
+        self._copy(job, f"{display_name(job.source)}: {unreadable(job.source)}")
+
+    def _copy(self, job: Job, reason: str) -> None:
         try:
             if not (self.options.resume and job.is_up_to_date):
                 with replacing(job.output) as temporary:
                     shutil.copyfile(job.source, temporary)
-                self.progress.note(f"{display_name(job.source)}: {unreadable(job.source)}; copied unchanged")
+                self.progress.note(f"{reason}; copied unchanged")
             self.report.copied += 1
         except OSError as error:
             self._fail(job, error)

@@ -1,0 +1,283 @@
+"""What the formats of message catalogues share (PO, XLIFF, JSON, YAML, properties, tables).
+
+A catalogue is read as a list of units. The source of its document is the texts of the units, decoded and joined by NUL;
+the first field holds the languages (see `declare`). Writing edits the original file: only units that have a new text,
+and declarations of the language, change.
+"""
+
+from __future__ import annotations
+
+import codecs
+import html
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+
+from docgraph.document import Document
+from docgraph.errors import DocgraphError, UntranslatableError
+from docgraph.formats.base import LINE, Block, Format, Span, decode, document_of, has_content, names, strip_span
+from docgraph.formats.html import ATTRIBUTES, ENTITY
+from docgraph.formats.plain_text import join_wrapped_lines
+
+Edit = tuple[int, int, str]
+"""(start, end, new text) of a part of the file that is replaced."""
+LANGUAGE = re.compile(r"[A-Za-z]{2,3}(?:[-_@][A-Za-z0-9]{1,8})*")
+"""A language code: fr, pt_BR, zh-Hans, sr@latin."""
+_LANGUAGES = names(
+    "ar bg bn ca cs cy da de el en eo es et eu fa fi fr ga gl he hi hr hu hy is it ja ka ko lt lv mk ms nb nl nn pl"
+    " pt ro ru sk sl sq sr sv sw ta te th tr uk ur vi zh"
+)
+
+_TAG = re.compile(
+    rf"<!--.*?-->|(?i:<(?P<code>code|kbd|pre|samp|script|style|var)(?=[\s>]){ATTRIBUTES}>.{{0,2000}}?</(?P=code)\s*>)"
+    rf"|<(?P<close>/?)(?P<name>[a-zA-Z][^\s<>/]*)(?P<attributes>{ATTRIBUTES})>|(?P<entity>{ENTITY.pattern})"
+)
+_INLINE_TAGS = names(
+    "a abbr b bdi bdo big br cite del dfn div em font h1 h2 h3 h4 h5 h6 hr i img ins label li mark ol p q s small span"
+    " strike strong sub sup table tbody td th thead time tr tt u ul wbr"
+)
+_BLOCK_TAGS = names("br div h1 h2 h3 h4 h5 h6 hr li ol p table tbody td th thead tr ul")
+_ICU_ARGUMENT = re.compile(r"\{\s*\w+\s*,\s*(?:plural|select|selectordinal)\s*,")
+_BRACE = re.compile("[{}]")
+_MAX_ICU_DEPTH = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """A text to translate, and how its translation is written."""
+
+    text: str
+    edits: Callable[[str, str], list[Edit]]
+    """(new text, target language or "") -> changes of the file."""
+
+
+@dataclass(frozen=True, slots=True)
+class Catalog:
+    """A file of units."""
+
+    content: str
+    encoding: str
+    units: list[Unit]
+    language: str = ""
+    """Language of the translations, if the file declares it."""
+    declare: Callable[[str], list[Edit]] = field(default=lambda language: [])
+    """Target language -> changes of the language declarations of the file."""
+    errors: str = "replace"
+    """How characters that the encoding lacks are written (see `codecs`)."""
+    declare_utf8: tuple[Edit, ...] = ()
+    """Changes that declare UTF-8, if the file can be written in UTF-8 when its encoding lacks a character."""
+
+
+Scan = Callable[[bytes, str], Catalog]
+"""(file, name of the file for errors) -> catalogue."""
+
+
+def catalog_format(
+    name: str,
+    extensions: tuple[str, ...],
+    scan: Scan,
+    parse: Callable[[str, str], list[Document]] | None = None,
+    escape: Callable[[str], str] = str,
+    check: Callable[[bytes, str], None] | None = None,
+) -> Format:
+    """Return a format that reads the units of a catalogue; see `Format` for the arguments."""
+
+    def unpack(data: bytes, name: str) -> str:
+        catalog = _scan(data, name)
+        return "\0".join([catalog.language, *(unit.text for unit in catalog.units)])
+
+    def pack(data: bytes, source: str) -> bytes:
+        return _write(data, _scan(data, "the original file"), source)
+
+    def _scan(data: bytes, name: str) -> Catalog:
+        catalog = scan(data, name)
+        # NUL separates the units, so that a unit that contains it is left alone.
+        return replace(catalog, units=[unit for unit in catalog.units if "\0" not in unit.text])
+
+    return Format(name, extensions, parse or parse_messages, escape, unpack, pack, declare, check)
+
+
+def declare(source: str, language: str) -> str:
+    """Add the target language to the first field (`fr>fr`); refuses a file that declares another target language."""
+    declared, _, rest = source.partition("\0")
+    declared = declared.partition(">")[0]
+    if not LANGUAGE.fullmatch(language):
+        return source
+    if declared and base_language(declared) != base_language(language):
+        raise UntranslatableError(
+            f"declares translations into '{declared}', but the model translates into '{language}'; use another model,"
+            " or correct the language in the file"
+        )
+    return f"{declared}>{language}\0{rest}" if "\0" in source else f"{declared}>{language}"
+
+
+def is_language(name: str) -> bool:
+    """Return whether a key or column name is the code of a common language, with or without a region."""
+    return re.fullmatch("[a-z]{2}(?:[-_][A-Za-z]{2,4})?", name) is not None and name[:2] in _LANGUAGES
+
+
+def base_language(code: str) -> str:
+    """Return the language of a code without region and script, in lower case."""
+    return re.split("[-_@]", code)[0].lower()
+
+
+def _write(data: bytes, catalog: Catalog, source: str) -> bytes:
+    """Return the file with new texts; if the target language is declared, unchanged texts count as translations too."""
+    head, *texts = source.split("\0")
+    _, is_translation, language = head.partition(">")
+    changes = [
+        edit
+        for unit, text in zip(catalog.units, texts, strict=True)
+        if text != unit.text or (is_translation and has_content(text))
+        for edit in unit.edits(text, language)
+    ]
+    if not changes:
+        return data
+    if is_translation:
+        changes += catalog.declare(language)
+    content = _apply(catalog.content, changes)
+    if catalog.declare_utf8:
+        try:
+            return content.encode(catalog.encoding)
+        except UnicodeEncodeError:
+            return _apply(catalog.content, [*changes, *catalog.declare_utf8]).encode("utf-8", "replace")
+    return content.encode(catalog.encoding, catalog.errors)
+
+
+def _apply(content: str, edits: list[Edit]) -> str:
+    """Return the content with all edits; insertions at one position keep their order, and equal edits count once."""
+    parts, position = [], 0
+    for start, end, new in sorted(dict.fromkeys(edits), key=lambda edit: edit[:2]):
+        parts += [content[position:start], new]
+        position = end
+    return "".join([*parts, content[position:]])
+
+
+def decode_text(data: bytes, name: str, declared: str | None = None) -> tuple[str, str]:
+    """Return (text, encoding) of a file; `declared` is used if the file is neither UTF-8 nor has a byte order mark."""
+    try:
+        return decode(data, name)
+    except DocgraphError:
+        encoding = _known_encoding(declared)
+        if encoding is None:
+            raise
+    try:
+        text = data.decode(encoding)
+        if text.encode(encoding) != data:
+            raise ValueError
+    except ValueError:
+        raise DocgraphError(f"is not {declared}, its declared encoding; convert it to UTF-8", path=name) from None
+    return text, encoding
+
+
+def _known_encoding(name: str | None) -> str | None:
+    try:
+        info = codecs.lookup(name or "")
+    except LookupError:
+        return None
+    return info.name if info._is_text_encoding else None
+
+
+def line_of(content: str, position: int) -> int:
+    """Return the number of the line that contains a position."""
+    return content.count("\n", 0, position) + 1
+
+
+def parse_messages(source: str, language: str) -> list[Document]:
+    """Read units of plain text: lines, tags and entities inside them are recognised."""
+    return document_of(source, (block for span in unit_spans(source) for block in _blocks(source, span)), language)
+
+
+def parse_icu_messages(source: str, language: str) -> list[Document]:
+    """Like `parse_messages`; in ICU messages, the texts of each plural or select case are read one by one."""
+    blocks = (
+        block for unit in unit_spans(source) for span in _icu_texts(source, unit) for block in _blocks(source, span)
+    )
+    return document_of(source, blocks, language)
+
+
+def unit_spans(source: str) -> Iterator[Span]:
+    """Yield the span of each unit; the first field of the source is none."""
+    start = source.find("\0") + 1
+    while start:
+        end = source.find("\0", start)
+        yield start, len(source) if end < 0 else end
+        start = end + 1
+
+
+def _blocks(source: str, unit: Span) -> Iterator[Block]:
+    """Yield the paragraphs of a unit."""
+    groups: list[list[Span]] = [[]]
+    for line in LINE.finditer(source, *unit):
+        if line["text"].strip():
+            groups[-1].append(strip_span(source, *line.span("text")))
+        elif groups[-1]:
+            groups.append([])
+    for lines in join_wrapped_lines(source, [group for group in groups if group]):
+        block = Block(source)
+        for index, (start, end) in enumerate(lines):
+            if index:
+                block.line_break(lines[index - 1][1], start)
+            for token in _TAG.finditer(source, start, end):
+                block.text(start, token.start())
+                start = token.end()
+                if (token["name"] or "").lower() in _BLOCK_TAGS:
+                    yield block
+                    block = Block(source)
+                else:
+                    _add_token(block, token)
+            block.text(start, end)
+        yield block
+
+
+def _add_token(block: Block, token: re.Match[str]) -> None:
+    """Add an inline tag as markup, and a placeholder in angle brackets or an entity that must stay as opaque markup."""
+    if token["entity"]:
+        decoded = html.unescape(token["entity"])
+        if decoded == token["entity"]:
+            block.text(*token.span())
+        elif decoded.isascii() and decoded not in ("'", '"'):  # escaped for a reason: &lt; or &#95;
+            block.opaque(*token.span())
+        else:
+            block.decoded(decoded, *token.span())
+    elif token["code"] or (token["name"] and token["name"].lower() not in _INLINE_TAGS and not token["close"]):
+        block.opaque(*token.span())
+    else:
+        block.markup(*token.span())
+
+
+def _icu_texts(source: str, unit: Span, depth: int = 0) -> Iterator[Span]:
+    """Yield the texts of an ICU message: outside plural and select arguments, and inside each of their cases."""
+    start, end = unit
+    while argument := _ICU_ARGUMENT.search(source, start, end):
+        cases, close = _icu_cases(source, argument.end(), end)
+        if close is None or depth == _MAX_ICU_DEPTH:
+            return  # malformed, so that the rest stays as it is
+        yield start, argument.start()
+        for case in cases:
+            yield from _icu_texts(source, case, depth + 1)
+        start = close
+    yield start, end
+
+
+def _icu_cases(source: str, start: int, end: int) -> tuple[list[Span], int | None]:
+    """Return the spans of the cases of an argument, and its end; None if its braces are not balanced."""
+    cases, level, opening = [], 0, start
+    for brace in _BRACE.finditer(source, start, end):
+        position = brace.start()
+        if brace[0] == "{":
+            level += 1
+            if level == 1:
+                opening = position + 1
+        else:
+            level -= 1
+            if level == 0:
+                cases.append((opening, position))
+            elif level < 0:
+                return cases, position + 1
+    return cases, None
+
+
+def safe_apostrophes(old: str, new: str) -> str:
+    """Return the text with curly apostrophes before braces, where an apostrophe starts a quotation in ICU messages."""
+    return new if re.search("'[{}]", old) else re.sub("'(?=[{}])", "\u2019", new)

@@ -1,0 +1,268 @@
+"""Gettext catalogues (PO, POT): messages without a translation are read; their translations are marked `#, fuzzy`.
+
+Translated, fuzzy and obsolete messages, contexts and comments stay as they are. A plural message gets as many forms as
+the header asks for: the first from the singular, the others from the plural.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from functools import partial
+
+from docgraph.errors import DocgraphError
+from docgraph.formats.base import NEWLINE, Span, names
+from docgraph.formats.catalog import (
+    LANGUAGE,
+    Catalog,
+    Edit,
+    Unit,
+    base_language,
+    catalog_format,
+    decode_text,
+    line_of,
+)
+
+_LINE = re.compile(
+    rf"""[ \t]*(?:(?P<comment>\#[^\r\n]*)
+    |(?P<keyword>msgctxt|msgid_plural|msgid|msgstr(?:[ \t]*\[[ \t]*(?P<index>\d{{1,3}})[ \t]*\])?|domain)(?=["\s])
+    |(?P<string>"(?:[^"\\\r\n]|\\.)*+"))?[ \t]*(?P<end>{NEWLINE})?""",
+    re.X,
+)
+_ESCAPE = re.compile(r"\\(?:([0-7]{1,3})|x([0-9a-fA-F]{1,2})|(.))", re.S)
+_CHARACTERS = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v"}
+_ESCAPED = str.maketrans({"\\": "\\\\", '"': '\\"', **{char: f"\\{letter}" for letter, char in _CHARACTERS.items()}})
+_CHARSET = re.compile(rb"charset=([A-Za-z0-9_.:-]+)")
+_HEADER_CHARSET = re.compile(r"(?<=charset=)[A-Za-z0-9_.:-]+")
+_HEADER_LANGUAGE = re.compile(r"(?<![\w-])Language:[ \t]*(?P<code>[\w@.-]*)[ \t]*(?=\\n)")
+_PLURAL_FORMS = re.compile(r"(?<=Plural-Forms: )[ \t]*nplurals=INTEGER; plural=EXPRESSION;")
+_PLURAL_COUNT = re.compile(r"Plural-Forms:[^\n]{0,80}?nplurals\s*=\s*(\d{1,2})")
+_WIDTH = 77
+
+_ONE_FORM = "nplurals=1; plural=0;"
+_SLAVIC = "nplurals=3; plural=(n%10==1 && n%100!=11 ? 0 : n%10>=2 && n%10<=4 && (n%100<12 || n%100>14) ? 1 : 2);"
+_CZECH = "nplurals=3; plural=(n==1) ? 0 : (n>=2 && n<=4) ? 1 : 2;"
+_POLISH = "nplurals=3; plural=(n==1 ? 0 : n%10>=2 && n%10<=4 && (n%100<12 || n%100>14) ? 1 : 2);"
+_PLURALS = {
+    **dict.fromkeys(("fr", "pt_br", "tr"), "nplurals=2; plural=(n > 1);"),
+    **dict.fromkeys(
+        names("bg ca da de el en eo es et eu fi gl he hu it nb nl nn pt sv"), "nplurals=2; plural=(n != 1);"
+    ),
+    **dict.fromkeys(("id", "ja", "ko", "ms", "th", "vi", "zh"), _ONE_FORM),
+    **dict.fromkeys(("be", "bs", "hr", "ru", "sr", "uk"), _SLAVIC),
+    **dict.fromkeys(("cs", "sk"), _CZECH),
+    "pl": _POLISH,
+}
+"""Plural rules of the gettext manual, for headers that have none yet."""
+
+
+@dataclass(slots=True)
+class _Message:
+    """A keyword with its string."""
+
+    start: int
+    strings: list[Span] = field(default_factory=list)
+
+    def text(self, content: str) -> str:
+        return "".join(_unescape(content[start + 1 : end - 1]) for start, end in self.strings)
+
+    @property
+    def span(self) -> Span:
+        return self.strings[0][0], self.strings[-1][1]
+
+
+@dataclass(slots=True)
+class _Entry:
+    """A message with its context, plural and translations."""
+
+    comments: list[Span] = field(default_factory=list)
+    messages: dict[str, _Message] = field(default_factory=dict)
+    """By keyword: msgctxt, msgid, msgid_plural, msgstr, or msgstr[0] and so on."""
+
+    @property
+    def translations(self) -> dict[int, _Message]:
+        """The translations by plural form."""
+        return {
+            int(keyword[7:-1] or 0) if keyword != "msgstr" else 0: message
+            for keyword, message in self.messages.items()
+            if keyword.startswith("msgstr")
+        }
+
+
+def scan(data: bytes, name: str) -> Catalog:
+    """Read a PO or POT file."""
+    declared = _CHARSET.search(data)
+    content, encoding = decode_text(data, name, declared[1].decode() if declared else None)
+    entries = _entries(content, name)
+    header = next((entry.messages["msgstr"] for entry in entries if _is_header(entry, content)), None)
+    head = header.text(content) if header else ""
+    count = _PLURAL_COUNT.search(head)
+    forms = min(int(count[1]), 10) if count else 0
+    newline = next(iter(re.findall(NEWLINE, content[:10_000])), "\n")
+    units = [
+        unit
+        for entry in entries
+        if not _is_header(entry, content)
+        for unit in _Writer(content, entry, forms, newline).units()
+    ]
+    language = re.search(r"^Language:[ \t]*([\w@.-]+)", head, re.M)
+    code = language[1] if language and LANGUAGE.fullmatch(language[1]) else ""
+    to_utf8 = _charset_edits(content, header, _HEADER_CHARSET)
+    return Catalog(content, encoding, units, code, partial(_declare, content, header, newline), declare_utf8=to_utf8)
+
+
+def _is_header(entry: _Entry, content: str) -> bool:
+    messages = entry.messages
+    return messages.keys() >= {"msgid", "msgstr"} and "msgctxt" not in messages and not messages["msgid"].text(content)
+
+
+def _entries(content: str, name: str) -> list[_Entry]:
+    """Return the entries that are not obsolete."""
+    entries, entry = list[_Entry](), _Entry()
+    position, current = int(content.startswith("\ufeff")), None
+    while position < len(content):
+        line = _LINE.match(content, position)
+        if line is None or line.end() == position or not (line["end"] or line["keyword"] or line.end() == len(content)):
+            raise DocgraphError(
+                "this is not a PO file: expected a comment, a keyword such as msgid, or a string in quotes; correct the"
+                " line",
+                path=name,
+                line=line_of(content, position),
+            )
+        position = line.end()
+        is_translated = any(keyword.startswith("msgstr") for keyword in entry.messages)
+        if line["string"] and current is not None:
+            current.strings.append(line.span("string"))
+            continue
+        if line["keyword"]:
+            keyword = f"msgstr[{int(line['index'])}]" if line["index"] else line["keyword"]
+            if is_translated and not keyword.startswith("msgstr"):
+                entries.append(entry)
+                entry = _Entry()
+            current = _Message(line.start("keyword"))
+            entry.messages[keyword] = current
+        elif line["comment"] is not None:
+            if is_translated:
+                entries.append(entry)
+                entry = _Entry()
+            entry.comments.append(line.span("comment"))
+            current = None
+    return [each for each in [*entries, entry] if _is_complete(each)]
+
+
+def _is_complete(entry: _Entry) -> bool:
+    """Return whether a message has its strings, so that it can be translated."""
+    has_translation = any(keyword.startswith("msgstr") for keyword in entry.messages)
+    return has_translation and "msgid" in entry.messages and all(m.strings for m in entry.messages.values())
+
+
+@dataclass(frozen=True, slots=True)
+class _Writer:
+    """Writes the translations of one entry."""
+
+    content: str
+    entry: _Entry
+    forms: int
+    """Number of plural forms by the header; 0 if the header does not say."""
+    newline: str
+
+    def units(self) -> list[Unit]:
+        """Return the texts of the message, unless it has a translation."""
+        messages = self.entry.messages
+        if any(message.text(self.content) for message in self.entry.translations.values()):
+            return []
+        singular = messages["msgid"].text(self.content)
+        if "msgid_plural" not in messages:
+            return [Unit(singular, self._write_singular)] if "msgstr" in messages else []
+        plural = messages["msgid_plural"].text(self.content)
+        return [Unit(singular, partial(self._write_forms, True)), Unit(plural, partial(self._write_forms, False))]
+
+    def _write_singular(self, text: str, language: str) -> list[Edit]:
+        message = self.entry.messages["msgstr"]
+        return [(*message.span, self._quote(text, "msgid", len("msgstr "))), *self._mark_fuzzy()]
+
+    def _write_forms(self, is_singular: bool, text: str, language: str) -> list[Edit]:
+        """Write the translation of the singular into the first form, or that of the plural into all others."""
+        slots = self.entry.translations
+        count = self.forms or _known_forms(language) or max(2, len(slots))
+        wanted = range(count) if count == 1 else range(1) if is_singular else range(1, count)
+        if count == 1 and is_singular:
+            return []
+        quoted = self._quote(text, "msgid" if is_singular else "msgid_plural", len("msgstr[0] "))
+        edits = [(*slots[index].span, quoted) for index in wanted if index in slots]
+        last = max(message.span[1] for message in slots.values())
+        missing = [index for index in wanted if index not in slots]
+        edits += [(last, last, f"{self.newline}msgstr[{index}] {quoted}") for index in missing]
+        for index, message in slots.items():
+            if index >= count and not is_singular:  # a form that the language does not have
+                line_start = max(self.content.rfind("\n", 0, message.start), self.content.rfind("\r", 0, message.start))
+                previous_end = len(self.content[: line_start + 1].rstrip("\r\n"))
+                edits.append((previous_end, message.span[1], ""))
+        return edits + self._mark_fuzzy()
+
+    def _mark_fuzzy(self) -> list[Edit]:
+        comments = {self.content[start : start + 2]: (start, end) for start, end in reversed(self.entry.comments)}
+        if "#," in comments:
+            start, end = comments["#,"]
+            flags = [self.content[a:b] for a, b in self.entry.comments if self.content.startswith("#,", a)]
+            if any("fuzzy" in re.split(r"[#,\s]+", flag) for flag in flags):
+                return []
+            return [(start + 2, start + 2, " fuzzy," if self.content[start + 2 : end].strip() else " fuzzy")]
+        place = comments["#|"][0] if "#|" in comments else min(m.start for m in self.entry.messages.values())
+        return [(place, place, f"#, fuzzy{self.newline}")]
+
+    def _quote(self, text: str, source: str, indent: int) -> str:
+        """Return the text as a string, broken into lines if its source is."""
+        escaped = text.translate(_ESCAPED)
+        if len(self.entry.messages[source].strings) == 1 or (len(escaped) + indent < _WIDTH and "\n" not in text[:-1]):
+            return f'"{escaped}"'
+        lines = [""]
+        for paragraph in re.findall(r"[^\n]*\n|[^\n]+", text):
+            line = ""
+            for word in re.findall(r" *[^ ]+ *", paragraph):
+                piece = word.translate(_ESCAPED)
+                if line and len(line) + len(piece.rstrip()) > _WIDTH:
+                    lines.append(line)
+                    line = ""
+                line += piece
+            lines.append(line)
+        return self.newline.join(f'"{line}"' for line in lines)
+
+
+def _declare(content: str, header: _Message | None, newline: str, language: str) -> list[Edit]:
+    """Fill in what the header of a template leaves open: language, character set and plural forms."""
+    if header is None:
+        return []
+    start, end = header.span
+    edits = list(_charset_edits(content, header, re.compile(r"(?<=charset=)CHARSET\b")))
+    declared = _HEADER_LANGUAGE.search(content, start, end)
+    if declared is None:
+        edits.append((end, end, f'{newline}"Language: {language}\\n"'))
+    elif not declared["code"]:
+        edits.append((*declared.span(), f"Language: {language}"))
+    rule = _PLURALS.get(language.lower().replace("-", "_")) or _PLURALS.get(base_language(language))
+    if rule and (forms := _PLURAL_FORMS.search(content, start, end)):
+        edits.append((*forms.span(), rule))
+    return edits
+
+
+def _charset_edits(content: str, header: _Message | None, pattern: re.Pattern[str]) -> tuple[Edit, ...]:
+    charset = pattern.search(content, *header.span) if header else None
+    return ((*charset.span(), "UTF-8"),) if charset else ()
+
+
+def _known_forms(language: str) -> int:
+    rule = _PLURALS.get(language.lower().replace("-", "_")) or _PLURALS.get(base_language(language))
+    return int(rule[9]) if rule else 0
+
+
+def _unescape(text: str) -> str:
+    def character(match: re.Match[str]) -> str:
+        if match[1] or match[2]:
+            return chr(int(match[1], 8) if match[1] else int(match[2], 16))
+        return _CHARACTERS.get(match[3], match[3])
+
+    return _ESCAPE.sub(character, text)
+
+
+PO = catalog_format("po", (".po", ".pot"), scan)

@@ -1,0 +1,288 @@
+"""XLIFF 1.2 and 2.x: units without a translation are read; inline elements are markup.
+
+In XLIFF 1.2, a new `<target>` has the state `needs-review-translation`. In XLIFF 2, the segment gets the state
+`translated` and the sub-state `docgraph:mt`. Units with a translation, units that are marked as not to be translated,
+notes and all other elements stay as they are.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import partial
+
+from docgraph.document import Document
+from docgraph.errors import DocgraphError
+from docgraph.formats.base import Block, Span, document_of, names
+from docgraph.formats.catalog import LANGUAGE, Catalog, Edit, Unit, catalog_format, decode_text, line_of, unit_spans
+from docgraph.formats.docx import escape
+from docgraph.formats.html import add_text
+
+MAX_DEPTH = 200
+"""Maximum nesting of elements."""
+_TOKEN = re.compile(
+    r"<!--(?s:.*?)-->|<!\[CDATA\[(?P<cdata>(?s:.*?))\]\]>|<\?(?s:.*?)\?>|<!DOCTYPE[^>]*>"
+    r"""|<(?P<close>/?)(?:[^\s<>/:]+:)?(?P<name>[^\s<>/:]+)"""
+    r"""(?P<attributes>(?:[^<>"'/]|/(?!>)|"[^"]*+"|'[^']*+')*+)(?P<empty>/?)>"""
+)
+_ATTRIBUTE = re.compile(r"""\s(?P<name>[\w:.-]+)\s*=\s*(?:"(?P<value>[^"]*)"|'(?P<single>[^']*)')""")
+_ENCODING = re.compile(rb"""<\?xml[^>]*\sencoding\s*=\s*["']([A-Za-z0-9_.-]+)""")
+_UNTRANSLATED = names("new needs-translation initial")
+"""States of a target that is not yet a translation."""
+_SKIPPED = names("alt-trans matches match glossary notes note skeleton skl metadata resourceData originalData")
+_PAIRED = names("g pc mrk sm em bx ex sc ec")
+"""Inline elements that stand around words; any other inline element stands for words."""
+_CONTENT_IS_CODE = names("ph bpt ept it x cp")
+_ESCAPED_TAG = re.compile(r"&lt;/?[a-zA-Z](?:(?!&lt;|&gt;)[^<>])*&gt;")
+_TAG_PLACEHOLDER = re.compile(r"(?i)(?:START|CLOSE)_|/(?:b|i|a|span)\b")
+
+
+@dataclass(slots=True)
+class _Element:
+    """An element; offsets are those of the file."""
+
+    name: str
+    start: int
+    tag_end: int
+    attributes: dict[str, str]
+    attribute_spans: dict[str, Span]
+    end_tag: int = -1
+    end: int = -1
+    translate: bool = True
+    children: list[_Element] = field(default_factory=list)
+
+    def child(self, name: str) -> _Element | None:
+        return next((child for child in self.children if child.name == name), None)
+
+
+def scan(data: bytes, name: str) -> Catalog:
+    """Read an XLIFF file."""
+    _check_xml(data, name)
+    declared = _ENCODING.match(data.lstrip())
+    content, encoding = decode_text(data, name, declared[1].decode() if declared else None)
+    units: list[Unit] = []
+    files: list[_Element] = []
+    for element in _elements(content, name):
+        if element.name in ("xliff", "file"):
+            files.append(element)
+        elif element.translate and element.name in ("trans-unit", "segment"):
+            units += _units(content, element)
+    if not files or files[0].name != "xliff":
+        raise DocgraphError("is not an XLIFF file; name the format of the file with --format", path=name)
+    is_v1 = files[0].attributes.get("version", "1.2").startswith("1")
+    attribute = "target-language" if is_v1 else "trgLang"
+    places = [element for element in files if element.name == ("file" if is_v1 else "xliff")]
+    codes = [code for each in places if LANGUAGE.fullmatch(code := each.attributes.get(attribute, ""))]
+    declare = partial(_declare, attribute, places)
+    return Catalog(content, encoding, units, codes[0] if codes else "", declare, errors="xmlcharrefreplace")
+
+
+def _check_xml(data: bytes, name: str) -> None:
+    """Refuse XML that is not well-formed, declares entities or is nested too deeply."""
+    from xml.parsers import expat
+
+    depth = 0
+
+    def refuse(*_: object) -> None:
+        raise DocgraphError("declares XML entities, which are not supported; expand them first", path=name)
+
+    def start_doctype(_name: str, _system: str | None, _public: str | None, has_internal_subset: bool) -> None:
+        if has_internal_subset:
+            refuse()
+
+    def start(*_: object) -> None:
+        nonlocal depth
+        depth += 1
+        if depth > MAX_DEPTH:
+            raise DocgraphError(f"nests more than {MAX_DEPTH} elements; check the file", path=name)
+
+    def end(*_: object) -> None:
+        nonlocal depth
+        depth -= 1
+
+    parser = expat.ParserCreate()
+    parser.StartDoctypeDeclHandler = start_doctype
+    parser.EntityDeclHandler = refuse
+    parser.StartElementHandler = start
+    parser.EndElementHandler = end
+    try:
+        parser.Parse(data, True)
+    except expat.ExpatError as error:
+        reason = expat.ErrorString(error.code)
+        raise DocgraphError(f"is not well-formed XML ({reason}); correct it", path=name, line=error.lineno) from error
+    except (ValueError, LookupError) as error:
+        raise DocgraphError(f"is not well-formed XML ({error}); correct it", path=name) from error
+
+
+def _elements(content: str, name: str) -> Iterator[_Element]:
+    """Yield the elements, each when it ends and with its children, except files, which are yielded when they start."""
+    stack: list[_Element] = []
+    for token in _TOKEN.finditer(content):
+        if token["name"] is None:
+            continue
+        if token["close"]:
+            if not stack or stack[-1].name != token["name"]:
+                raise DocgraphError(
+                    "has tags that cannot be read; save it again", path=name, line=line_of(content, token.start())
+                )
+            element = stack.pop()
+            element.end_tag, element.end = token.start(), token.end()
+        else:
+            element = _start(token, stack[-1] if stack else None)
+            if element.name in ("xliff", "file"):
+                yield element
+            if stack and element.name in ("source", "target", "seg-source"):
+                stack[-1].children.append(element)
+            if not token["empty"]:
+                stack.append(element)
+                continue
+            element.end_tag = element.end = token.end()
+        if element.name in ("trans-unit", "segment"):
+            yield element
+
+
+def _start(token: re.Match[str], parent: _Element | None) -> _Element:
+    attributes, spans = {}, {}
+    for match in _ATTRIBUTE.finditer(token[0]):
+        kind = "value" if match["value"] is not None else "single"
+        attributes[match["name"]] = html.unescape(match[kind])
+        spans[match["name"]] = (token.start() + match.start(kind), token.start() + match.end(kind))
+    translate = parent is None or parent.translate
+    if "translate" in attributes:
+        translate = attributes["translate"] != "no"
+    translate = translate and token["name"] not in _SKIPPED and not (parent and parent.name in _SKIPPED)
+    return _Element(token["name"], *token.span(), attributes, spans, translate=translate)
+
+
+def _units(content: str, element: _Element) -> list[Unit]:
+    """Return the text of a unit (1.2) or segment (2.x), unless it has a translation or is approved."""
+    source = element.child("seg-source") or element.child("source")
+    target = element.child("target")
+    if source is None or source.end_tag == source.end or element.attributes.get("approved") == "yes":
+        return []
+    if target is not None and content[target.tag_end : target.end_tag].strip():
+        state = target.attributes.get("state") or element.attributes.get("state")
+        if state not in _UNTRANSLATED:
+            return []
+    text = _without_cdata(content[source.tag_end : source.end_tag])
+    return [Unit(text, partial(_write, content, element, source, target))]
+
+
+def _without_cdata(text: str) -> str:
+    """Return the text with comments removed and CDATA sections escaped, in which a translation could not be escaped."""
+    return _TOKEN.sub(
+        lambda token: (
+            escape(token["cdata"]) if token["cdata"] is not None else "" if token[0][:2] == "<!" else token[0]
+        ),
+        text,
+    )
+
+
+def _write(
+    content: str, unit: _Element, source: _Element, target: _Element | None, text: str, language: str
+) -> list[Edit]:
+    prefix = content[unit.start + 1 : unit.tag_end].split(unit.name)[0]
+    is_v1 = unit.name == "trans-unit"
+    state = {"state": "needs-review-translation"} if is_v1 else {}
+    edits = [] if is_v1 else _set_attributes(content, unit, {"state": "translated", "subState": "docgraph:mt"})
+    if target is None:
+        line_start = content.rfind("\n", 0, source.start) + 1
+        indent = content[line_start : source.start]
+        newline = "\r\n" if content[:line_start].endswith("\r\n") else "\n"
+        separator = f"{newline}{indent}" if line_start and not indent.strip() else ""
+        attributes = "".join(f' {name}="{value}"' for name, value in state.items())
+        new = f"{separator}<{prefix}target{attributes}>{text}</{prefix}target>"
+        return [*edits, (source.end, source.end, new)]
+    if target.end_tag == target.end:  # <target/>
+        tag = content[target.start : target.tag_end]
+        for name, value in state.items():
+            tag = re.sub(rf"""\s{name}\s*=\s*(?:"[^"]*"|'[^']*')""", "", tag)
+            tag = f'{tag[:-2].rstrip()} {name}="{value}"/>'
+        new = f"{tag[:-2].rstrip()}>{text}</{prefix}target>"
+        return [*edits, (target.start, target.end, new)]
+    edits += _set_attributes(content, target, state)
+    return [*edits, (target.tag_end, target.end_tag, text)]
+
+
+def _set_attributes(content: str, element: _Element, attributes: dict[str, str]) -> list[Edit]:
+    edits, added = [], ""
+    for name, value in attributes.items():
+        if name in element.attribute_spans:
+            edits.append((*element.attribute_spans[name], value))
+        else:
+            added += f' {name}="{value}"'
+    if added:
+        place = element.tag_end - (2 if content.startswith("/>", element.tag_end - 2) else 1)
+        place = len(content[:place].rstrip()) if content[place - 1].isspace() else place
+        edits.append((place, place, added))
+    return edits
+
+
+def _declare(attribute: str, places: list[_Element], language: str) -> list[Edit]:
+    """Declare the target language of the files that declare none."""
+    edits: list[Edit] = []
+    for element in places:
+        if attribute not in element.attributes:
+            edits.append((element.tag_end - 1, element.tag_end - 1, f' {attribute}="{language}"'))
+        elif not element.attributes[attribute].strip():
+            edits.append((*element.attribute_spans[attribute], language))
+    return edits
+
+
+def parse(source: str, language: str) -> list[Document]:
+    """Read units of text with inline elements."""
+    return document_of(source, (_block(source, unit) for unit in unit_spans(source)), language)
+
+
+def _block(source: str, unit: Span) -> Block:
+    block, (position, end) = Block(source), unit
+    hidden = 0
+    """Depth inside an element whose content is code or must not be translated."""
+    start = position
+    for token in _TOKEN.finditer(source, *unit):
+        if not hidden:
+            _add_text(block, position, token.start())
+            start = token.start()
+        position = token.end()
+        if token["name"] is None:
+            if not hidden:
+                block.markup(start, position)
+        elif token["close"] and hidden:
+            hidden -= 1
+            if not hidden:
+                block.opaque(start, position)
+        elif token["empty"]:
+            if not hidden:
+                is_paired = token["name"] in _PAIRED or _TAG_PLACEHOLDER.search(token["attributes"])
+                (block.markup if is_paired else block.opaque)(start, position)
+        elif hidden or (not token["close"] and _is_code(token)):
+            hidden += 1
+        else:
+            block.markup(start, position)
+    if hidden:
+        block.opaque(start, end)
+    else:
+        _add_text(block, position, end)
+    return block
+
+
+def _add_text(block: Block, start: int, end: int) -> None:
+    """Add text; an HTML tag in it, which is escaped, is markup."""
+    for tag in _ESCAPED_TAG.finditer(block.source, start, end):
+        add_text(block, start, tag.start())
+        block.markup(*tag.span())
+        start = tag.end()
+    add_text(block, start, end)
+
+
+def _is_code(token: re.Match[str]) -> bool:
+    attributes = token["attributes"]
+    return token["name"] in _CONTENT_IS_CODE or (
+        token["name"] == "mrk"
+        and re.search(r"""translate\s*=\s*["']no|mtype\s*=\s*["']protected""", attributes) is not None
+    )
+
+
+XLIFF = catalog_format("xliff", (".xlf", ".xliff"), scan, parse, escape)
