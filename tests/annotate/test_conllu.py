@@ -13,12 +13,12 @@ from annotation_strategies import annotated_documents, assert_same
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from conftest import SHARED, needs_data
 from docgraph.annotate import conllu
 from docgraph.annotate.conllu_annotator import ConlluAnnotator
 from docgraph.annotation import Annotation, chains, from_spans
 from docgraph.document import Document
 from docgraph.errors import DocgraphError
+from shared_data import SHARED, needs_data
 
 
 def parse(text: str) -> list[tuple[Document, Annotation]]:

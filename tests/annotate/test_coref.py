@@ -9,7 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scripts.coref_scoring import evaluate, read_gold, total
 
-from conftest import SHARED, needs_data
 from docgraph.annotate.coref import CorefAnnotator, ranker
 from docgraph.annotate.coref.mentions import find_mentions
 from docgraph.annotate.coref.pairs import EVENTS, FAR, WINDOW, Pairs, find_candidates
@@ -17,6 +16,7 @@ from docgraph.annotate.coref.trees import Trees
 from docgraph.annotate.coref.word_lists import languages, load_word_lists
 from docgraph.annotate.registry import create
 from docgraph.errors import DocgraphError
+from shared_data import SHARED, needs_data
 
 
 def test_a_name_is_found_again_word_for_word_and_by_its_last_part() -> None:

@@ -11,7 +11,6 @@ import pytest
 from spacy.tokens import Doc
 from thinc.api import get_current_ops
 
-from conftest import SHARED, needs_data
 from docgraph.annotate.english.lemmas import LemmaRefiner, LemmaRules
 from docgraph.annotate.english.tag_reranker import (
     TaggedSentence,
@@ -25,6 +24,7 @@ from docgraph.annotate.registry import ENGLISH, load_pipeline
 from docgraph.annotate.spacy import SpacyAnnotator
 from docgraph.annotation import Annotation
 from docgraph.document import Document
+from shared_data import SHARED, needs_data
 
 TEST_SET = SHARED / "ud" / "en_ewt-test.conllu.xz"
 UAS, LEMMA = 87.2, 97.0

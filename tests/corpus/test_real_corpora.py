@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from corpus_examples import read_documents, texts
 
-from conftest import SHARED, needs_data
 from docgraph.corpus.readers import Problems
+from shared_data import SHARED, needs_data
 
 pytestmark = needs_data
 CORPORA = SHARED / "corpora"

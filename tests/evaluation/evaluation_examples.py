@@ -7,10 +7,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from conftest import SHARED
 from docgraph.corpus.readers.text_files import Problems, read_lines
 from docgraph.evaluation.alignment import Words
 from docgraph.evaluation.evaluation_set import EvaluationSet
+from shared_data import SHARED
 
 EUROPARL = SHARED / "corpora" / "europarl_en-fr"
 

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from evaluation_examples import europarl
 
-from conftest import needs_data
 from docgraph.annotate.rule_based import unicode_words
 from docgraph.evaluation import alignment
 from docgraph.evaluation.alignment import THRESHOLD, Aligner, Bitext, _digamma
+from shared_data import needs_data
 
 Pairs = list[tuple[list[str], list[str]]]
 

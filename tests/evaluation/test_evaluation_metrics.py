@@ -18,12 +18,12 @@ from sacrebleu.metrics.chrf import CHRF
 from sacrebleu.metrics.ter import TER
 from sacrebleu.significance import PairedTest
 
-from conftest import needs_data
 from docgraph.errors import DocgraphError
 from docgraph.evaluation import significance as tests
 from docgraph.evaluation.evaluation_set import EvaluationSet
 from docgraph.evaluation.metrics import METRICS, MetricOptions, bleu_scores, chrf_scores, measure, ratio_scores
 from docgraph.evaluation.significance import Significance, Test, score_systems
+from shared_data import needs_data
 
 COUNT = st.integers(0, 30)
 

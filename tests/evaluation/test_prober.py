@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 import torch
 
-from conftest import SHARED, needs_data
 from docgraph.annotate.registry import load_pipeline
 from docgraph.errors import DocgraphError
 from docgraph.evaluation.suites import Contrast, Suite, prober, read_suite
@@ -27,6 +26,7 @@ from docgraph.translation.hypotheses import Hypothesis
 from docgraph.translation.scoring import score_documents, sentence_score
 from model.examples import small_config, small_model
 from model.subword_examples import joint_files
+from shared_data import SHARED, needs_data
 
 SUITE = Suite(
     "tiny",

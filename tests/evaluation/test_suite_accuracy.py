@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from conftest import SHARED, needs_data
 from docgraph.errors import DocgraphError
 from docgraph.evaluation.suites import Contrast, Suite, read_suite
 from docgraph.evaluation.suites.accuracy import compute_accuracies, read_scores, write_scores
+from shared_data import SHARED, needs_data
 
 SUITES = SHARED / "suites"
 PAIR = ("a", "b")

@@ -9,8 +9,8 @@ from benchmarks.sentence_splitting import docgraph_splitter, measure, paragraphs
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conftest import SHARED, needs_data
 from docgraph.formats.sentences import split_sentences
+from shared_data import SHARED, needs_data
 
 
 def split(text: str, language: str = "en") -> list[str]:

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 import yaml
 
-from conftest import SHARED, needs_data
 from docgraph.errors import DocgraphError
 from docgraph.evaluation.report import markdown_table
 from docgraph.evaluation.suites import read_suite
@@ -17,6 +16,7 @@ from docgraph.research.experiment import Experiment
 from docgraph.research.rendered_table import RenderedTable
 from docgraph.research.run_results import read_outputs
 from docgraph.research.table_config import Column, Table, read_table
+from shared_data import SHARED, needs_data
 
 FOLDER = Path(__file__).resolve().parents[2] / "configs" / "experiments"
 TABLES = sorted(path.stem for path in FOLDER.glob("*.yaml") if "rows:" in path.read_text())

@@ -13,9 +13,7 @@ from hypothesis import strategies as st
 from docgraph.document import Document
 from docgraph.errors import DocgraphError
 from docgraph.formats import read, render, write
-from docgraph.model import model_folder as model_folders
 from docgraph.model.checkpoint import save
-from docgraph.model.model_folder import find_model
 from docgraph.translation import document_decoding as decoding
 from docgraph.translation.hypotheses import SearchConfig
 from docgraph.translation.translator import TranslationRequest, Translator
@@ -158,34 +156,6 @@ def test_the_translated_document_is_written_as_it_is(base: Translator, tmp_path:
     ]
     title = translation.document.sentences[0]
     assert translation.document.source[title.start : title.end] == title.text
-
-
-def test_a_run_folder_means_its_best_model(folder: Path, tmp_path: Path) -> None:
-    (tmp_path / "run").mkdir()
-    (tmp_path / "run" / "best").symlink_to(folder)
-    assert find_model(tmp_path / "run") == tmp_path / "run" / "best"
-    assert Translator.load(tmp_path / "run", device="cpu").languages == ("en", "fr")
-
-
-def test_config_json_is_read_once(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    reads: list[Path] = []
-    read = model_folders._read_metadata
-    monkeypatch.setattr(model_folders, "_read_metadata", lambda path: reads.append(path) or read(path))
-    Translator.load(folder, device="cpu")
-    assert reads == [folder]
-
-
-def test_embedded_models_go_by_name(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(model_folders, "EMBEDDED", tmp_path)
-    with pytest.raises(DocgraphError, match="no model ships with this version yet; train one"):
-        find_model()
-    (tmp_path / "en-fr").symlink_to(folder)
-    assert find_model() == find_model("en-fr") == tmp_path / "en-fr"
-    with pytest.raises(DocgraphError, match="fr-en: there is no such model folder, and the models that ship are en-fr"):
-        find_model("fr-en")
-    (tmp_path / "en-de").symlink_to(folder)
-    with pytest.raises(DocgraphError, match="choose one of en-de, en-fr"):
-        find_model()
 
 
 def test_int8_weights_are_used_as_stored(tmp_path: Path) -> None:

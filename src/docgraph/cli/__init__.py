@@ -109,6 +109,7 @@ def common(
     debug: bool = typer.Option(False, "--debug", help="Show the traceback of an error.", envvar="DOCGRAPH_DEBUG"),
     version: bool = typer.Option(False, "--version", help="Print the version.", callback=_version, is_eager=True),
 ) -> None:
+    """Options of every command."""
     if debug:
         os.environ["DOCGRAPH_DEBUG"] = "1"
 

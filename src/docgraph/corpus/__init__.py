@@ -1,1 +1,1 @@
-"""Parallel corpora: readers of what people have, sub-words, and the prepared store that training reads."""
+"""Parallel corpora: readers of common formats, sub-words, and the prepared store that training reads."""

@@ -142,7 +142,7 @@ def _linked_sentences(graph: DocumentGraph, links: Edges | Cliques) -> Integers:
 def _outliers(corpus: PreparedCorpus, count: int) -> dict[str, list[Outlier]]:
     """Return the `count` largest values of each kind; ties go to the earlier sentence."""
     source, target = _lengths(corpus, "source"), _lengths(corpus, "target")
-    # One sub-word is added to each side, so that pairs of one-word sentences are no outliers.
+    # One sub-word is added to each side, so that pairs of one-word sentences are not outliers.
     ratios = (np.maximum(source, target) + 1) / (np.minimum(source, target) + 1)
     kinds = {"longest source": source, "longest target": target, "most unequal lengths": ratios}
     outliers = {

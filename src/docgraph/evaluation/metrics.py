@@ -43,14 +43,14 @@ class Score:
     value: float
     signature: str
     p_value: float | None = None
-    """Of the difference to the baseline, by sacreBLEU's definition."""
+    """p-value of the difference to the baseline, by sacreBLEU's definition."""
     mean: float | None = None
     """Mean of the bootstrap resamples."""
     interval: float | None = None
     """Half the width of the 95% bootstrap interval around `mean`."""
     lower_is_better: bool = False
     p_value_two_sided: float | None = None
-    """Of the difference to the baseline, by the two-sided paired bootstrap; None with other tests."""
+    """p-value of the same difference by the two-sided paired bootstrap; None with other tests."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,12 +59,12 @@ class Measurement:
 
     name: str
     unit: Unit
-    """What a segment is."""
+    """A segment is a sentence or a document."""
     statistics: dict[str, Statistics]
-    """By system."""
+    """Segment statistics by system."""
     scorer: Scorer
     values: dict[str, float]
-    """By system, as sacreBLEU computes them."""
+    """Scores by system, as sacreBLEU computes them."""
     signature: dict[str, str]
     """The signature of the metric's library, key by key."""
     lower_is_better: bool = False
@@ -170,7 +170,7 @@ class MetricDefinition(NamedTuple):
     column: str
     """Its name in tables."""
     unit: Unit
-    """What a segment is."""
+    """A segment is a sentence or a document."""
     create: Callable[[MetricOptions, Sequence[Sequence[str]]], Metric]
     """The sacreBLEU metric for options and references."""
     scorer: Scorer

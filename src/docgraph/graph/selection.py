@@ -51,8 +51,8 @@ def select(
 ) -> Selection:
     """The `words` strongest linked words and the `sentences` strongest linked earlier sentences of each sentence.
 
-    `among` [M] marks the sentences that may be selected, by default all. With `ahead`, later sentences may be, too.
-    Words come from any sentence.
+    `among` [M] marks the sentences that may be selected, by default all. With `ahead`, later sentences may
+    be selected, too. Words come from any sentence.
     """
     size, sentence_of, everything = graph.num_sentences, graph.sentence_of, np.ones(graph.num_sentences, np.bool_)
     later, earlier, weights = links = _weigh_links(graph, everything)

@@ -264,7 +264,7 @@ def _target_graph(documents: Sequence[DocumentExample], plain: bool) -> GraphInp
 
 
 def _pooled(tokens: Sequence[Ids], words: Sequence[Ids], structure: GraphStructure) -> GraphInput:
-    """Sorts sub-words by the word they belong to and drops those of no word."""
+    """Sorts sub-words by the word they belong to and drops sub-words that belong to no word."""
     flat, owner = (np.concatenate([np.empty(0, np.int64), *arrays]).astype(np.int64) for arrays in (tokens, words))
     places = np.flatnonzero(owner >= 0)
     places = places[np.argsort(owner[places], kind="stable")]

@@ -43,7 +43,7 @@ class ContextLayer(nn.Module):
         raise NotImplementedError
 
     def forward(self, x: Tensor, projected: Any, layout: Any) -> Any:
-        """x [N, d] -> [N, d]; at the output, what the layer recalls instead."""
+        """x [N, d] -> [N, d]; at the output, x [N, d] -> the copies that the layer proposes."""
         raise NotImplementedError
 
     def weights(self, x: Tensor, projected: Any, layout: Any) -> tuple[Tensor, Tensor]:
@@ -93,6 +93,7 @@ class GatedContextLayer(ContextLayer):
         raise NotImplementedError
 
     def forward(self, x: Tensor, projected: Any, layout: Any) -> Tensor:
+        """Blends x [N, d] with its attention over the memory -> [N, d]."""
         normed = self.norm(x)
         context = self.dropout(self.attend(normed, projected, layout))
         weight = self.gate_weight(normed, context)
@@ -109,13 +110,14 @@ class GatedContextLayer(ContextLayer):
 
     @torch.no_grad()
     def weights(self, x: Tensor, projected: Any, layout: Any) -> tuple[Tensor, Tensor]:
+        """Attention weights [N, M], zero for rows that see nothing, and the mean gate [N], 1 for such rows."""
         normed = self.norm(x)
         attention = self.attention_weights(normed, projected, layout)
         gate = self.gate_weight(normed, self.attend(normed, projected, layout)).mean(-1)
         return torch.where(layout.some, attention, 0.0), torch.where(layout.some[:, 0], gate, 1.0)
 
     def flops_per_row(self) -> float:
-        """The same without the keys and values, which are projected once per state of the memory."""
+        """FLOPs per row without those of keys and values, which are projected once per state of the memory."""
         return super().flops_per_row() - linear_flops([self.attention.key, self.attention.value], 4)
 
 
@@ -125,6 +127,7 @@ class FeedForwardContextLayer(GatedContextLayer):
     widening: ClassVar[int]
 
     def prepare(self, dimension: int, heads: int) -> None:
+        """Creates the feed-forward network."""
         self.inner = nn.Linear(dimension, self.widening * dimension)
         self.outer = nn.Linear(self.widening * dimension, dimension)
         for layer in (self.inner, self.outer):
@@ -133,6 +136,7 @@ class FeedForwardContextLayer(GatedContextLayer):
 
     @property
     def last(self) -> nn.Linear:
+        """The output projection of the feed-forward network."""
         return self.outer
 
     def feed_forward(self, x: Tensor) -> Tensor:
@@ -142,13 +146,13 @@ class FeedForwardContextLayer(GatedContextLayer):
 
 @dataclass(eq=False)
 class SlotKeys:
-    """Keys and values of slots, [B, h, M, e] each; or of the states, [R, h, e], for a kernel or for `in_slots`."""
+    """Keys and values of slots, [B, h, M, e] each; or of the states, [R, h, e], for a kernel or before `in_slots`."""
 
     key: Tensor
     value: Tensor
 
     def in_slots(self, memory: SlotMemory) -> SlotKeys:
-        """Those of the slots that each block reads, from those of the states."""
+        """The keys and values of the slots that each block reads, gathered from those of the states."""
         return SlotKeys(memory.in_slots(self.key).contiguous(), memory.in_slots(self.value).contiguous())
 
 
@@ -156,6 +160,7 @@ class ContextAttention(GatedContextLayer):
     """Attention over the slots of a `SlotMemory`."""
 
     def project(self, memory: SlotMemory) -> SlotKeys:
+        """Keys and values of the slots."""
         key, value = self.attention.project(memory.states)
         return SlotKeys(memory.in_slots(key), memory.in_slots(value))
 
@@ -165,6 +170,7 @@ class ContextAttention(GatedContextLayer):
         return self.attention.join(layout.attend(query, projected.key, projected.value))
 
     def attention_weights(self, x: Tensor, projected: SlotKeys, layout: SlotLayout) -> Tensor:
+        """Weights of the slots, [N, M]."""
         query = layout.rows.pad(self.attention.split(self.attention.query(x))).transpose(1, 2)
         scores = query @ projected.key.transpose(-2, -1) / query.shape[-1] ** 0.5
         return layout.rows.pack(scores.masked_fill(~layout.visible, float("-inf")).softmax(-1).mean(1))
@@ -183,10 +189,12 @@ class WordAttention(GatedContextLayer):
     """Attention over the words of a `WordMemory`: the rows of a sentence attend to the span of that sentence."""
 
     def project(self, memory: WordMemory) -> list[SpanKeys]:
+        """Keys and values of the words of each span."""
         key, value = self.attention.project(memory.states)
         return [SpanKeys(span.take(key), span.take(value), span.packing) for span in memory.spans]
 
     def attend(self, x: Tensor, projected: list[SpanKeys], layout: WordLayout) -> Tensor:
+        """H_c from the words of the first span: x [N, d] -> [N, d]."""
         return self.attend_spans(x, projected, layout)[:, 0]
 
     def attend_spans(self, x: Tensor, projected: list[SpanKeys], layout: WordLayout) -> Tensor:
@@ -197,6 +205,7 @@ class WordAttention(GatedContextLayer):
         return self.attention.join(read)
 
     def attention_weights(self, x: Tensor, projected: list[SpanKeys], layout: WordLayout) -> Tensor:
+        """Weights of the words of the first span, [N, T]."""
         return self.span_weights(x, projected[0], layout).mean(1)
 
     def span_weights(self, x: Tensor, span: SpanKeys, layout: WordLayout) -> Tensor:

@@ -134,6 +134,7 @@ class GraphStructure:
 
     @property
     def num_nodes(self) -> int:
+        """Number of word and sentence nodes."""
         return self.num_words + self.num_sentences
 
     def aggregate(self, x: Tensor) -> tuple[Tensor, Tensor]:

@@ -100,7 +100,7 @@ class DecoderCache:
         self._past_mask = None
 
     def reorder(self, rows: Tensor) -> None:
-        """Row r continues what was row rows[r] (rows [R]) of the same sentence."""
+        """Row r continues the hypothesis of row rows[r] (rows [R]) of the same sentence."""
         end = self.length * self.beams
         filled = self.lineage.flatten(0, 1)
         filled[:, :end] = filled[rows, :end]
@@ -167,9 +167,11 @@ class FixedCache(DecoderCache):
         """No-op; use `move`."""
 
     def positions(self, tokens: Tensor) -> Tensor:
+        """The position of the newest token, which is the same in all rows, in the shape of `tokens`."""
         return self.time.expand_as(tokens)
 
     def append(self, layer: LayerCache, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
+        """Stores a layer's key and value of the current step in place; returns those of all T steps."""
         slots, _ = self._slots_and_mask()
         return layer.key.index_copy_(2, slots, key), layer.value.index_copy_(2, slots, value)
 
@@ -187,10 +189,12 @@ class FixedCache(DecoderCache):
         return self._step
 
     def advance(self) -> None:
+        """Moves on to the next step."""
         self.time += 1
         self._step = None
 
     def reorder(self, rows: Tensor) -> None:
+        """Row r continues the hypothesis of row rows[r] (rows [R]) of the same sentence."""
         self.lineage.copy_(self.lineage.flatten(0, 1)[rows].view_as(self.lineage))
 
 

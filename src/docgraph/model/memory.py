@@ -115,7 +115,7 @@ class SlotMemory(Memory):
     """True if keys and values stay in the order of the states, [R, h, e]."""
 
     def in_slots(self, projected: Tensor) -> Tensor:
-        """SlotKeys states [R, h, e] in the slots that each block reads, [B, h, M, e]; unchanged if `packed`."""
+        """Projected states [R, h, e] in the slots that each block reads, [B, h, M, e]; unchanged if `packed`."""
         if self.packed:
             return projected
         if self.places is not None:
@@ -129,6 +129,7 @@ class SlotMemory(Memory):
         return self.slots if self.owner is None else self.slots[self.owner]
 
     def layout(self, queries: Queries) -> SlotLayout | PrefixLayout:
+        """The layout of the GPU kernels if they can run, else `slot_layout`."""
         if self.prefix is not None and self._through_kernel(queries):
             from docgraph.model.gpu.prefix_attention import PrefixLayout
 
@@ -142,15 +143,18 @@ class SlotMemory(Memory):
         return SlotLayout(rows, unmask_empty_rows(rows.pad(seen)[:, None]), seen.any(-1, keepdim=True))
 
     def for_queries(self, queries: Queries) -> SlotMemory:
+        """The memory with the blocks of these query rows."""
         packed = self._gathers_later or self._through_kernel(queries)
         return replace(self, owner=self._blocks(queries).owner, packed=packed)
 
     def arrange(self, projected: Any, queries: Queries) -> Any:
+        """Gathers keys and values into slots if `for_queries` left them in the order of the states."""
         if not self._gathers_later:
             return projected
         return projected.in_slots(replace(self, owner=self._blocks(queries).owner))
 
     def of_sentences(self, sentences: range | Tensor) -> SlotMemory:
+        """The memory as some of the S sentences see it; slots per document are shared, not copied."""
         part = _selector(sentences)
         slots = self.slots if self.per == "document" else self.slots[part]
         prefix = None if self.prefix is None else replace(self.prefix, seen=self.prefix.seen[part])
@@ -169,7 +173,7 @@ class SlotMemory(Memory):
 
 
 def copy_groups(groups: Tensor, owner: Tensor | None) -> Tensor:
-    """groups[owner]: what each of B blocks reads of G groups, [G, ...] -> [B, ...].
+    """groups[owner], the group that each of B blocks reads: [G, ...] -> [B, ...].
 
     A matrix product, so that the gradient is one too: deterministic, and summed in fp32.
     """
@@ -208,11 +212,13 @@ class WordMemory(Memory):
     spans: tuple[Spans, ...]
 
     def layout(self, queries: Queries) -> WordLayout:
+        """Which spans each query row sees."""
         visible = torch.stack([span.lengths[queries.sentence] > 0 for span in self.spans], dim=1)
         rows = queries.sentences.with_empty(self.spans[0].packing.num_sequences)
         return WordLayout(rows, visible, visible.any(-1, keepdim=True))
 
     def of_sentences(self, sentences: range | Tensor) -> WordMemory:
+        """The memory with the spans of some of the S sentences."""
         return replace(self, spans=tuple(span.of_sentences(sentences) for span in self.spans))
 
 
@@ -225,7 +231,7 @@ class WordLayout:
     visible: Tensor
     """[N, J] bool: the span has words for the row."""
     some: Tensor
-    """[N, 1] bool: at least one span has."""
+    """[N, 1] bool: at least one span has words for the row."""
 
 
 @dataclass(frozen=True, eq=False)

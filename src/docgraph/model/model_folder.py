@@ -123,7 +123,7 @@ def file_checksum(path: Path) -> str:
 
 
 def previous_folder(target: Path) -> Path:
-    """Where the old model waits while a new one takes its place."""
+    """The folder that holds the old model while a new one replaces it."""
     return target.with_name(f".{target.name}.previous")
 
 

@@ -137,8 +137,8 @@ class Documents:
     ) -> list[list[str]]:
         """Returns the translations by document and sentence.
 
-        With `parts`, each document is translated in parts that are documents of their own. With `known`, the target
-        context of a sentence are the references of the earlier sentences in place of their translations.
+        With `parts`, each document is translated in parts that are documents of their own. With `known`, the
+        references of the earlier sentences are the target context, in place of their translations.
         """
         whole = [[range(len(document))] for document in self.documents]
         numbered = [(number, part) for number, ranges in enumerate(parts or whole) for part in ranges]

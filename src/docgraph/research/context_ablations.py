@@ -61,7 +61,7 @@ def context_size(
 ) -> Breakdown:
     """Returns BLEU if each sentence sees only so many sentences before and after it, and with all of them.
 
-    With `known`, the target context are references.
+    With `known`, references are the target context.
     """
     outputs: dict[str, dict[str, list[Texts]]] = {}
     for name, model in systems.items():

@@ -173,7 +173,7 @@ def rare_words(annotations: Sequence[Annotation]) -> list[BoolArray]:
 
 
 def in_few_documents(documents: Sequence[Sequence[str]]) -> list[BoolArray]:
-    """Returns for the words of each document whether they occur in few documents; empty strings are no words."""
+    """Returns for the words of each document whether they occur in few documents; empty strings are not words."""
     frequency = Counter(word for words in documents for word in set(words))
     most = max(1.0, RARE * len(documents))
     return [np.array([word != "" and frequency[word] <= most for word in words], dtype=bool) for words in documents]

@@ -1,7 +1,7 @@
 """The training loop: `Trainer.run` drives it, `_update` is one step: forward, backward, optimizer.
 
-The host never waits for the device in an update. Losses, norms and counts are summed on the device and read once a
-metrics line. An update whose loss or gradient is not finite is skipped on the device, too.
+The host never waits for the device in an update. Losses, norms and counts are summed on the device and read once
+per metrics line. An update whose loss or gradient is not finite is skipped on the device, too.
 """
 
 from __future__ import annotations
@@ -190,7 +190,7 @@ class Trainer:
     def _backward(self, batch: DocumentBatch) -> Tensor:
         """Computes the gradient of a batch into the masters; returns its summed loss, summed NLL and tokens, [3].
 
-        With accumulation the gradient is added to theirs.
+        With accumulation, it is added to the gradient that the masters have.
         """
         batch = self.drop_words(batch)
         loss, nll = self.model(batch, self.config.label_smoothing)
@@ -301,7 +301,7 @@ class Trainer:
         return self.progress.step >= self.config.steps or (patience is not None and self.progress.stale >= patience)
 
     def _is_due(self, every: int) -> bool:
-        """Returns whether something is due that happens every so many updates, and after the last one (even if 0)."""
+        """Returns True every `every` updates and after the last one, even if `steps` is 0; never if `every` is 0."""
         step, last = self.progress.step, self.config.steps
         return every > 0 and (step == last or (step > 0 and step % every == 0))
 

@@ -1,7 +1,7 @@
 """From gradients to weights: fp32 master weights, Adam, the learning rate, gradient norms, and sums for the metrics.
 
 A bf16 model computes with bf16 weights; the optimizer updates fp32 master copies of them. Autocast would cast every
-weight in every forward pass, about 300 small kernels a step; here a step casts gradients up and weights down in a few.
+weight in every forward pass, about 300 small kernels per step; here a few kernels cast gradients up and weights down.
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ class SumsSinceLastLine(NamedTuple):
     """Sums over the updates since the last metrics line."""
 
     loss: float
-    """Label-smoothed loss of the applied updates; so are the next three."""
+    """Label-smoothed loss; it and the next three fields are sums over the applied updates."""
     nll: float
     tokens: float
     gradient_norm: float
@@ -148,7 +148,7 @@ class SumsSinceLastLine(NamedTuple):
 class UpdateSums:
     """Accumulates `SumsSinceLastLine` on the device.
 
-    The host reads them once a metrics line, so that it never waits for the device in an update.
+    The host reads them once per metrics line, so that it never waits for the device in an update.
     """
 
     def __init__(self, device: torch.device) -> None:

@@ -58,7 +58,7 @@ class Validator:
 
     @torch.no_grad()
     def loss(self, model: DocumentTransformer, check: Callable[[], None]) -> Record:
-        """Returns the dev loss per target token; target context are the references.
+        """Returns the dev loss per target token; references are the target context.
 
         For a system with context also the loss with the context of another document, and the mean gate of each layer
         with context attention. With translations also the loss with them as target context. `check` is called between

@@ -22,7 +22,7 @@ score of the reference, then one per error, in file order. A sentence is right i
 every error. Accuracy is counted by pronoun (`it:er`), by whether the antecedent is in the same segment, and by the
 distance of the antecedent, with all beyond 3 together. The text files alone give the pronouns only, and no distance.
 
-In all scripts lower scores are better, unless they are told to maximise.
+In all scripts lower scores are better by default; an option reverses this.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ class Contrast:
     source_context: tuple[str, ...] = ()
     """The sentences before the source sentence, in order."""
     target_context: tuple[str, ...] = ()
-    """The translations of `source_context`, or nothing."""
+    """The translations of `source_context`; empty if there are none."""
     correct: int = 0
     """The index of the right candidate."""
     labels: Mapping[str, str] = field(default_factory=dict)

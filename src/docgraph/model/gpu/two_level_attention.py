@@ -52,8 +52,8 @@ def _readers(weights, readers, counts, rows, slots, tokens, BLOCK: tl.constexpr)
 
 @triton.jit
 def _sentence(rows, begins, lengths, counts, slots, tokens):  # type: ignore[no-untyped-def]
-    """Of this program's sentence and head: the offset into a table [h, M, N] at the document's first row, that row, the
-    first word, the number of words and the number of readers."""
+    """For this program's sentence and head: the offset of the document's first row in a table [h, M, N], that row,
+    the first word, the number of words and the number of readers."""
     place, head = tl.program_id(0), tl.program_id(1)
     begin = tl.load(rows + place // slots)
     line = (head.to(tl.int64) * slots + place % slots) * tokens + begin
@@ -179,7 +179,7 @@ def _sum_over_sentences(  # type: ignore[no-untyped-def]
                     weight = tl.load(weights + line + order, mask=inside, other=0.0).to(tl.float32)
                     threshold = tl.load(thresholds + line + order, mask=inside, other=0.0)
                     threshold = tl.where(weight > 0, threshold, float("inf"))
-                    if BACKWARD:  # of the scores before they are scaled
+                    if BACKWARD:  # gradient of the scores before scaling
                         mean = tl.load(means + line + order, mask=inside, other=0.0) * scale
                         weight *= scale
                     for column in range(0, length, WORDS):

@@ -167,10 +167,12 @@ class ContextEncoder(nn.Module):
 
     @property
     def reads_source(self) -> bool:
+        """True if the config names the source side."""
         return self.config.sides != "target"
 
     @property
     def reads_target(self) -> bool:
+        """True if the config names the target side."""
         return self.config.sides != "source"
 
 

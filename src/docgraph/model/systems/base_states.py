@@ -30,13 +30,16 @@ class BaseStatesContext(ContextEncoder):
         raise NotImplementedError
 
     def memories(self, batch: DocumentBatch, base: Base) -> Memories:
+        """Both memories; the source is encoded once for the two."""
         encoded = _encoded(batch, base)
         return Memories(self._source(batch, encoded), self._target(batch, base, encoded))
 
     def source_memory(self, batch: DocumentBatch, base: Base) -> Memory | None:
+        """The memory of the encoder states of Base."""
         return self._source(batch, _encoded(batch, base)) if self.reads_source else None
 
     def target_memory(self, batch: DocumentBatch, base: Base) -> Memory | None:
+        """The memory of the decoder states of Base."""
         return self._target(batch, base, None)
 
     def begin(self, batch: DocumentBatch, base: Base) -> tuple[Tensor, int]:

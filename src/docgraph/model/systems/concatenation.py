@@ -22,14 +22,17 @@ class Concatenation(ContextEncoder):
 
     @classmethod
     def needs(cls, config: ModelConfig) -> ContextNeeds:
+        """Other source sentences, as parts of a source sequence."""
         return ContextNeeds(source=True, sentences_per_sequence=_settings(config).source)
 
     @classmethod
     def system_name(cls, config: ModelConfig) -> str:
+        """`concatenation-2-1` for two source sentences and one target sentence."""
         return f"concatenation-{_settings(config).source}-{_settings(config).target}"
 
     @classmethod
     def prepare(cls, config: ModelConfig, example: DocumentExample) -> DocumentExample:
+        """The document with each sentence preceded by the sentences before it; graphs are dropped."""
         example, joined = super().prepare(config, example), _settings(config)
         source, target = (
             [np.append(_before(sentences, m, count, joined), ids) for m, ids in enumerate(sentences)]
@@ -39,11 +42,13 @@ class Concatenation(ContextEncoder):
 
     @classmethod
     def target_prefix(cls, config: ModelConfig, translations: Sequence[Ids], sentence: int) -> Ids:
+        """The translations before the sentence that belong to its target sequence."""
         joined = _settings(config)
         return _before(translations, sentence, joined.target if translations else 1, joined)
 
     @classmethod
     def translation(cls, config: ModelConfig, tokens: Sequence[int]) -> tuple[int, ...]:
+        """The tokens after the last separator."""
         separator = _settings(config).separator
         if separator not in tokens:
             return tuple(tokens)

@@ -35,6 +35,7 @@ class DocumentGraphContext(ContextEncoder):
 
     @classmethod
     def needs(cls, config: ModelConfig) -> ContextNeeds:
+        """The source graph and the words of translations, by the sides that the config names."""
         needs = super().needs(config)
         assert config.context is not None
         relations = config.context.graph.relations if needs.source else None

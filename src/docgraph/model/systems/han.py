@@ -30,10 +30,12 @@ class HierarchicalAttention(FeedForwardContextLayer, WordAttention):
     widening = 2
 
     def prepare(self, dimension: int, heads: int) -> None:
+        """Creates the feed-forward network and the attention over sentences."""
         super().prepare(dimension, heads)
         self.sentences = MultiHeadAttention(dimension, heads)
 
     def attend(self, x: Tensor, projected: list[SpanKeys], layout: WordLayout) -> Tensor:
+        """H_c: attention over words, over sentences, and the feed-forward network: x [N, d] -> [N, d]."""
         weights, value = self.sentence_level(x, self.attend_spans(x, projected, layout), layout)
         return self.feed_forward(self.sentences.join((weights[..., None] * value).sum(1)))
 
@@ -58,10 +60,12 @@ class HierarchicalContext(BaseStatesContext):
 
     @classmethod
     def translations_read(cls, config: ModelConfig, document: DocumentExample, sentence: int) -> Iterable[int]:
+        """The k previous sentences."""
         assert config.context is not None
         return range(max(0, sentence - config.context.previous), sentence)
 
     def memory(self, states: Tensor, words: Packing, batch: DocumentBatch, past: bool) -> WordMemory:
+        """One span of words for each of the k previous sentences."""
         distances = range(1, self.config.previous + 1)
         spans = tuple(Spans.before(words, batch.context_index, batch.index_of, far=j, near=j) for j in distances)
         return WordMemory(states, spans)

@@ -45,9 +45,10 @@ class LinkedAttention(ContextAttention):
     """Attention over slots whose states get no gradient."""
 
     def project(self, memory: CacheMemory) -> SlotKeys:  # type: ignore[override]  # see Memory
+        """Keys and values of the slots."""
         pairs = ((self.attention.key, memory.states), (self.attention.value, memory.values))
         if torch.is_grad_enabled():
-            # States get no gradient: projected in the slots, none is summed over the slots of a state.
+            # Gathered before the projection: the gradient of a later gather would be a sum over the slots of a state.
             in_slots = [self.attention.split(layer(states[memory.slots_of_blocks])) for layer, states in pairs]
             return SlotKeys(*(each.transpose(1, 2) for each in in_slots))
         return SlotKeys(*(memory.in_slots(self.attention.split(layer(states))) for layer, states in pairs))
@@ -57,6 +58,7 @@ class CacheAttention(LinkedAttention):
     """Attention over the cache; it starts as a look-up of the words predicted in the most similar states."""
 
     def prepare(self, dimension: int, heads: int) -> None:
+        """Initialises the projections as multiples of the identity (`LOOK_UP`)."""
         for layer, scale in zip((self.attention.query, self.attention.key, self.attention.value), LOOK_UP, strict=True):
             nn.init.eye_(layer.weight)
             layer.weight.data *= scale
@@ -70,12 +72,13 @@ class LinkedWords(BaseStatesContext):
 
     @classmethod
     def needs(cls, config: ModelConfig) -> ContextNeeds:
+        """The relations that select links, whatever side reads them."""
         assert config.context is not None
         return replace(super().needs(config), relations=config.context.graph.relations, links=True)
 
     @classmethod
     def prepare(cls, config: ModelConfig, example: DocumentExample) -> DocumentExample:
-        """The document with what each sentence is linked with."""
+        """The document with the linked words and sentences of each sentence."""
         example, needs = super().prepare(config, example), cls.needs(config)
         assert config.context is not None
         example = replace(example, selection=_selection(example, config.context.linked, needs))
@@ -84,6 +87,7 @@ class LinkedWords(BaseStatesContext):
 
     @classmethod
     def translations_read(cls, config: ModelConfig, document: DocumentExample, sentence: int) -> Iterable[int]:
+        """The selected earlier sentences."""
         linked = [] if document.selection is None else document.selection.sentences[sentence].tolist()
         return [earlier for earlier in linked if earlier >= 0]
 
@@ -148,7 +152,7 @@ class LinkedWords(BaseStatesContext):
 
 
 def _selection(example: DocumentExample, linked: LinkedConfig, needs: ContextNeeds) -> Selection:
-    """What each sentence is linked with; if only user-supplied translations are read, those sentences only."""
+    """The links of each sentence; only to sentences with user-supplied translations if the model reads no others."""
     if example.graph is None:
         selection = Selection.empty(len(example.source), linked.words, linked.sentences)
     else:

@@ -41,12 +41,15 @@ class NoiseContext(DocumentGraphContext):
 
     @classmethod
     def needs(cls, config: ModelConfig) -> ContextNeeds:
+        """No graph: random words take its place."""
         return replace(super().needs(config), relations=None, target_words=False)
 
     def source_memory(self, batch: DocumentBatch, base: Base) -> SlotMemory | None:
+        """The memory of a source graph of random words."""
         return super().source_memory(self.noisy(batch), base)
 
     def target_memory(self, batch: DocumentBatch, base: Base) -> SlotMemory | None:
+        """The memory of a target graph of random words."""
         return super().target_memory(self.noisy(batch), base)
 
     def noisy(self, batch: DocumentBatch) -> DocumentBatch:

@@ -12,8 +12,8 @@ Khandelwal et al. (2021):
 
 k and k_s are states scaled to length sqrt(d). c_s is the score of a slot divided by 32, initially a cosine. Keys are
 not projected: the projection would only be another factor of W. The end of a sentence and the sub-word before it
-(usually a full stop) are never proposed; their weight goes to the softmax. That another sentence ends says nothing
-about this one.
+(usually a full stop) are never proposed; their weight goes to the softmax. The end of another sentence says
+nothing about the end of this one.
 """
 
 from __future__ import annotations
@@ -42,15 +42,15 @@ from docgraph.model.transformer import Base
 LOOK_UP = 32.0
 """Initial factor of the cosine in the softmax."""
 NEAR, SLOPE = 7 / 8, 16.0
-"""Initially w is 1/2 if the largest cosine is NEAR, and grows with slope SLOPE. Of an untrained cache on Base, these
-values had about the lowest dev loss (Europarl En-Fr)."""
+"""Initially w is 1/2 if the largest cosine is NEAR, and grows with slope SLOPE. With an untrained pointer on Base,
+these values had about the lowest dev loss (Europarl En-Fr)."""
 CARD = "README.md"
 SEED = 1
 
 
 @dataclass(frozen=True, eq=False)
 class PointerKeys:
-    """Contents of the slots that each of B blocks of rows reads; or of the R states, for `in_slots`."""
+    """Contents of the slots that each of B blocks of rows reads; before `in_slots`, contents of the R states."""
 
     states: Tensor
     """[B, M, d], scaled to length sqrt(d)."""
@@ -60,7 +60,7 @@ class PointerKeys:
     """[B, M]: a factor of the weight; None for 1."""
 
     def in_slots(self, memory: SlotMemory) -> PointerKeys:
-        """Those of the slots that each block reads, from those of the states, [R, ...]."""
+        """The contents of the slots that each block reads, gathered from those of the states, [R, ...]."""
         slots = memory.slots_of_blocks
         return PointerKeys(self.states[slots], self.tokens[slots], None if self.trust is None else self.trust[slots])
 
@@ -83,6 +83,7 @@ class Pointer(ContextLayer):
             nn.init.zeros_(part)
 
     def project(self, memory: CacheMemory) -> PointerKeys:
+        """Scaled states and tokens; a token before an end-of-sentence counts as an end-of-sentence."""
         tokens = torch.where(memory.values.roll(-1) == self.eos, self.eos, memory.values)
         keys = PointerKeys(_scaled(memory.states), tokens, memory.trust)
         return keys if memory.packed else keys.in_slots(memory)
@@ -112,6 +113,7 @@ class Pointer(ContextLayer):
 
     @torch.no_grad()
     def weights(self, x: Tensor, projected: PointerKeys, layout: SlotLayout) -> tuple[Tensor, Tensor]:
+        """Attention weights [N, M], and 1 minus the weight of the pointer in the mixture [N]."""
         attention, _ = self.attend(x, projected, layout)
         return torch.where(layout.some, attention, 0.0), 1.0 - self(x, projected, layout).share
 
@@ -129,11 +131,13 @@ class PointerOverLinked(LinkedWords):
 
     @classmethod
     def needs(cls, config: ModelConfig) -> ContextNeeds:
+        """User-supplied translations and, unless `own_weight` is 0, the model's own."""
         assert config.context is not None
         translations: Literal["given", "all"] = "all" if config.context.linked.own_weight else "given"
         return replace(super().needs(config), translations=translations)
 
     def output(self, transformer: TransformerConfig) -> ContextLayer:
+        """The pointer."""
         return Pointer(transformer.dimension, self.config.dropout, transformer.eos)
 
     def values(self, side: Side, base: Base) -> Tensor:

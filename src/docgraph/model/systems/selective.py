@@ -69,7 +69,7 @@ class _Sparsemax(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
-        """On the support, the gradient minus its mean over the support; elsewhere zero (proposition 1 there)."""
+        """On the support, the gradient minus its mean over the support; elsewhere zero (proposition 1 of the paper)."""
         support = ctx.saved_tensors[0] > 0
         inside = torch.where(support, grads[0], 0)
         mean = inside.sum(-1, keepdim=True) / support.sum(-1, keepdim=True)
@@ -91,6 +91,7 @@ class TwoLevelMemory(Memory):
     """True if kernels read the keys and values of words in the order of the states, [R, h, e]."""
 
     def layout(self, queries: Queries) -> SlotLayout | TwoLevelLayout:
+        """The layout of the GPU kernels if they can run, else that of the sentences."""
         layout = self.sentences.slot_layout(queries)
         if not queries.through_kernels(self.states):
             return layout
@@ -100,10 +101,12 @@ class TwoLevelMemory(Memory):
         return TwoLevelLayout.of(layout, queries.documents.boundaries, begins, lengths, self.words.shape[-1])
 
     def for_queries(self, queries: Queries) -> TwoLevelMemory:
+        """The memory with the blocks of these query rows."""
         packed = queries.through_kernels(self.states)
         return replace(self, sentences=self.sentences.for_queries(queries), packed=packed)
 
     def of_sentences(self, sentences: range | Tensor) -> TwoLevelMemory:
+        """The memory as some of the sentences see it."""
         return replace(self, sentences=self.sentences.of_sentences(sentences))
 
     def in_slots(self, projected: Tensor) -> Tensor:
@@ -130,10 +133,12 @@ class SelectiveAttention(FeedForwardContextLayer):
     widening = 4
 
     def prepare(self, dimension: int, heads: int) -> None:
+        """Creates the feed-forward network and the projections of sentences."""
         super().prepare(dimension, heads)
         self.sentence_query, self.sentence_key = (nn.Linear(dimension, dimension) for _ in range(2))
 
     def project(self, memory: TwoLevelMemory) -> TwoLevelKeys:
+        """Keys of sentences, keys and values of words."""
         sentence_key = self.attention.split(self.sentence_key(memory.sentences.states))
         key, value = (memory.in_slots(projected) for projected in self.attention.project(memory.states))
         owner = memory.sentences.owner
@@ -141,6 +146,7 @@ class SelectiveAttention(FeedForwardContextLayer):
         return TwoLevelKeys(memory.sentences.in_slots(sentence_key), key, value, words)
 
     def attend(self, x: Tensor, projected: TwoLevelKeys, layout: SlotLayout | TwoLevelLayout) -> Tensor:
+        """H_c: attention over sentences and words, and the feed-forward network: x [N, d] -> [N, d]."""
         query = self.attention.split(self.attention.query(x))
         if isinstance(layout, SlotLayout):
             sentences = self.sentence_level(x, projected, layout)
@@ -195,6 +201,7 @@ class SelectiveContext(BaseStatesContext):
     attention = SelectiveAttention
 
     def memory(self, states: Tensor, words: Packing, batch: DocumentBatch, past: bool) -> TwoLevelMemory:
+        """All other sentences of the document or, with `past`, the earlier ones."""
         order = torch.arange(batch.slots.shape[1], device=states.device)
         others = order < batch.index_of[:, None] if past else order != batch.index_of[:, None]
         filled = batch.used & (words.boundaries.diff()[batch.slots] > 0)
