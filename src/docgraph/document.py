@@ -9,6 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Literal
+
+MarkupRole = Literal["", "open", "close", "atom"]
+"""What inline markup does: opens or closes an element, or stands for words of its own (inline code, a placeholder)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,6 +21,10 @@ class InlineMarkup:
 
     offset: int
     raw: str
+    role: MarkupRole = ""
+    """Empty if the parser does not know it; then the form of the markup and the white space around it decide."""
+    start: int = -1
+    """Position of `raw` in the source, if it is there as it is; a sentence may be nested in it (a link title)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,11 +37,18 @@ class Sentence:
     paragraph: int = 0
     markup: tuple[InlineMarkup, ...] = ()
     speaker: str | None = None
+    syntax: str = ""
+    """Names the escape function of the format (`Format.escapes`) for text in another syntax (an HTML attribute)."""
+    prefix: str = ""
+    """Raw markup that is written before the sentence if it changes (the anchor of a renamed heading)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """Sentences in order, the source text that contains them, and the name of the format that writes them."""
+    """Sentences in order, the source text that contains them, and the name of the format that writes them.
+
+    A sentence may be nested in inline markup of the sentence before it: the title of a link, the text of an image.
+    """
 
     sentences: tuple[Sentence, ...]
     source: str
@@ -46,13 +61,15 @@ class Document:
     """The original file, for formats whose source is only a part of it (a DOCX archive)."""
 
     def __post_init__(self) -> None:
-        end = 0
+        last = end = 0
         for index, sentence in enumerate(self.sentences):
-            if not end <= sentence.start <= sentence.end <= len(self.source):
+            is_nested = last <= sentence.start <= sentence.end <= end
+            if not is_nested and not end <= sentence.start <= sentence.end <= len(self.source):
                 raise ValueError(
                     f"sentence {index} of document '{self.id}' overlaps the previous sentence or exceeds the source"
                 )
-            end = sentence.end
+            last = sentence.end if is_nested else sentence.start
+            end = max(end, sentence.end)
 
     def __repr__(self) -> str:
         name = f"'{self.id}', " if self.id else ""

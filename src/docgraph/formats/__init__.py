@@ -119,7 +119,7 @@ def render(
         if len(new) != len(document):
             raise ValueError(f"document '{document.id}' has {len(document)} sentences and {len(new)} were given")
         form = get_format(document.format)
-        source = replace_sentences(document, new, form.escape).source
+        source = _replace(form, document, new).source
         sources.append(source if language is None else form.declare(source, language))
     pack = get_format(documents[0].format).pack if documents else None
     if pack is None:
@@ -130,10 +130,14 @@ def render(
     return container if sources[0] == documents[0].source else pack(container, sources[0])
 
 
+def _replace(form: Format, document: Document, texts: Sequence[str]) -> Document:
+    return replace_sentences(document, texts, form.escape, form.escapes, form.is_intact, form.filler)
+
+
 def with_texts(document: Document, texts: Sequence[str]) -> Document:
     """Return the document with `texts` as its sentences, in the same format."""
     form = get_format(document.format)
-    new = replace_sentences(document, texts, form.escape)
+    new = _replace(form, document, texts)
     if form.pack is None or document.container is None or new.source == document.source:
         return new
     return replace(new, container=form.pack(document.container, new.source))
@@ -212,6 +216,9 @@ def _parse(form: Format, text: str, language: str) -> list[Document]:
     mark = "\ufeff" if text.startswith("\ufeff") and form.unpack is None else ""
     first, *rest = form.parse(text[len(mark) :], language)
     if mark:
-        sentences = (replace(s, start=s.start + 1, end=s.end + 1) for s in first.sentences)
+        sentences = (
+            replace(s, start=s.start + 1, end=s.end + 1, markup=tuple(replace(m, start=m.start + 1) for m in s.markup))
+            for s in first.sentences
+        )
         first = replace(first, source=mark + first.source, sentences=tuple(sentences))
     return [first, *rest]

@@ -6,10 +6,10 @@ import codecs
 import re
 import unicodedata
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
-from docgraph.document import Document, InlineMarkup, Sentence
+from docgraph.document import Document, InlineMarkup, MarkupRole, Sentence
 from docgraph.errors import DocgraphError
 from docgraph.formats.sentences import split_sentences
 
@@ -53,6 +53,12 @@ class Format:
     check: Callable[[bytes, str], None] | None = None
     """(file, file name) -> None; refuses a file that has the extension but not the content of this format. Not asked if
     the user names the format."""
+    escapes: Mapping[str, Callable[[str], str]] = field(default_factory=dict)
+    """Escape functions for text in another syntax (an HTML attribute), by `Sentence.syntax`."""
+    is_intact: Callable[[str, str, Sequence[InlineMarkup]], bool] | None = None
+    """(raw form of a sentence, its text with atoms, its markup) -> whether the raw form reads back as these."""
+    filler: str = ""
+    """Written where a line without text would end a block too early (a subtitle cue)."""
 
 
 @dataclass(slots=True)
@@ -63,7 +69,7 @@ class _MarkupSpan:
     start: int
     end: int
     raw: str
-    opaque: bool = False
+    role: MarkupRole = ""
 
 
 class Block:
@@ -72,9 +78,16 @@ class Block:
     Character i of the readable text comes from source[starts[i]:ends[i]]; white space is collapsed to single spaces.
     """
 
-    def __init__(self, source: str, speaker: str | None = None) -> None:
+    def __init__(self, source: str, speaker: str | None = None, *, syntax: str = "", split: bool = True) -> None:
         self.source = source
         self.speaker = speaker
+        self.syntax = syntax
+        self.split = split
+        """Whether the text is split into sentences."""
+        self.prefix = ""
+        """Raw markup that is written before the first sentence if it changes."""
+        self.nested: list[Block] = []
+        """Blocks inside the markup of this one: link titles, texts of images."""
         self._chars: list[str] = []
         self._starts: list[int] = []
         self._ends: list[int] = []
@@ -108,14 +121,14 @@ class Block:
         self._starts.extend([start] + [end] * (len(text) - 1))
         self._ends.extend([end] * len(text))
 
-    def markup(self, start: int, end: int, raw: str | None = None) -> None:
+    def markup(self, start: int, end: int, raw: str | None = None, role: MarkupRole = "") -> None:
         """Hide source[start:end] from the text; `raw` replaces it in a rewritten sentence."""
-        self._markup.append(_MarkupSpan(len(self._chars), start, end, self.source[start:end] if raw is None else raw))
+        raw = self.source[start:end] if raw is None else raw
+        self._markup.append(_MarkupSpan(len(self._chars), start, end, raw, role))
 
     def opaque(self, start: int, end: int) -> None:
         """Hide source[start:end], which stands for words (inline code, an image); the spaces around it stay two."""
-        self.markup(start, end)
-        self._markup[-1].opaque = True
+        self.markup(start, end, role="atom")
 
     def line_break(self, start: int, end: int) -> None:
         """Read source[start:end], the end of a line or subtitle, as a space, or as nothing between CJK characters."""
@@ -129,15 +142,25 @@ class Block:
     def sentences(self, language: str, paragraph: int) -> list[Sentence]:
         """Split the text into sentences; parts without a word (`* * *`) are left out and stay in the source."""
         text = "".join(self._chars)
-        return [self.sentence(a, b, paragraph) for a, b in split_sentences(text, language) if has_content(text[a:b])]
+        whole = [(0, len(text.rstrip()))]  # white space at the start is never added
+        spans = split_sentences(text, language) if self.split else whole
+        sentences = [self.sentence(a, b, paragraph) for a, b in spans if has_content(text[a:b])]
+        if sentences and self.prefix:
+            sentences[0] = replace(sentences[0], prefix=self.prefix)
+        if self.nested:
+            sentences += [sentence for block in self.nested for sentence in block.sentences(language, paragraph)]
+            sentences.sort(key=lambda sentence: (sentence.start, -sentence.end))
+        return sentences
 
     def sentence(self, a: int, b: int, paragraph: int) -> Sentence:
         """Return characters [a, b) of the readable text as a sentence."""
         first = bisect_right(self._markup, a, key=lambda span: span.offset)
         last = bisect_left(self._markup, b, key=lambda span: span.offset)
-        markup = tuple(InlineMarkup(span.offset - a, span.raw) for span in self._markup[first:last])
+        markup = tuple(
+            InlineMarkup(span.offset - a, span.raw, span.role, span.start) for span in self._markup[first:last]
+        )
         text = "".join(self._chars[a:b])
-        return Sentence(text, self._starts[a], self._ends[b - 1], paragraph, markup, self.speaker)
+        return Sentence(text, self._starts[a], self._ends[b - 1], paragraph, markup, self.speaker, self.syntax)
 
     def _append(self, char: str, start: int, end: int) -> None:
         self._chars.append(char)
@@ -176,7 +199,7 @@ class Block:
                     span.offset = len(self._chars)
             return
         last = self._markup[-1] if self._markup else None
-        if last is None or not last.opaque or last.offset != len(self._chars) or char not in _CLOSING:
+        if last is None or last.role != "atom" or last.offset != len(self._chars) or char not in _CLOSING:
             return
         if self._chars and self._chars[-1] == " " and self._ends[-1] == last.start:
             last.start = self._pop()

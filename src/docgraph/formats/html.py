@@ -1,4 +1,7 @@
-"""HTML: text of block elements is read, inline tags are inline markup; script, style, pre, code etc. are left alone."""
+"""HTML: text of block elements and of some attributes is read; inline tags are inline markup.
+
+Script, style, pre, code, `translate="no"` and elements in another language are left alone.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +9,16 @@ import html
 import re
 from collections.abc import Iterator
 
-from docgraph.document import Document
+from docgraph.document import Document, MarkupRole
 from docgraph.formats.base import Block, Format, document_of, names
+from docgraph.formats.placeholders import PLACEHOLDER
 
 ENTITY = re.compile(r"&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});")
 ATTRIBUTES = r"""(?:[^<>"']|"[^"]*+"|'[^']*+')*+"""
 _TOKEN = re.compile(
     rf"<!--(?P<comment>)|<(?P<close>/?)(?P<tag>[a-zA-Z][^\s<>/]*)(?P<attributes>{ATTRIBUTES})>|<[!?][^<>]*>"
 )
+_TEXT = re.compile(rf"(?P<entity>{ENTITY.pattern})|(?P<atom>{PLACEHOLDER})")
 _INLINE = names(
     "a abbr acronym b bdi bdo big cite data del dfn em font i img ins label mark nobr q rp rt ruby s small span strike"
     " strong sub sup time tt u wbr"
@@ -25,22 +30,27 @@ _OPAQUE = _OPAQUE_INLINE | names(
 _OPTION_WITHOUT_VALUE = re.compile(r"<option(?=[\s/>])(?![^<>]*\svalue\s*=)", re.I)
 """A form sends the text of an option without a value, so that the text must not change."""
 _RAW_TEXT = names("script style textarea xmp")
+_UNCLOSED_TO_END = _RAW_TEXT | {"pre"}
+"""Elements that last until the end of the file if nothing closes them."""
 _LINK_END = re.compile(r"</a\s*>(?:\s*[\r\n]\s*)?\Z", re.I)
 """Text between two links of a menu: nothing, or a line break. In prose, a word or a space separates links."""
 _NO_TRANSLATION = re.compile(r"""\btranslate\s*=\s*["']?no\b|\bclass\s*=\s*(?:["'][^"']*)?\bnotranslate\b""", re.I)
 _ROOT = re.compile(rf"<html\b{ATTRIBUTES}>", re.I)
-_LANGUAGE = re.compile(r"""(\s(?:xml:)?lang\s*=\s*["']?)[\w-]+""", re.I)
+_LANGUAGE = re.compile(r"""(\s(?:xml:)?lang\s*=\s*["']?)([\w-]+)""", re.I)
 _VOID = names("area base br col embed hr img input link meta source track wbr")
+_ATTRIBUTE = re.compile(r"""\s(?P<name>[\w:-]+)\s*=\s*(?:"(?P<double>[^"]*+)"|'(?P<single>[^']*+)')""")
+_TEXT_ATTRIBUTES = names("alt title placeholder aria-label")
+_TEXT_META = names("description og:title og:description twitter:title twitter:description")
 
 
 def parse(source: str, language: str) -> list[Document]:
     """Read an HTML page."""
-    return document_of(source, _blocks(source), language)
+    return document_of(source, html_blocks(source, 0, len(source), language), language)
 
 
 def declare(source: str, language: str) -> str:
     """Set the `lang` attributes of <html>, if it has any."""
-    return _ROOT.sub(lambda tag: _LANGUAGE.sub(rf"\g<1>{language}", tag[0]), source, count=1)
+    return _ROOT.sub(lambda tag: _LANGUAGE.sub(lambda lang: lang[1] + language, tag[0]), source, count=1)
 
 
 def escape(text: str) -> str:
@@ -48,75 +58,128 @@ def escape(text: str) -> str:
     return html.escape(text, quote=False)
 
 
+def escape_attribute(text: str) -> str:
+    """Escape text for a quoted attribute."""
+    return html.escape(text, quote=True)
+
+
+def tag_role(raw: str) -> MarkupRole:
+    """Return whether a tag opens or closes an element; empty for void elements, comments and declarations."""
+    match = re.match(r"<(/?)([a-zA-Z][^\s<>/]*)", raw)
+    if match is None or match[2].lower() in _VOID or raw.endswith("/>"):
+        return ""
+    return "close" if match[1] else "open"
+
+
 def add_text(block: Block, start: int, end: int) -> None:
-    """Add source[start:end], text with character references, to the block."""
-    for entity in ENTITY.finditer(block.source, start, end):
-        block.text(start, entity.start())
-        start = entity.end()
-        decoded = html.unescape(entity[0])
-        if decoded == entity[0]:
-            block.text(entity.start(), start)
+    """Add source[start:end], text with character references and placeholders, to the block."""
+    for token in _TEXT.finditer(block.source, start, end):
+        block.text(start, token.start())
+        start = token.end()
+        decoded = html.unescape(token[0])
+        if token["atom"]:
+            block.opaque(*token.span())
+        elif decoded == token[0]:
+            block.text(*token.span())
         else:
-            block.decoded(decoded, entity.start(), start)
+            block.decoded(decoded, *token.span())
     block.text(start, end)
 
 
-def _blocks(source: str) -> Iterator[Block]:
-    """Yield a block for each stretch of text and inline tags."""
-    block, last, position = Block(source), 0, 0
-    elements = _ElementEnds(source)
-    while token := _TOKEN.search(source, position):
+def attribute_blocks(source: str, start: int, end: int) -> list[Block]:
+    """Return the texts in the attributes of the tag source[start:end]: alt, title, placeholder, descriptions."""
+    tag = source[start:end]
+    if "=" not in tag or tag.startswith("</") or _NO_TRANSLATION.search(tag):
+        return []
+    attributes = list(_ATTRIBUTE.finditer(source, start, end))
+    values = {found["name"].lower(): found["double"] or found["single"] or "" for found in attributes}
+    wanted = _TEXT_ATTRIBUTES
+    if re.match(r"<meta\b", tag, re.I):
+        is_text = _TEXT_META & {values.get("name", "").lower(), values.get("property", "").lower()}
+        wanted = frozenset({"content"}) if is_text else frozenset()
+    blocks = []
+    for found in attributes:
+        if found["name"].lower() in wanted:
+            block = Block(source, syntax="attribute")
+            add_text(block, *found.span("double" if found["double"] is not None else "single"))
+            blocks.append(block)
+    return blocks
+
+
+def html_blocks(source: str, start: int, end: int, language: str = "", syntax: str = "") -> Iterator[Block]:
+    """Yield a block for each stretch of text and inline tags in source[start:end].
+
+    Elements in another language than `language` and the one of the page are left alone.
+    """
+    block, last, position = Block(source, syntax=syntax), start, start
+    elements = _Elements(source, end, language)
+    while token := _TOKEN.search(source, position, end):
         add_text(block, position, token.start())
-        end = token.end()
+        token_end = token.end()
         tag = (token["tag"] or "").lower()
         if token["comment"] is not None:
-            comment_end = source.find("-->", token.start() + 2)
-            end = len(source) if comment_end < 0 else comment_end + 3
-        opaque = _is_opaque(token, tag, source, elements)
+            comment_end = source.find("-->", token.start() + 2, end)
+            token_end = end if comment_end < 0 else comment_end + 3
+        opaque = elements.is_opaque(token, tag)
         inline = not tag or tag in _INLINE or tag in _OPAQUE_INLINE
+        nested = attribute_blocks(source, *token.span()) if tag and not opaque else []
         if opaque:
-            end = elements.end_of(tag, end)
+            token_end = elements.end_of(tag, token_end)
         elif tag == "a" and not token["close"] and _LINK_END.search(source, last, token.start()):
             inline = False  # the links of a menu are texts of their own
         if not inline:
             yield block
-            block = Block(source)
+            block = Block(source, syntax=syntax)
         elif opaque:
-            block.opaque(token.start(), end)
+            block.opaque(token.start(), token_end)
         else:
-            block.markup(token.start(), end)
-        last, position = token.start(), end
-    add_text(block, position, len(source))
+            block.markup(token.start(), token_end, role=tag_role(token[0]))
+        block.nested += nested
+        last, position = token.start(), token_end
+    add_text(block, position, end)
     yield block
 
 
-def _is_opaque(token: re.Match[str], tag: str, source: str, elements: _ElementEnds) -> bool:
-    """Return whether the token is the start tag of an element whose content is not translated."""
-    if not tag or token["close"] or token["attributes"].endswith("/"):
-        return False
-    if tag == "select":
-        return _OPTION_WITHOUT_VALUE.search(source, token.end(), elements.end_of(tag, token.end())) is not None
-    return tag in _OPAQUE or (tag not in _VOID and _NO_TRANSLATION.search(token["attributes"]) is not None)
+class _Elements:
+    """Finds elements that are left alone; remembers tags that are never closed, so that the total time stays linear."""
 
-
-class _ElementEnds:
-    """Finds the ends of elements; remembers tags that are never closed, so that the total time stays linear."""
-
-    def __init__(self, source: str) -> None:
+    def __init__(self, source: str, end: int, language: str) -> None:
         self.source = source
+        self.end = end
         self.unclosed: set[str] = set()
+        root = _ROOT.search(source)
+        declared = _LANGUAGE.search(root[0]) if root else None
+        self.languages = {_primary(code) for code in (language, declared[2] if declared else "") if code}
+
+    def is_opaque(self, token: re.Match[str], tag: str) -> bool:
+        """Return whether the token is the start tag of an element whose content is not translated."""
+        if not tag or token["close"] or token["attributes"].endswith("/"):
+            return False
+        if tag == "select":
+            return _OPTION_WITHOUT_VALUE.search(self.source, token.end(), self.end_of(tag, token.end())) is not None
+        if tag in _OPAQUE:
+            return True
+        return tag not in _VOID and (
+            _NO_TRANSLATION.search(token["attributes"]) is not None or self._is_foreign(tag, token["attributes"])
+        )
+
+    def _is_foreign(self, tag: str, attributes: str) -> bool:
+        """Return whether an element declares another language; <html> and <body> declare the one of the page."""
+        declared = _LANGUAGE.search(attributes) if self.languages and tag not in ("html", "body") else None
+        return declared is not None and _primary(declared[2]) not in self.languages
 
     def end_of(self, tag: str, start: int) -> int:
         """Return the end of the element whose start tag ends at `start`.
 
-        An element that is never closed ends at its start tag; raw text (script, style) ends at the end of the file.
+        An element that is never closed ends at its start tag; raw text (script, style) and preformatted text last until
+        the end of the file.
         """
-        default = len(self.source) if tag in _RAW_TEXT else start
+        default = self.end if tag in _UNCLOSED_TO_END else start
         if tag in self.unclosed:
             return default
         depth, position = 1, start
         pattern = re.compile(rf"<(/?){re.escape(tag)}(?=[\s/>]){ATTRIBUTES}>", re.I)
-        while match := pattern.search(self.source, position):
+        while match := pattern.search(self.source, position, self.end):
             depth += -1 if match[1] else tag not in _RAW_TEXT
             position = match.end()
             if depth == 0:
@@ -125,4 +188,10 @@ class _ElementEnds:
         return default
 
 
-HTML = Format("html", (".html", ".htm", ".xhtml"), parse, escape, declare=declare)
+def _primary(code: str) -> str:
+    return re.split("[-_]", code)[0].lower()
+
+
+HTML = Format(
+    "html", (".html", ".htm", ".xhtml"), parse, escape, declare=declare, escapes={"attribute": escape_attribute}
+)

@@ -171,5 +171,7 @@ def escape_srt(text: str) -> str:
     return text.replace("-->", "→")
 
 
-SRT = Format("srt", (".srt",), parse_srt, escape_srt)
-VTT = Format("vtt", (".vtt",), parse_vtt, escape_html)
+_FILLER = "\u00a0"
+"""Stands in a cue whose words went elsewhere: a blank line would end the cue, and the rest of it would be lost."""
+SRT = Format("srt", (".srt",), parse_srt, escape_srt, filler=_FILLER)
+VTT = Format("vtt", (".vtt",), parse_vtt, escape_html, filler=_FILLER)

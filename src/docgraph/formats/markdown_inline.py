@@ -1,0 +1,431 @@
+"""Inline Markdown: emphasis, links, code, images and escapes of a paragraph, by the rules of CommonMark.
+
+`inline_blocks` makes the blocks of a paragraph. Emphasis and links are inline markup; code, math, images, template
+tags and identifiers are atoms, which are written unchanged; addresses are read and written unchanged.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+import unicodedata
+from bisect import bisect_right
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from docgraph.document import InlineMarkup
+from docgraph.formats.base import Block, Span, has_content
+from docgraph.formats.html import ENTITY, attribute_blocks, tag_role
+from docgraph.formats.placeholders import PLACEHOLDER
+
+_ESCAPE = r"\\[!-/:-@\[-`{-~]"
+_ESCAPED = re.compile(rf"{_ESCAPE}|{ENTITY.pattern}")
+_TITLE = r"""(?P<title>"(?:[^"\\]|\\.){0,999}"|'(?:[^'\\]|\\.){0,999}'|\((?:[^()\\]|\\.){0,999}\))"""
+_TARGET = re.compile(
+    r"\([ \t\n]*+(?:<(?:[^<>\n\\]|\\.)*+>|(?!<)(?:[^\s()\\\0-\x1f]|\\[^\s])*+"
+    r"(?:\((?:[^\s()\\]|\\[^\s]|\((?:[^\s()\\]|\\[^\s])*+\))*+\)(?:[^\s()\\]|\\[^\s])*+)*+)"
+    rf"(?:[ \t\n]+{_TITLE})?[ \t\n]*+\)",
+    re.S,
+)
+_REFERENCE = re.compile(r"\[(?P<label>(?:[^\[\]\\]|\\.){0,999})\]", re.S)
+_AUTOLINK = r"<[a-zA-Z][a-zA-Z0-9+.-]{1,31}:[^\s<>]*+>|<[^\s<>@]++@[^\s<>@]++>"
+_ADDRESS = r"(?<![^\W_])(?:https?://|www\.)[^\s<>\[\]`|]*[^\s<>\[\]`|.,;:!?\"'*_~)]"
+_TOKEN = re.compile(
+    rf"(?P<escape>{_ESCAPE})"
+    r"|(?P<code>`+)"
+    r"|(?P<math>\$(?=[^\s$])(?:[^$\\\n]|\\.){1,999}(?<!\s)\$(?!\d))"
+    rf"|(?P<atom>{PLACEHOLDER}|\{{[:#.][^{{}}\n]{{0,200}}\}})"
+    r"|(?P<note>\[\^[^\]\s]++\])"
+    r"|(?P<wiki>\[\[[^\[\]\n]++\]\](?!\())"
+    r"|(?P<open>!?\[)"
+    r"|(?P<close>\])"
+    rf"|(?P<autolink>{_AUTOLINK})"
+    rf"|(?P<address>{_ADDRESS})"
+    r"""|(?P<html><(?:!--(?s:.{0,1999}?)--|/?[a-zA-Z][a-zA-Z0-9-]*+(?:\s(?:[^<>"']|"[^"<]*+"|'[^'<]*+')*+)?/?)>)"""
+    rf"|(?P<entity>{ENTITY.pattern})"
+    r"|(?P<emphasis>\*+|_+|~+)"
+    r"|(?P<newline>[ \t]*+\n)"
+)
+_VERBATIM = re.compile(f"({_ADDRESS}|{PLACEHOLDER})")
+_BLOCK_TAG = re.compile(
+    r"<!--|</?(?:address|article|aside|blockquote|body|br|caption|center|col|colgroup|dd|details|dialog|dir|div|dl|dt"
+    r"|fieldset|figcaption|figure|footer|form|frame|frameset|h[1-6]|head|header|hr|html|iframe|legend|li|link|main|menu"
+    r"|nav|noframes|ol|optgroup|option|p|param|pre|script|search|section|style|summary|table|tbody|td|textarea|tfoot|th"
+    r"|thead|title|tr|track|ul)(?=[\s/>])",
+    re.I,
+)
+"""What begins an HTML block of CommonMark at the start of a line, and <br>."""
+_HEADING_ID = re.compile(r"[ \t]*\{[:#.][^{}\n]*\}[ \t]*$")
+_LEADING = re.compile(r"(?:[-+=>]|:(?=\s)|#{1,6}(?=\s|$)|~(?=~~))|(?P<number>\d{1,9})(?=[.)](?:\s|$))")
+Kind = Literal["text", "decoded", "open", "close", "tag", "atom"]
+
+
+@dataclass(slots=True)
+class _Token:
+    """Characters [start, end) of the joined lines; `text` is what a decoded token represents."""
+
+    kind: Kind
+    start: int
+    end: int
+    text: str = ""
+    nested: list[tuple[str, int, int]] = field(default_factory=list)
+    """(syntax, start, end) of the texts in it: the title of a link, the description of an image."""
+
+
+@dataclass(slots=True)
+class _Bracket:
+    """An open `[` or `![`, and the number of delimiter runs before it."""
+
+    token: _Token
+    delimiters: int
+
+
+@dataclass(slots=True)
+class _Delimiter:
+    """A run of `*`, `_` or `~` from `start` to `end`, both of which move inwards as characters are paired."""
+
+    char: str
+    start: int
+    end: int
+    can_open: bool
+    can_close: bool
+    length: int
+
+
+def inline_blocks(source: str, lines: list[Span], labels: Collection[str]) -> Iterator[Block]:
+    """Yield the blocks of a paragraph, whose lines are spans in the source; `labels` are the defined link labels.
+
+    A tag of a block element or line break (`<br>`) ends a block.
+    """
+    block, joined = Block(source), _JoinedLines(source, lines)
+    position = 0
+    for token in _InlineParser(joined.text, labels).tokens():
+        if token.start < position:
+            continue  # inside an atom: an image, or a link by its own text
+        block.text(joined.source_of(position), joined.source_of(token.start))
+        start, end = joined.source_of(token.start), joined.source_of(token.end)
+        position = token.end
+        if token.kind == "decoded":
+            block.decoded(token.text, start, end)
+        elif token.kind == "atom":
+            block.opaque(start, end)
+        elif token.kind == "text":
+            block.text(start, end)
+        elif token.kind == "tag":
+            raw = source[start:end]
+            if _BLOCK_TAG.match(raw):
+                yield block
+                block = Block(source)
+            else:
+                block.markup(start, end, role=tag_role(raw))
+            block.nested += attribute_blocks(source, start, end)
+        else:
+            block.markup(start, end, role=token.kind)
+        for syntax, first, last in token.nested:
+            if "\n" not in joined.text[first:last]:
+                block.nested.append(escaped_block(source, joined.source_of(first), joined.source_of(last), syntax))
+    block.text(joined.source_of(position), joined.source_of(len(joined.text)))
+    yield block
+
+
+def escaped_block(source: str, start: int, end: int, syntax: str) -> Block:
+    """Return the block of text with backslash escapes and character references, but without other markup."""
+    block = Block(source, syntax=syntax)
+    for match in _ESCAPED.finditer(source, start, end):
+        block.text(start, match.start())
+        decoded = match[0][1] if match[0].startswith("\\") else html.unescape(match[0])
+        block.decoded(decoded, *match.span())
+        start = match.end()
+    block.text(start, end)
+    return block
+
+
+class _JoinedLines:
+    """The lines of a paragraph joined by single newlines, without the markers between them in the source."""
+
+    def __init__(self, source: str, lines: list[Span]) -> None:
+        self.text = "\n".join(source[start:end] for start, end in lines)
+        self.starts = [start for start, _ in lines]
+        self.offsets: list[int] = []
+        offset = 0
+        for start, end in lines:
+            self.offsets.append(offset)
+            offset += end - start + 1
+
+    def source_of(self, position: int) -> int:
+        """Map a position of the joined text to the source."""
+        line = bisect_right(self.offsets, position) - 1
+        return self.starts[line] + position - self.offsets[line]
+
+
+class _InlineParser:
+    """Finds tokens that are not plain text, and pairs brackets and emphasis; an unpaired one is plain text."""
+
+    def __init__(self, text: str, labels: Collection[str], *, with_placeholders: bool = True) -> None:
+        self.text = text
+        self.labels = labels
+        self.with_placeholders = with_placeholders
+        self.found: list[_Token] = []
+        self.brackets: list[_Bracket] = []
+        self.links_end = 0
+        """Brackets below this height contain a link, so that they open none: links are not nested."""
+        self.delimiters: list[_Delimiter] = []
+        self.fences: dict[int, list[int]] = {}
+        for run in re.finditer("`+", text):
+            self.fences.setdefault(len(run[0]), []).append(run.start())
+
+    def tokens(self) -> list[_Token]:
+        """Return the tokens in order of their starts; of two with the same start, the longer one first."""
+        position = 0
+        while match := _TOKEN.search(self.text, position):
+            position = max(self._read(match), position + 1)
+        self._pair_emphasis(0)
+        return sorted(self.found, key=lambda token: (token.start, -token.end))
+
+    def _read(self, match: re.Match[str]) -> int:
+        """Add the tokens of a match and return where to go on."""
+        kind, (start, end) = match.lastgroup or "", match.span()
+        if kind == "code":
+            end = self._code(start, end)
+        elif kind == "open":
+            token = _Token("text", start, end)
+            self.found.append(token)
+            self.brackets.append(_Bracket(token, len(self.delimiters)))
+        elif kind == "close":
+            end = self._close_bracket(start)
+        elif kind == "emphasis":
+            self._add_delimiter(start, end)
+        elif kind == "escape":
+            self.found.append(_Token("decoded", start, end, match[0][1]))
+        elif kind == "entity":
+            decoded = html.unescape(match[0])
+            self.found.append(_Token("text" if decoded == match[0] else "decoded", start, end, decoded))
+        elif kind == "newline":
+            self.found.append(_Token("decoded", start, end, " "))
+        elif kind == "html":
+            self.found.append(_Token("tag", start, end))
+        elif kind != "address" and (kind != "atom" or self.with_placeholders):
+            self.found.append(_Token("atom", start, end))
+        else:
+            self.found.append(_Token("text", start, end))
+        return end
+
+    def _code(self, start: int, end: int) -> int:
+        starts = self.fences.get(end - start, [])
+        following = bisect_right(starts, start)
+        if following < len(starts):
+            closing = starts[following] + end - start
+            self.found.append(_Token("atom", start, closing))
+            return closing
+        self.found.append(_Token("text", start, end))
+        return end
+
+    def _close_bracket(self, start: int) -> int:
+        """Make a link or an image of the last open bracket and this one; a link by its own text is an atom."""
+        if not self.brackets:
+            return start + 1
+        bracket = self.brackets.pop()
+        opening = bracket.token
+        is_image = opening.end - opening.start == 2
+        contains_link = len(self.brackets) < self.links_end
+        self.links_end = min(self.links_end, len(self.brackets))
+        if contains_link and not is_image:
+            return start + 1
+        inside = self.text[opening.end : start]
+        target, reference = _TARGET.match(self.text, start + 1), _REFERENCE.match(self.text, start + 1)
+        by_own_text = False
+        if target:
+            end = target.end()
+        elif reference and reference["label"] and normalize_label(reference["label"]) in self.labels:
+            end = reference.end()
+        elif (not reference or not reference["label"]) and normalize_label(inside) in self.labels:
+            end = reference.end() if reference else start + 1
+            by_own_text = True
+        else:
+            return start + 1
+        nested = [("title", target.start("title") + 1, target.end("title") - 1)] if target and target["title"] else []
+        if is_image or by_own_text:
+            if is_image and not by_own_text and not re.search(r"[\[\]`<]", inside):
+                nested.insert(0, ("alt", opening.end, start))
+            opening.kind, opening.end, opening.nested = "atom", end, nested
+        else:
+            opening.kind = "open"
+            self.found.append(_Token("close", start, end, nested=nested))
+            self.links_end = len(self.brackets)
+        self._pair_emphasis(bracket.delimiters)
+        return end
+
+    def _add_delimiter(self, start: int, end: int) -> None:
+        char = self.text[start]
+        before = self.text[start - 1] if start else " "
+        after = self.text[end] if end < len(self.text) else " "
+        left = not _is_space(after) and (not _is_punctuation(after) or _is_space(before) or _is_punctuation(before))
+        right = not _is_space(before) and (not _is_punctuation(before) or _is_space(after) or _is_punctuation(after))
+        can_open, can_close = left, right
+        if char == "_":
+            can_open = left and (not right or _is_punctuation(before))
+            can_close = right and (not left or _is_punctuation(after))
+        if char != "~" or end - start == 2:
+            self.delimiters.append(_Delimiter(char, start, end, can_open, can_close, end - start))
+
+    def _pair_emphasis(self, bottom: int) -> None:
+        """Pair the delimiter runs from `bottom` on, and forget them."""
+        openers: dict[str, list[_Delimiter]] = {"*": [], "_": [], "~": []}
+        order: list[_Delimiter] = []
+        # By character, length modulo 3 and ability to open: openers below this height were tried in vain.
+        tried: dict[tuple[str, int, bool], int] = {}
+        for closer in self.delimiters[bottom:]:
+            key = (closer.char, closer.length % 3, closer.can_open)
+            while closer.can_close and closer.start < closer.end:
+                stack = openers[closer.char]
+                height = len(stack)
+                while height > tried.get(key, 0) and not _match(stack[height - 1], closer):
+                    height -= 1
+                if height <= tried.get(key, 0):
+                    tried[key] = len(stack)
+                    break
+                opener = stack[height - 1]
+                self._remove_above(order, openers, opener, tried)
+                size = 2 if min(opener.end - opener.start, closer.end - closer.start) >= 2 else 1
+                self.found.append(_Token("open", opener.end - size, opener.end))
+                self.found.append(_Token("close", closer.start, closer.start + size))
+                opener.end -= size
+                closer.start += size
+                if opener.start == opener.end:
+                    order.pop()
+                    stack.pop()
+                    _lower(tried, opener.char, len(stack))
+            if closer.can_open and closer.start < closer.end:
+                openers[closer.char].append(closer)
+                order.append(closer)
+        del self.delimiters[bottom:]
+
+    @staticmethod
+    def _remove_above(
+        order: list[_Delimiter],
+        openers: dict[str, list[_Delimiter]],
+        opener: _Delimiter,
+        tried: dict[tuple[str, int, bool], int],
+    ) -> None:
+        """Remove the openers after `opener`: emphasis does not overlap."""
+        while order[-1] is not opener:
+            removed = order.pop()
+            stack = openers[removed.char]
+            stack.pop()
+            _lower(tried, removed.char, len(stack))
+
+
+def _lower(tried: dict[tuple[str, int, bool], int], char: str, height: int) -> None:
+    for key in tried:
+        if key[0] == char:
+            tried[key] = min(tried[key], height)
+
+
+def _match(opener: _Delimiter, closer: _Delimiter) -> bool:
+    """Apply the rule of three: runs that can both open and close do not pair if their lengths sum to a multiple."""
+    if closer.char == "~":
+        return True
+    is_odd = (opener.can_close or closer.can_open) and (opener.length + closer.length) % 3 == 0
+    return not is_odd or (opener.length % 3 == 0 and closer.length % 3 == 0)
+
+
+def _is_space(char: str) -> bool:
+    return char.isspace()
+
+
+def _is_punctuation(char: str) -> bool:
+    return unicodedata.category(char)[0] in "PS"
+
+
+def normalize_label(label: str) -> str:
+    """Return a link label in the form in which labels are compared."""
+    return " ".join(label.split()).lower().upper()
+
+
+def escape(text: str) -> str:
+    """Escape plain text so that Markdown shows it unchanged; addresses and placeholders are not escaped."""
+    parts = _VERBATIM.split(text)
+    text = "".join(part if index % 2 else _escape_inline(part) for index, part in enumerate(parts))
+    leading = _LEADING.match(text)
+    if leading is None:
+        return text
+    position = leading.end() if leading["number"] else 0
+    return f"{text[:position]}\\{text[position:]}"
+
+
+def _escape_inline(text: str) -> str:
+    text = re.sub(r"([\\`*\[\]<|]|~(?=~)|(?<=~)~)", r"\\\1", text)
+    text = re.sub(r"(?<![^\W_])_|_(?![^\W_])", r"\\_", text)
+    if text.count("$") > 1:
+        text = text.replace("$", r"\$")
+    return re.sub(r"&(?=#?\w+;)", "&amp;", text)
+
+
+def escape_title(text: str) -> str:
+    """Escape text for the title of a link, in any kind of quotation marks."""
+    return re.sub(r"""(["'()])""", r"\\\1", _escape_inline(text))
+
+
+def is_intact(raw: str, flat: str, markup: Sequence[InlineMarkup]) -> bool:
+    """Return whether raw Markdown reads as the text `flat` (with atoms) and the markup, in this order."""
+    if any("\n" in mark.raw or "\r" in mark.raw for mark in markup):
+        return True  # the raw form has the markers of the lines (`> `) in it, and cannot be read by itself
+    labels = {normalize_label(reference["label"]) for mark in markup for reference in _REFERENCE.finditer(mark.raw)}
+    before, after = _outer_markup(markup)
+    wrapped = before + raw + after
+    first, last = len(before), len(before) + len(raw)
+    found: list[str] = []
+    parts: list[str] = []
+    position = 0
+    for token in _InlineParser(wrapped, labels, with_placeholders=False).tokens():
+        if token.start < position:
+            continue
+        parts.append(wrapped[position : token.start])
+        content = wrapped[token.start : token.end]
+        if token.kind in ("open", "close", "tag"):
+            found += [content.strip()] * (first <= token.start < last)
+        else:
+            parts.append(token.text if token.kind == "decoded" else content)
+        position = token.end
+    parts.append(wrapped[position:])
+    expected = [mark.raw.strip() for mark in markup if mark.role != "atom" and mark.raw.strip(" \0")]
+    return found == expected and "".join("".join(parts).split()) == "".join(flat.split())
+
+
+def _outer_markup(markup: Sequence[InlineMarkup]) -> tuple[str, str]:
+    """Return openers and closers of elements that begin before the sentence or end after it."""
+    opened: list[str] = []
+    before: list[str] = []
+    for mark in markup:
+        raw = mark.raw.strip()
+        if mark.role == "open" and not raw.startswith("<"):
+            opened.append(raw)
+        elif mark.role == "close" and not raw.startswith("<"):
+            if opened:
+                opened.pop()
+            else:
+                before.insert(0, "[" if raw.startswith("]") else raw)
+    after = ["](x)" if raw.startswith("[") else raw for raw in reversed(opened)]
+    return "".join(before), "".join(after)
+
+
+def heading_text(text: str) -> str:
+    """Return the text of a heading as its anchor is made from: without markup, but with the text of code."""
+    parts, position = list[str](), 0
+    for token in _InlineParser(text, ()).tokens():
+        if token.start >= position:
+            parts.append(text[position : token.start])
+            content = text[token.start : token.end]
+            if token.kind == "atom":
+                parts.append("" if content.startswith(("!", "[")) else content.strip("`"))
+            elif token.kind in ("text", "decoded"):
+                parts.append(token.text or content)
+            position = token.end
+    return "".join([*parts, text[position:]]).strip()
+
+
+def without_heading_id(text: str) -> tuple[int, bool]:
+    """Return the length of a heading without its explicit id (`{#id}`), and whether it has one."""
+    match = _HEADING_ID.search(text)
+    return (match.start(), True) if match and has_content(text[: match.start()]) else (len(text), False)
