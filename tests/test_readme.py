@@ -1,4 +1,4 @@
-"""What the README says works, works."""
+"""The examples of the README work, and its files exist."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ def test_a_freed_block_stays_with_the_process() -> None:
     assert megabytes_after_freeing("keep_freed_memory()") > megabytes_after_freeing("") + 200
 
 
-def test_glibc_is_told_to_keep_freed_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_glibc_keeps_freed_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     library = FakeLibrary("mallopt")
     monkeypatch.setattr(workers.ctypes, "CDLL", lambda name: library)
     workers.keep_freed_memory()

@@ -46,7 +46,7 @@ def test_rows_are_found_across_batches(tmp_path: Path) -> None:
         assert annotation.forms.to_list() == ["number", str(index)]
 
 
-def test_a_failed_write_leaves_what_was_there(tmp_path: Path) -> None:
+def test_a_failed_write_leaves_the_old_file(tmp_path: Path) -> None:
     path = tmp_path / "a.arrow"
     path.write_text("before")
 

@@ -66,7 +66,7 @@ def test_a_missing_file_is_named() -> None:
         ("pt-BR", ["words:pt", "simplemma:pt"], {"words", "lemmas"}, "python -m spacy download pt_core_news_sm"),
     ],
 )
-def test_a_language_without_a_parser_says_what_is_missing(
+def test_a_language_without_a_parser_notes_the_missing_layers(
     monkeypatch: pytest.MonkeyPatch, language: str, components: list[str], layers: set[str], command: str
 ) -> None:
     monkeypatch.setattr(registry, "installed_spacy_pipeline", lambda language: None)
@@ -79,7 +79,7 @@ def test_a_language_without_a_parser_says_what_is_missing(
     assert note.endswith(command)
 
 
-def test_the_largest_installed_spacy_pipeline_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_largest_installed_spacy_pipeline_is_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
     installed = ["fr_core_news_sm", "fr_core_news_md", "fr_dep_news_trf", "de_core_news_lg"]
     entries = [importlib.metadata.EntryPoint(name, name, "spacy_models") for name in installed]
     monkeypatch.setattr(registry, "entry_points", lambda **query: entries)
@@ -88,7 +88,7 @@ def test_the_largest_installed_spacy_pipeline_is_taken(monkeypatch: pytest.Monke
     assert registry.installed_spacy_pipeline("ru") is None
 
 
-def test_an_installed_pipeline_without_coreference_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_an_installed_pipeline_without_coreference_notes_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     spacy.blank("sv").to_disk(tmp_path / "sv_toy")
     monkeypatch.setattr(registry, "installed_spacy_pipeline", lambda language: str(tmp_path / "sv_toy"))
     pipeline = load_pipeline("sv")

@@ -213,7 +213,7 @@ def test_word_lists_exist_for_five_languages_and_others_are_refused() -> None:
         load_word_lists("sw")
 
 
-def test_the_registry_creates_it_and_a_parser_is_asked_for() -> None:
+def test_the_registry_creates_it_and_requires_a_parser() -> None:
     annotator = create("coref:fr")
     assert annotator.name == "coref:fr"
     assert annotator.requires == {"words", "tags", "heads"}
@@ -293,7 +293,9 @@ def documents(draw: st.DrawFn) -> Parsed:
 
 @settings(max_examples=60, deadline=None)
 @given(documents(), st.sampled_from(["en", "fr", "de", "ru", "zh"]), st.booleans())
-def test_links_go_forward_one_a_mention_and_always_the_same(example: Parsed, language: str, use_ranker: bool) -> None:
+def test_links_go_forward_one_per_mention_and_are_deterministic(
+    example: Parsed, language: str, use_ranker: bool
+) -> None:
     document, annotation = example
     annotator = CorefAnnotator(language, use_ranker=use_ranker)
     found = annotator(document, annotation).coreference
@@ -307,7 +309,7 @@ def test_links_go_forward_one_a_mention_and_always_the_same(example: Parsed, lan
 
 @settings(max_examples=60, deadline=None)
 @given(documents())
-def test_spans_are_what_climbing_the_tree_word_by_word_gives(example: Parsed) -> None:
+def test_spans_equal_those_found_by_climbing_the_tree(example: Parsed) -> None:
     trees = Trees(example[1])
     left, right = list(range(trees.count)), list(range(trees.count))
     for word in range(trees.count):

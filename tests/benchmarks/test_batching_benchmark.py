@@ -1,4 +1,4 @@
-"""The batching benchmark counts padding right."""
+"""The batching benchmark counts padding correctly."""
 
 from __future__ import annotations
 

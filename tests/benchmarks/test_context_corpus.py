@@ -1,4 +1,4 @@
-"""The context task asks what it says: its answers are in one earlier sentence of one side, and nowhere else."""
+"""The context task: each answer is decided by one earlier sentence of one side, and by nothing else."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def differing(first: list[str], second: list[str]) -> set[int]:
 
 
 @pytest.mark.parametrize("entities", [1, 2])
-def test_a_choice_shows_where_it_is_told_and_in_the_answer_alone(entities: int) -> None:
+def test_a_choice_changes_only_the_deciding_sentence_and_the_answer(entities: int) -> None:
     from benchmarks.context_corpus import variants
 
     made = variants(20, seed=5, entities=entities)

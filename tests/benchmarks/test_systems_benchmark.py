@@ -1,4 +1,4 @@
-"""A system that cannot be measured is reported with the reason, whatever was raised."""
+"""A system that cannot be measured is reported with the reason."""
 
 from __future__ import annotations
 

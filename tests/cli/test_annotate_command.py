@@ -48,7 +48,7 @@ def test_conllu_to_a_file(files: list[Path], tmp_path: Path, run: Run) -> None:
     assert documents[1][1].forms.to_list() == ["Un", "chien", "🐕", "court", "."]
 
 
-def test_arrow_and_standard_output_say_the_same(files: list[Path], tmp_path: Path, run: Run) -> None:
+def test_arrow_and_standard_output_have_the_same_annotations(files: list[Path], tmp_path: Path, run: Run) -> None:
     assert run(*files, "--annotator", "words:qu", "-o", "out.arrow")[0] == 0
     _, out, _ = run(*files, "--annotator", "words:qu", "-o", "-")
     printed = list(conllu.parse((line.encode() for line in out.splitlines(keepends=True)), "stdout"))
@@ -74,7 +74,7 @@ def test_a_language_without_parser_is_noted_once(files: list[Path], run: Run) ->
     assert "docgraph[stanza]" in line
 
 
-def test_what_another_tool_found(files: list[Path], tmp_path: Path, run: Run) -> None:
+def test_annotations_of_another_tool_are_used(files: list[Path], tmp_path: Path, run: Run) -> None:
     run(files[0], "--annotator", "words:qu", "-o", "made.conllu")
     parsed = (tmp_path / "made.conllu").read_text(encoding="utf-8").replace("\tchats\t_\t_", "\tchats\tchat\tNOUN")
     (tmp_path / "made.conllu").write_text(parsed.replace("words\n", "words lemmas upos\n"), encoding="utf-8")

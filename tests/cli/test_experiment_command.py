@@ -67,7 +67,7 @@ def test_formats(toy: Path) -> None:
     assert "│ Base" in run(*arguments, "--format", "text")
 
 
-def test_an_analysis_of_a_store_with_its_picture(toy: Path, tmp_path: Path) -> None:
+def test_an_analysis_of_a_store_with_its_plot(toy: Path, tmp_path: Path) -> None:
     model, store = str(toy / "runs" / "toy" / "base" / "seed1"), str(toy / "store")
     options = ("--data", store, "--beams", "1", "--points", "0,2", "--plot", str(tmp_path / "a.png"))
     output = run("analyse", "context-size", f"base={model}", *options, "--format", "markdown")
@@ -78,7 +78,7 @@ def test_an_analysis_of_a_store_with_its_picture(toy: Path, tmp_path: Path) -> N
     ]
 
 
-def test_where_context_pays_with_translations_and_pictures(toy: Path, tmp_path: Path) -> None:
+def test_context_use_with_translations_and_plots(toy: Path, tmp_path: Path) -> None:
     runs, results = toy / "runs" / "toy" / "base", toy / "results" / "toy" / "base"
     models = [f"{name}={runs / seed}" for name, seed in (("a", "seed1"), ("b", "seed2"))]
     texts = [f"--translations={name}={results / seed / 'test.txt'}" for name, seed in (("a", "seed1"), ("b", "seed2"))]
@@ -94,7 +94,7 @@ def test_where_context_pays_with_translations_and_pictures(toy: Path, tmp_path: 
     assert [part["name"] for part in values] == ["context-use-nll", "context-use-nll-differences"]
 
 
-def test_what_earlier_translations_could_tell_with_pictures(toy: Path, tmp_path: Path) -> None:
+def test_evidence_with_plots(toy: Path, tmp_path: Path) -> None:
     model, output = toy / "runs" / "toy" / "base" / "seed1", toy / "results" / "toy" / "base" / "seed1" / "test.txt"
     options = ("--data", str(toy / "store"), "--beams", "1", "--points", "1,2", "--plot", str(tmp_path / "a.png"))
     given = ("--translations", f"base={output}", "--format", "markdown")
@@ -117,7 +117,7 @@ def test_the_mechanism_of_runs_is_read_from_runs_and_results(toy: Path) -> None:
     assert [row.split()[1] for row in rows] == ["runs/toy/base/seed1", "results/toy/base/seed1"]
 
 
-def test_a_dry_run_tells_of_a_config_that_changed(toy: Path) -> None:
+def test_a_dry_run_reports_a_changed_config(toy: Path) -> None:
     table, results = str(toy / "tables" / "toy.yaml"), str(toy / "results")
     result = CliRunner().invoke(app, ["experiment", table, "--dry-run", "--results", results, "--set", "steps=9"])
     assert "toy/base/seed2 was run with another config than its row has now (steps)" in result.stderr

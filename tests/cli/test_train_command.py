@@ -1,4 +1,4 @@
-"""docgraph train from the command line: what it says, and how it fails."""
+"""docgraph train from the command line: dry runs, help and errors."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from docgraph.training.config import TrainingConfig
 CONFIGS = Path(__file__).resolve().parents[2] / "configs" / "train"
 
 
-def test_a_dry_run_says_what_would_run() -> None:
+def test_a_dry_run_prints_what_would_run() -> None:
     arguments = ["train", str(CONFIGS / "docgraph_pre_both.yaml"), "--dry-run", "--set", "steps=7"]
     result = CliRunner().invoke(app, arguments, catch_exceptions=False)
     assert result.exit_code == 0
@@ -29,7 +29,7 @@ def test_a_dry_run_says_what_would_run() -> None:
     assert lines["updates"].strip().startswith("7 of 1 x 16,000 target tokens in documents, bf16")
 
 
-def test_help_tells_how_a_run_goes_on() -> None:
+def test_help_explains_how_to_resume() -> None:
     output = CliRunner().invoke(app, ["train", "--help"], env={"COLUMNS": "200"}).output
     assert "resumes where it stopped" in output
     assert "torchrun" in output

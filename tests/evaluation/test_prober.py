@@ -82,7 +82,7 @@ def one_by_one(model: DocumentTransformer, tokenizer: Tokenizer, suite: Suite) -
     return found
 
 
-def test_gold_context_is_what_the_suite_gives(model: DocumentTransformer, tokenizer: Tokenizer) -> None:
+def test_gold_context_is_that_of_the_suite(model: DocumentTransformer, tokenizer: Tokenizer) -> None:
     ours = scores(model, tokenizer)
     np.testing.assert_allclose(ours, one_by_one(model, tokenizer, SUITE), atol=1e-4)
     assert ours[0] != pytest.approx(ours[3], abs=1e-4)  # the same candidate after another context

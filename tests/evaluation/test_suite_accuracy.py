@@ -27,7 +27,7 @@ def test_ties_are_wrong_or_the_first_wins() -> None:
     assert compute_accuracies(Suite("s", contrasts, ties="first"), scores).overall.right == 2
 
 
-def test_lower_is_better_unless_told_otherwise() -> None:
+def test_lower_is_better_by_default() -> None:
     suite = Suite("s", (Contrast("S", PAIR), Contrast("S", PAIR), Contrast("S", PAIR, correct=1)))
     scores = [1.0, 2.0, 2.0, 1.0, 4.0, 3.0]
     assert compute_accuracies(suite, scores).overall.right == 2

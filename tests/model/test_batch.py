@@ -139,7 +139,7 @@ def test_a_window_of_a_document_is_translated_as_in_the_whole(place: str, nodes:
     torch.testing.assert_close(states, all_states[rows])
 
 
-def test_sentences_not_yet_translated_have_no_place_in_the_target_memory() -> None:
+def test_untranslated_sentences_are_not_in_the_target_memory() -> None:
     example = documents(4, [3, 2, 4])[0]
     nothing = np.empty(0, np.int64)
     begun = dataclasses.replace(

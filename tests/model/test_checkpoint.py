@@ -63,7 +63,7 @@ def test_round_trip_is_bit_equal(original: DocumentTransformer, saved: Path) -> 
         assert torch.equal(original.eval().logits(batch), again.logits(batch))
 
 
-def test_the_folder_says_what_it_is(saved: Path) -> None:
+def test_config_json_describes_the_model(saved: Path) -> None:
     settings = json.loads((saved / CONFIG).read_text())
     assert settings["format"] == 1
     assert settings["system"] == "docgraph-hyb-both"
@@ -114,7 +114,7 @@ def test_bytes_quarter_the_file_and_load_as_single(original: DocumentTransformer
     assert equal(load(tmp_path / "again"), loaded)
 
 
-def test_half_precision_refuses_what_it_cannot_hold(tmp_path: Path) -> None:
+def test_half_precision_refuses_weights_out_of_range(tmp_path: Path) -> None:
     model = small_model(small_config(context=False))
     with torch.no_grad():
         model.embeddings.target_table.weight[0, 0] = 1e6
@@ -142,14 +142,14 @@ def test_files_have_the_permissions_of_the_umask(original: DocumentTransformer, 
 
 
 @pytest.mark.parametrize("name", ["thesis.tex", CONFIG])
-def test_a_folder_of_other_things_is_left_alone(tmp_path: Path, original: DocumentTransformer, name: str) -> None:
+def test_a_folder_with_other_files_is_left_alone(tmp_path: Path, original: DocumentTransformer, name: str) -> None:
     (tmp_path / name).write_text("{}")
     with pytest.raises(DocgraphError, match=f"holds '{name}', no part of a model"):
         save(original, tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == [name]
 
 
-def test_a_model_folder_with_something_else_in_it_is_left_alone(folder: Path, original: DocumentTransformer) -> None:
+def test_a_model_folder_with_another_file_is_left_alone(folder: Path, original: DocumentTransformer) -> None:
     (folder / "notes.txt").write_text("mine")
     with pytest.raises(DocgraphError, match="holds 'notes"):
         save(original, folder)
@@ -310,7 +310,7 @@ def test_flipped_or_cut_bytes_never_load_another_model(
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
-def test_no_digit_of_the_config_can_change_unseen(folder: Path, saved: Path, data: st.DataObject) -> None:
+def test_a_changed_digit_of_the_config_is_detected(folder: Path, saved: Path, data: st.DataObject) -> None:
     text = (saved / CONFIG).read_text()
     place = data.draw(st.sampled_from([place for place, letter in enumerate(text) if letter.isdigit()]))
     digit = data.draw(st.sampled_from([digit for digit in "123456789" if digit != text[place]]))
@@ -331,7 +331,7 @@ def test_load_base_fills_the_base_and_leaves_the_context(tmp_path: Path) -> None
     assert any(name not in theirs for name in fresh)
 
 
-def test_load_base_takes_other_dropout_but_no_other_model(tmp_path: Path) -> None:
+def test_load_base_accepts_other_dropout_but_no_other_config(tmp_path: Path) -> None:
     config = small_config(context=False)
     save(small_model(replace(config, transformer=replace(config.transformer, dropout=0.3))), tmp_path / "base")
     load_base(small_model(small_config()), tmp_path / "base")

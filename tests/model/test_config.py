@@ -94,7 +94,7 @@ def test_fields_that_do_not_go_together(fields: dict[str, int], word: str) -> No
         TransformerConfig(**fields)  # type: ignore[arg-type]
 
 
-def test_an_unknown_context_encoder_lists_those_there_are() -> None:
+def test_an_unknown_context_encoder_lists_the_known_ones() -> None:
     from docgraph.model.document_transformer import DocumentTransformer
 
     with pytest.raises(DocgraphError, match="docgraph"):

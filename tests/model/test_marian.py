@@ -171,7 +171,7 @@ def assert_equal(checkpoint: Checkpoint, folder: Path, lengths: list[int], steps
     assert len({token for row in mine for token in row}) > steps
 
 
-def test_every_weight_is_where_it_belongs(small: Checkpoint, tmp_path: Path) -> None:
+def test_every_weight_is_copied_to_its_place(small: Checkpoint, tmp_path: Path) -> None:
     """Compares tensors: logits do not depend on the biases of keys, which softmax cancels."""
     ours = import_marian(str(small.folder), tmp_path / "ours").state_dict()
     theirs = small.model.state_dict()
@@ -222,7 +222,7 @@ def test_a_base_size_model_is_equal(tmp_path: Path) -> None:
         ("mine", None),
     ],
 )
-def test_the_name_of_an_opus_model_says_its_languages(
+def test_the_name_of_an_opus_model_gives_its_languages(
     small: Checkpoint, tmp_path: Path, name: str, pair: tuple[str, str] | None
 ) -> None:
     place = shutil.copytree(small.folder, tmp_path / name)
@@ -231,7 +231,7 @@ def test_the_name_of_an_opus_model_says_its_languages(
 
 
 @pytest.mark.parametrize(("target", "pair"), [("fr", ("en", "fr")), ("roa", None)])
-def test_the_tokenizer_says_the_languages_where_the_name_does_not(
+def test_the_tokenizer_gives_the_languages_if_the_name_does_not(
     small: Checkpoint, tmp_path: Path, target: str, pair: tuple[str, str] | None
 ) -> None:
     place = shutil.copytree(small.folder, tmp_path / "mine")
@@ -262,7 +262,7 @@ def test_pickled_weights_give_the_same_model(small: Checkpoint, broken: Path, tm
     assert all(torch.equal(one[name], other[name]) for name in other)
 
 
-def test_the_tokenizer_travels_along(small: Checkpoint, tmp_path: Path) -> None:
+def test_the_tokenizer_is_copied(small: Checkpoint, tmp_path: Path) -> None:
     model = import_marian(str(small.folder), tmp_path / "ours")
     names = {path.name for path in ModelFolder(tmp_path / "ours").tokenizer_files()}
     assert names == {"source.spm", "target.spm", "vocab.json"}
@@ -335,7 +335,7 @@ REFUSED: dict[str, tuple[Callable[[Path], object], str]] = {
 
 
 @pytest.mark.parametrize("kind", list(REFUSED))
-def test_what_cannot_be_imported_is_refused_in_one_sentence(broken: Path, tmp_path: Path, kind: str) -> None:
+def test_unsupported_models_are_refused_in_one_sentence(broken: Path, tmp_path: Path, kind: str) -> None:
     damage, message = REFUSED[kind]
     damage(broken)
     with pytest.raises(DocgraphError, match=message) as caught:

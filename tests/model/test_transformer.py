@@ -104,7 +104,7 @@ def test_logits_equal_those_of_torchs_layers(norm: str, activation: str, share: 
 
 
 @pytest.mark.parametrize("norm", ["post", "pre"])
-def test_a_batch_of_many_is_many_batches_of_one_in_any_order(norm: str) -> None:
+def test_a_batch_equals_its_sentences_alone_in_any_order(norm: str) -> None:
     model = small_model(small_config(norm, context=False)).double()
     whole = documents(1, [4, 1, 0, 7, 3])[0]
     count = len(whole.source)
@@ -154,7 +154,7 @@ def test_sinusoids_are_those_of_the_paper_with_sines_first() -> None:
             assert table[position, 4 + pair] == pytest.approx(np.cos(angle), abs=1e-6)
 
 
-def test_context_is_asked_for_at_the_three_places() -> None:
+def test_context_is_read_at_the_three_places() -> None:
     model = small_model(small_config(context=False))
     seen: list[tuple[str, int]] = []
 

@@ -1,4 +1,4 @@
-"""Documents of an experiment, translated."""
+"""Documents of an analysis, translated with references as context."""
 
 from __future__ import annotations
 

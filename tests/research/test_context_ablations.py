@@ -125,13 +125,13 @@ def in_order(model: DocumentTransformer, documents: Documents, reach: int) -> li
 
 @pytest.mark.parametrize("reach", [0, 1, 3])
 @pytest.mark.parametrize("system", [*SYSTEMS, "linked"])
-def test_all_at_once_is_one_after_another(system: str, reach: int) -> None:
+def test_parallel_decoding_equals_sequential_decoding_with_less_context(system: str, reach: int) -> None:
     model = reading_model(**(LINKED if system == "linked" else SYSTEMS[system]))
     assert translate_within(model, SMALL, reach, BEAM) == in_order(model, SMALL, reach)
 
 
 @pytest.mark.parametrize("system", [*SYSTEMS, "linked"])
-def test_all_sentences_are_the_whole_document_and_fewer_are_not(system: str) -> None:
+def test_unlimited_reach_equals_the_whole_document(system: str) -> None:
     model = reading_model(**(LINKED if system == "linked" else SYSTEMS[system]))
     whole = SMALL.translate(model, LONGER)
     assert translate_within(model, SMALL, 5, LONGER) == whole
@@ -139,7 +139,7 @@ def test_all_sentences_are_the_whole_document_and_fewer_are_not(system: str) -> 
 
 
 @pytest.mark.parametrize("system", ["docgraph", "linked", "pointer"])
-def test_known_translations_of_all_sentences_are_those_of_the_whole_document(system: str) -> None:
+def test_unlimited_reach_with_known_translations_equals_the_whole_document(system: str) -> None:
     fields = {"linked": LINKED, "pointer": POINTER}.get(system) or SYSTEMS[system]
     model = small_model(small_config(**fields), 1) if system == "pointer" else reading_model(**fields)
     whole = SMALL.translate(model, LONGER, known=True)
@@ -148,14 +148,14 @@ def test_known_translations_of_all_sentences_are_those_of_the_whole_document(sys
 
 
 @pytest.mark.parametrize("system", ["docgraph", "han"])
-def test_a_guess_changes_nothing(system: str) -> None:
+def test_a_guess_does_not_change_the_result(system: str) -> None:
     model = reading_model(**SYSTEMS[system])
     wanted = decode_within(model, SMALL, 2, BEAM)
     assert decode_within(model, SMALL, 2, BEAM, decode_within(model, SMALL, 0, BEAM)) == wanted
     assert decode_within(model, SMALL, 2, BEAM, dict.fromkeys(wanted, (7, 9))) == wanted
 
 
-def test_concatenated_sentences_come_from_what_is_left() -> None:
+def test_concatenation_uses_only_the_visible_sentences() -> None:
     base = small_config(context=False)
     model = small_model(ModelConfig(base.transformer, concatenation=ConcatenationConfig(source=3)))
     whole = SMALL.translate(model, LONGER)
@@ -191,7 +191,7 @@ def test_trees_stay_trees_with_the_same_roots(sizes: list[int], seed: int, rate:
     assert (reattach(gold, 0.0, seed).heads == gold.heads).all()
 
 
-def test_the_rate_is_what_is_lost() -> None:
+def test_the_attachment_score_falls_by_the_noise_rate() -> None:
     gold = random_annotation(np.random.default_rng(0), [25] * 80)
     scores = [attachment_score(gold, reattach(gold, rate)) for rate in (0.0, 0.1, 0.5)]
     assert scores[0] == 1.0

@@ -41,7 +41,7 @@ def quiet(line: str) -> None:
     pass
 
 
-def test_parts_are_what_links_and_rare_words_say() -> None:
+def test_parts_follow_links_and_rare_words() -> None:
     layout = Layout(by_hand())
     sentences = {label: mask.nonzero()[0].tolist() for label, mask in layout.sentence_parts.items()}
     assert sentences == {
@@ -122,7 +122,7 @@ def test_systems_and_contexts_are_compared_part_by_part() -> None:
     assert parts["linked"] + parts["not linked"] == parts["all"]
 
 
-def test_attention_by_distance_is_one_where_it_is_even() -> None:
+def test_even_attention_has_relative_weight_one() -> None:
     systems = {"graph": small_model(small_config(sides="both"), open_gates=True)}
     for site in context_layers(systems["graph"]):
         torch.nn.init.zeros_(site.attention.query.weight)

@@ -78,7 +78,7 @@ def quiet(line: str) -> None:
     pass
 
 
-def test_what_a_document_repeats_it_tells_and_another_document_does_not() -> None:
+def test_repetition_gains_from_its_own_document_only() -> None:
     model = ignorant()
     fit = fit_caches(predict_with_caches(model, repeating(1), texts(repeating(2)), (3, 5)))
     found = losses(predict_with_caches(model, repeating(3), texts(repeating(4)), (3, 5)), fit)
@@ -94,7 +94,7 @@ def test_what_a_document_repeats_it_tells_and_another_document_does_not() -> Non
 
 
 @pytest.mark.parametrize("similarities", [1, 100, 1 << 24])
-def test_the_cache_is_a_softmax_over_what_is_seen_however_it_is_cut(
+def test_the_cache_is_a_softmax_over_visible_tokens_for_any_block_size(
     similarities: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("docgraph.research.evidence.SIMILARITIES", similarities)
@@ -115,7 +115,7 @@ def test_the_cache_is_a_softmax_over_what_is_seen_however_it_is_cut(
             assert torch.allclose(share[place, number], wanted, atol=1e-5)
 
 
-def test_without_weight_there_is_base_and_with_it_the_mixture() -> None:
+def test_weight_zero_gives_base_and_other_weights_the_mixture() -> None:
     base, share = torch.tensor([0.3, 0.2, 0.1]).double().log(), torch.tensor([0.0, 1.0, 0.5]).double()
     top = torch.tensor([0.9, 0.75, 0.5]).double()
     assert torch.equal(mix(base, top, share, 0.0), -base)
@@ -142,7 +142,7 @@ def test_a_cache_that_only_sharpens_base_gains_nothing() -> None:
     assert loss[REFERENCES] == pytest.approx(loss[CALIBRATED], abs=0.001)
 
 
-def test_sentences_are_choose_sentences_by_the_graph_by_nearness_and_by_chance() -> None:
+def test_sentences_are_chosen_by_the_graph_by_proximity_or_at_random() -> None:
     document = random_documents(7, [3, 4, 5, 2, 6, 3, 4, 5]).documents[0]
     assert document.annotation is not None
     found = choose_sentences(document, (2, 4), 0)

@@ -1,4 +1,4 @@
-"""A whole table of two rows: run once, read ever after."""
+"""An experiment of two rows: its steps run once, and its table is rendered from the results."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def copied(done: Experiment, tmp_path: Path, **changes: Any) -> Experiment:
     return Experiment(done.table, tmp_path / "runs", tmp_path / "results", log=said.append, **changes)
 
 
-def test_nothing_is_missing_and_everything_is_kept(done: Experiment) -> None:
+def test_all_steps_run_and_all_results_are_stored(done: Experiment) -> None:
     runs = list(done.table.runs())
     assert [str(run.path) for run in runs] == ["toy/base/seed1", "toy/base/seed2", "toy/graph/seed1"]
     for run in runs:
@@ -85,7 +85,7 @@ def test_a_second_run_does_nothing(done: Experiment, monkeypatch: pytest.MonkeyP
     assert {path: path.stat().st_mtime_ns for path in done.result_root.rglob("*")} == before
 
 
-def test_the_table_needs_results_alone(done: Experiment, tmp_path: Path) -> None:
+def test_the_table_is_rendered_from_results_alone(done: Experiment, tmp_path: Path) -> None:
     rendered = RenderedTable(copied(done, tmp_path))
     head, base, graph = rendered.grid()
     assert head[:6] == ["system", "BLEU", "paper", "Δ BLEU", "paper", "chrF2"]
@@ -136,7 +136,7 @@ def test_rows_are_compared_over_the_seeds_that_both_have(done: Experiment, tmp_p
     assert graph == usual, "the second seed of Base is another Base than the one beneath the row"
 
 
-def test_what_is_missing_is_a_dash(done: Experiment, tmp_path: Path) -> None:
+def test_a_missing_value_is_a_dash(done: Experiment, tmp_path: Path) -> None:
     partial = copied(done, tmp_path)
     shutil.rmtree(partial.result_root / "toy" / "graph")
     _, base, graph = RenderedTable(partial).grid()
@@ -145,7 +145,7 @@ def test_what_is_missing_is_a_dash(done: Experiment, tmp_path: Path) -> None:
     assert graph[-1] == "-"
 
 
-def test_scores_are_made_elsewhere_and_what_cannot_be_is_told_once(done: Experiment, tmp_path: Path) -> None:
+def test_impossible_steps_are_reported_once_and_run_elsewhere(done: Experiment, tmp_path: Path) -> None:
     elsewhere = copied(done, tmp_path, annotator="words:en")
     for name in (SCORES, SUITES):
         for path in elsewhere.result_root.rglob(name):
@@ -179,13 +179,13 @@ def test_translations_of_other_documents_are_refused(done: Experiment) -> None:
         folder.read_output("test", [1, 2])
 
 
-def test_one_row_brings_the_base_it_needs(done: Experiment, tmp_path: Path) -> None:
+def test_running_one_row_also_runs_its_base(done: Experiment, tmp_path: Path) -> None:
     fresh = Experiment(done.table, tmp_path / "runs", tmp_path / "results", log=lambda line: None)
     found = fresh._with_bases([fresh.table.row("graph")])
     assert [str(run.path) for run in found] == ["toy/base/seed1", "toy/graph/seed1"]
 
 
-def test_a_run_that_cannot_begin_here_is_told_and_the_table_is_still_there(done: Experiment, tmp_path: Path) -> None:
+def test_a_run_that_cannot_start_is_reported_and_the_table_still_prints(done: Experiment, tmp_path: Path) -> None:
     without = copied(done, tmp_path, overrides=[f"data={tmp_path / 'nowhere'}"])
     shutil.rmtree(without.result_root / "toy" / "graph")
     without.run()
@@ -197,7 +197,7 @@ def test_a_run_that_cannot_begin_here_is_told_and_the_table_is_still_there(done:
     assert RenderedTable(without).grid()[1] == RenderedTable(done).grid()[1]
 
 
-def test_a_config_that_changed_after_its_run_is_told(done: Experiment, tmp_path: Path) -> None:
+def test_a_config_that_changed_after_its_run_is_reported(done: Experiment, tmp_path: Path) -> None:
     assert [done.describe_config_change(run) for run in done.table.runs()] == [None] * 3
     assert "another config" not in RenderedTable(done).markdown()
     now = copied(done, tmp_path, overrides=["steps=7", "schedule.peak=0.02", "workers=2"])
@@ -210,7 +210,7 @@ def test_a_config_that_changed_after_its_run_is_told(done: Experiment, tmp_path:
     assert line in RenderedTable(now).notes()
 
 
-def test_a_store_that_changed_is_told_and_one_that_is_elsewhere_is_not(done: Experiment, tmp_path: Path) -> None:
+def test_a_changed_store_is_reported_and_a_moved_one_is_not(done: Experiment, tmp_path: Path) -> None:
     store = tmp_path / "store"
     now = copied(done, tmp_path, overrides=[f"data={store}"])
     run = next(now.table.runs())
@@ -221,7 +221,7 @@ def test_a_store_that_changed_is_told_and_one_that_is_elsewhere_is_not(done: Exp
     assert "(data)" in (now.describe_config_change(run) or "")
 
 
-def test_a_row_of_an_improvement_is_a_line_and_is_compared_with_every_role(done: Experiment, tmp_path: Path) -> None:
+def test_a_row_of_role_ours_is_compared_with_every_role(done: Experiment, tmp_path: Path) -> None:
     now = copied(done, tmp_path)
     for name in ("control", "weak", "strong", "better"):
         shutil.copytree(now.result_root / "toy" / "graph", now.result_root / "toy" / name)
@@ -293,7 +293,7 @@ def test_a_set_may_be_translated_with_the_references_before_each_sentence(
     assert float(dict(zip(*RenderedTable(now).grid()[:3:2], strict=True))["BLEU test, earlier sentences known"]) >= 0
 
 
-def test_a_row_of_no_updates_is_a_row(done: Experiment, tmp_path: Path) -> None:
+def test_a_row_may_have_zero_updates(done: Experiment, tmp_path: Path) -> None:
     now = copied(done, tmp_path, annotator="words:en")
     now.run_root = tmp_path / "runs"
     shutil.copytree(done.run_root / "toy" / "base", now.run_root / "toy" / "base", symlinks=True)

@@ -1,4 +1,4 @@
-"""What runs logged, side by side."""
+"""The mechanism table: gates, gradients and losses from the metrics of runs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def logged(folder: Path, *records: dict[str, object]) -> Path:
     return folder
 
 
-def test_the_last_of_a_run_is_told(tmp_path: Path) -> None:
+def test_the_last_logged_values_are_read(tmp_path: Path) -> None:
     early = {**DEV, "step": 20, "nll": 9.0, "gates": {"decoder": [0.1, 0.1]}}
     graph = logged(tmp_path / "graph" / "seed1", {**TRAIN, "step": 20}, early, DEV, TRAIN)
     base = logged(tmp_path / "base" / "seed1", {"kind": "validation", "step": 60, "nll": 1.0})
@@ -31,7 +31,7 @@ def test_the_last_of_a_run_is_told(tmp_path: Path) -> None:
     assert rows[1] == ["graph/seed1", "40", "1.2500", "1.5000", "+0.2500", "0.5", "0.500 1.000"]
 
 
-def test_a_result_folder_says_the_same(tmp_path: Path) -> None:
+def test_a_result_folder_gives_the_same_values(tmp_path: Path) -> None:
     run = logged(tmp_path / "run", DEV, TRAIN)
     (tmp_path / "result").mkdir()
     (tmp_path / "result" / "metrics.jsonl.xz").write_bytes(lzma.compress((run / "metrics.jsonl").read_bytes()))

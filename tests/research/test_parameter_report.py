@@ -42,7 +42,7 @@ def test_layers_share_a_row() -> None:
     assert rows["context.places"].parameters == 512 * 32
 
 
-def test_base_trains_whole_whatever_the_policy() -> None:
+def test_all_of_base_trains_under_every_policy() -> None:
     found = report(small_config(context=False))
     assert found.system == "base"
     assert found.added == 0
@@ -139,7 +139,7 @@ def test_a_model_folder_has_its_config(tmp_path: Path) -> None:
         ("context: {graph: {layers: -1}}", r"'context.graph.layers' is -1; it must be at least 1"),
     ],
 )
-def test_a_bad_config_is_told_in_one_sentence(tmp_path: Path, text: str, message: str) -> None:
+def test_a_bad_config_is_reported_in_one_sentence(tmp_path: Path, text: str, message: str) -> None:
     path = tmp_path / "config.yaml"
     path.write_text(text + "\n")
     with pytest.raises(DocgraphError, match=message) as caught:

@@ -1,4 +1,4 @@
-"""The declarations that ship, and mistakes in one's own."""
+"""Shipped tables, and error messages for mistakes in a table."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_the_results_page_shows_the_rendered_rows(name: str) -> None:
 
 
 @needs_data
-def test_the_files_of_the_sets_and_suites_are_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_files_of_sets_and_suites_exist_and_are_complete(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(SHARED)
     table = shipped("main")
     sizes = {

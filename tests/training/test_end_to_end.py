@@ -1,4 +1,4 @@
-"""prepare, train base, train context, translate, where some words are decided by earlier sentences alone."""
+"""Train Base and a context system on text whose words depend on earlier sentences, then translate it."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_base_is_at_chance_and_the_document_graph_is_not(trained: Trained) -> No
     assert min(found.values()) > 0.95, found
 
 
-def test_stage_two_left_the_base_as_it_was(trained: Trained) -> None:
+def test_stage_two_does_not_change_the_base(trained: Trained) -> None:
     both = trained.context.state_dict()
     assert all(value.equal(both[name]) for name, value in trained.base.state_dict().items())
 

@@ -1,4 +1,4 @@
-"""metrics.jsonl survives its writer; people are told in lines."""
+"""metrics.jsonl after a killed run, and the progress lines for people."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ def test_records_of_a_killed_process_beyond_its_state_are_dropped(tmp_path: Path
     assert [(record["kind"], record["step"]) for record in read_metrics(path)] == [("train", 2), ("train", 3)]
 
 
-def test_without_tensorboard_the_remedy_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_tensorboard_is_reported_with_a_remedy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", None)
     with pytest.raises(DocgraphError, match="pip install tensorboard"):
         MetricsWriter(tmp_path / "metrics.jsonl", True, 0, 0)
 
 
-def test_a_line_says_what_matters() -> None:
+def test_a_progress_line_has_the_main_numbers() -> None:
     line = describe_training(TRAIN, 3723)
     assert line == "loss 1.5000, 1,234 tokens/s, MFU 25.0%, 3.0 GB, 1 skipped, 1:02:03 left"
 
@@ -56,7 +56,7 @@ def test_piped_output_is_lines_and_other_processes_are_silent(
     assert [line[20:] for line in (tmp_path / "train.log").read_text().splitlines()] == ["step 2: loss 1", "done"]
 
 
-def test_on_a_terminal_there_is_one_live_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_terminal_shows_one_progress_bar(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     terminal = io.StringIO()
     terminal.isatty = lambda: True  # type: ignore[method-assign]
     monkeypatch.setattr(sys, "stderr", terminal)

@@ -1,4 +1,4 @@
-"""Learning rates by update; a bf16 model trains as its fp32 master weights say."""
+"""Learning rates by update, and fp32 master weights of a bf16 model."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_warm_up_is_linear_and_reaches_the_peak(kind: str) -> None:
     assert learning_rate(ScheduleConfig(kind, 8e-4, 0), 1, 100) == pytest.approx(8e-4, rel=0.01)  # type: ignore[arg-type]
 
 
-def test_what_follows_the_peak() -> None:
+def test_learning_rate_after_the_peak() -> None:
     assert learning_rate(ScheduleConfig("inverse_sqrt", 1.0, 100), 400, 1000) == pytest.approx(0.5)
     assert learning_rate(ScheduleConfig("inverse_sqrt", 1.0, 100, 0.8), 400, 1000) == pytest.approx(0.8)
     cosine = ScheduleConfig("cosine", 1.0, 100, 0.2)

@@ -224,7 +224,7 @@ def test_mistakes_are_one_sentence_before_anything_is_written(
         second(translations={**own, "share": 1.5})
 
 
-def test_dev_translations_alone_are_measured_where_none_are_drawn(second: Config, store: Path, tmp_path: Path) -> None:
+def test_dev_translations_are_measured_even_if_training_draws_none(second: Config, store: Path, tmp_path: Path) -> None:
     own = {**put(tmp_path / "own", store, worse), "share": 0.0}
     translations_path(own["folder"], "train").unlink()
     train(second(steps=4, translations=own), tmp_path / "run")

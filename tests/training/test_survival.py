@@ -1,4 +1,4 @@
-"""Runs that stop, are killed or find the disk full lose nothing; two processes train as one."""
+"""Interrupted and killed runs resume without loss; a full disk is reported; two processes train like one."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def wait_for_lines(folder: Path, count: int, process: subprocess.Popen[str]) -> 
     raise AssertionError("the run does not begin")
 
 
-def test_killed_at_any_moment_a_run_goes_on_as_if_nothing_had_happened(
+def test_a_run_killed_at_any_moment_resumes_with_the_same_result(
     values: Values, config: Config, tmp_path: Path
 ) -> None:
     changes = {"steps": 24, "validation": {"every": 7, "bleu_every": 0}}
@@ -80,7 +80,7 @@ def test_killed_at_any_moment_a_run_goes_on_as_if_nothing_had_happened(
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=lambda number: number.name)
-def test_a_signal_stops_after_the_update_at_hand(
+def test_a_signal_stops_after_the_current_update(
     number: signal.Signals, config: Config, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     train(config(), tmp_path / "whole")
@@ -99,7 +99,7 @@ def test_a_signal_stops_after_the_update_at_hand(
     assert measured(tmp_path / "run") == measured(tmp_path / "whole")
 
 
-def test_a_signal_in_the_midst_of_a_validation_repeats_it(
+def test_a_validation_interrupted_by_a_signal_is_repeated(
     config: Config, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     train(config(), tmp_path / "whole")
@@ -116,7 +116,7 @@ def test_a_signal_in_the_midst_of_a_validation_repeats_it(
     assert measured(tmp_path / "run") == measured(tmp_path / "whole")
 
 
-def test_a_full_disk_is_one_sentence_and_the_last_state_stays(
+def test_a_full_disk_is_reported_in_one_sentence_and_the_last_state_stays(
     config: Config, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     train(config(), tmp_path / "whole")
@@ -140,13 +140,13 @@ def test_a_full_disk_is_one_sentence_and_the_last_state_stays(
     assert measured(tmp_path / "run") == measured(tmp_path / "whole")
 
 
-def test_a_folder_that_cannot_be_written_is_one_sentence(config: Config, tmp_path: Path) -> None:
+def test_an_unwritable_folder_is_reported_in_one_sentence(config: Config, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(DocgraphError, match=r"file/run: the run folder cannot be written \(not a directory\)"):
         train(config(), tmp_path / "file" / "run")
 
 
-def test_a_damaged_state_is_told(config: Config, tmp_path: Path) -> None:
+def test_a_damaged_state_is_reported(config: Config, tmp_path: Path) -> None:
     train(config(), tmp_path / "run")
     tensors = next((tmp_path / "run").glob("state-*")) / "tensors.safetensors"
     tensors.write_bytes(tensors.read_bytes()[:100])

@@ -1,4 +1,4 @@
-"""The loop: updates are what they should be, and a run folder holds what it promises."""
+"""The training loop: its updates, skipped updates, patience, and the contents of a run folder."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def training(tmp_path: Path) -> Callable[[TrainingConfig], Trainer]:
     opened.close()
 
 
-def test_two_stages_leave_whole_run_folders(config: Config, tmp_path: Path, store: Path) -> None:
+def test_two_stages_write_complete_run_folders(config: Config, tmp_path: Path, store: Path) -> None:
     base, second = tmp_path / "base", tmp_path / "context"
     train(config(steps=30, checkpoints={"every": 10, "best": 2}), base)
     losses = [record["loss"] for record in records(base, "train")]
@@ -89,7 +89,7 @@ def _progress(folder: Path) -> Progress:
     return found[0]
 
 
-def test_accumulated_gradients_are_those_of_the_mean_over_all_tokens(
+def test_accumulated_gradients_are_the_mean_over_all_tokens(
     config: Config, training: Callable[[TrainingConfig], Trainer]
 ) -> None:
     settings = config(accumulation=3, optimizer={"clip_norm": None}, model={"transformer": {**_tiny(), "dropout": 0.0}})
@@ -148,7 +148,9 @@ def test_an_update_without_a_finite_loss_is_skipped_and_counted(
     assert (sums.updates, sums.skipped, sums.longest_skip) == (2, 1, 1)
 
 
-def test_many_of_them_in_a_row_end_the_run(config: Config, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_non_finite_updates_in_a_row_end_the_run(
+    config: Config, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     _poison(monkeypatch, {4, 5, 6, 7})
     with pytest.raises(DocgraphError, match="not finite in 4 updates in a row, up to update 8"):
         train(config(max_nonfinite=3), tmp_path / "run")
@@ -171,7 +173,7 @@ def test_patience_and_the_average_of_the_best(config: Config, tmp_path: Path) ->
     assert all(torch.allclose(mean[name], (one[name] + two[name]) / 2, atol=1e-6) for name in mean)
 
 
-def test_bleu_makes_the_best_and_leaves_its_translations(config: Config, tmp_path: Path) -> None:
+def test_bleu_ranks_checkpoints_and_writes_translations(config: Config, tmp_path: Path) -> None:
     folder = tmp_path / "run"
     validation = {"every": 0, "bleu_every": 6, "bleu_documents": 2, "best": "bleu", "search": {"beams": 2}}
     train(config(validation=validation), folder)
@@ -182,7 +184,7 @@ def test_bleu_makes_the_best_and_leaves_its_translations(config: Config, tmp_pat
     assert len(documents) == 2
 
 
-def test_a_run_goes_on_with_more_steps_and_with_nothing_else_changed(config: Config, tmp_path: Path) -> None:
+def test_a_run_resumes_with_more_steps_but_no_other_change(config: Config, tmp_path: Path) -> None:
     folder = tmp_path / "run"
     train(config(steps=4), folder)
     before = (folder / "metrics.jsonl").read_bytes()
@@ -198,6 +200,6 @@ def test_a_run_goes_on_with_more_steps_and_with_nothing_else_changed(config: Con
     holder.close()
 
 
-def test_checkpoints_know_their_languages(config: Config, tmp_path: Path) -> None:
+def test_checkpoints_store_their_languages(config: Config, tmp_path: Path) -> None:
     train(config(steps=2), tmp_path / "run")
     assert ModelFolder(tmp_path / "run" / "best").languages == ("en", "fr")

@@ -1,4 +1,4 @@
-"""Training configs: every one of the repository is read and dry-run; mistakes are one sentence."""
+"""Training configs: all shipped configs dry-run, and mistakes are reported in one sentence."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ def test_every_config_dry_runs(name: str, store: Path) -> None:
     assert report.base_found is (None if config.base is None else False)
 
 
-def test_a_dry_run_without_its_store_says_so() -> None:
+def test_a_dry_run_reports_a_missing_store() -> None:
     assert dry_run(read_config(TrainingConfig, CONFIGS / "base.yaml")).documents is None
 
 
-def test_rows_differ_in_what_they_are_named_for() -> None:
+def test_configs_of_rows_differ_only_in_the_named_setting() -> None:
     configs = {name: read_config(TrainingConfig, CONFIGS / name) for name in NAMES}
     for side in ("source", "both"):
         for place in ("hyb", "post", "pre"):
@@ -87,7 +87,9 @@ def _names(values: dict[str, Any], prefix: str = "") -> Iterator[str]:
         ({"data": "gone"}, "no prepared corpus"),
     ],
 )
-def test_mistakes_are_told(changes: dict[str, Any], message: str, values: Callable[..., dict[str, Any]]) -> None:
+def test_mistakes_are_reported_in_one_sentence(
+    changes: dict[str, Any], message: str, values: Callable[..., dict[str, Any]]
+) -> None:
     from docgraph.training.build import resolve_model_config
 
     with pytest.raises(DocgraphError, match=re.escape(message)):

@@ -1,4 +1,4 @@
-"""steps: 0: a system as it starts is measured and kept, and the run is a run like any other."""
+"""Runs with `steps: 0`: the initial model is validated and saved like that of any other run."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def forbid(patch: pytest.MonkeyPatch, *places: tuple[Any, str]) -> None:
         patch.setattr(place, name, fail)
 
 
-def test_the_start_is_measured_kept_and_done(
+def test_the_initial_model_is_validated_and_saved(
     untrained: Config, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     forbid(monkeypatch, (DocumentTransformer, "compile_parts"), (BatchLoader, "_jobs"))
@@ -65,7 +65,7 @@ def test_the_start_is_measured_kept_and_done(
     assert "this run ended after update 0; raise 'steps' to continue training" in capsys.readouterr().err
 
 
-def test_it_trains_on_as_if_it_had_begun_so(untrained: Config, tmp_path: Path) -> None:
+def test_training_continued_from_it_equals_training_from_the_start(untrained: Config, tmp_path: Path) -> None:
     train(untrained(), tmp_path / "run")
     for name in ("run", "whole"):
         train(untrained(steps=4), tmp_path / name)
@@ -78,13 +78,13 @@ def test_it_trains_on_as_if_it_had_begun_so(untrained: Config, tmp_path: Path) -
     )
 
 
-def test_without_a_dev_split_to_look_at_it_is_kept_all_the_same(untrained: Config, tmp_path: Path) -> None:
+def test_the_initial_model_is_saved_without_a_dev_split(untrained: Config, tmp_path: Path) -> None:
     train(untrained(validation={"every": 0, "bleu_every": 0}), tmp_path / "run")
     assert read_metrics(tmp_path / "run" / "metrics.jsonl") == []
     assert checkpoint.load(tmp_path / "run" / "best").config.context is not None
 
 
-def test_dry_run_says_so(values: Callable[..., dict[str, Any]], tmp_path: Path) -> None:
+def test_a_dry_run_reports_zero_updates(values: Callable[..., dict[str, Any]], tmp_path: Path) -> None:
     path = tmp_path / "config.yaml"
     path.write_text(yaml.safe_dump(values(steps=0)))
     result = CliRunner().invoke(app, ["train", str(path), "--dry-run"], catch_exceptions=False)

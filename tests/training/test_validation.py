@@ -1,4 +1,4 @@
-"""What is measured on the dev split, the words dropped in training, and the arithmetic counted."""
+"""Validation on the dev split, word dropout, and FLOP counts."""
 
 from __future__ import annotations
 

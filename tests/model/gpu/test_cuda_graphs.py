@@ -35,7 +35,7 @@ class Gradients:
         torch._foreach_zero_(self.sums)
 
 
-def test_a_batch_of_other_sizes_is_computed_as_it_is() -> None:
+def test_a_batch_of_other_sizes_runs_without_the_graph() -> None:
     model = small_model(small_config(), open_gates=True)
     direct, through = Gradients(model), Gradients(model)
     captured = CapturedStep(through, capacity(BATCHES), through.reset, torch.device("cpu"))
@@ -47,7 +47,7 @@ def test_a_batch_of_other_sizes_is_computed_as_it_is() -> None:
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 @pytest.mark.parametrize("place", ["hyb", "post", "pre"])
-def test_a_replay_computes_what_was_captured(place: str) -> None:
+def test_a_replay_equals_the_plain_computation(place: str) -> None:
     model = small_model(small_config(integration=place), open_gates=True).cuda()
     direct, through = Gradients(model), Gradients(model)
     room = capacity(BATCHES)

@@ -101,7 +101,7 @@ def test_kernels_compute_attention_and_its_gradient(
 
 
 @pytest.mark.parametrize("shape", [[(0, 4)], [(3, 0)], [(0, 0)]], ids=["no-rows", "no-slots", "nothing"])
-def test_nothing_attends_to_nothing(shape: Shape) -> None:
+def test_empty_inputs_give_zeros(shape: Shape) -> None:
     tensors = inputs(shape, 64, HALF)
     found = with_gradients(through_kernels(shape, limits_of(shape, "all"))(*tensors), tensors)
     assert not any(x.any() for x in found)
@@ -144,7 +144,7 @@ def test_a_captured_graph_replays_the_kernels() -> None:
 
 @pytest.mark.parametrize("filled", [False, True], ids=["as-is", "filled-up"])
 @pytest.mark.parametrize("encoder", ["docgraph", "hm_gdc"])
-def test_systems_have_the_losses_and_gradients_of_the_written_out(
+def test_systems_have_the_losses_and_gradients_of_plain_attention(
     encoder: str, filled: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In single precision, which the kernels are not chosen for by themselves."""

@@ -72,7 +72,7 @@ def test_kernels_compute_attention_and_its_gradient(
 
 
 @pytest.mark.parametrize("count", [0, 3])
-def test_nothing_attends_to_nothing(count: int) -> None:
+def test_empty_inputs_give_zeros(count: int) -> None:
     tensors = inputs([0] * count, [0] * count, 64, HALF)
     packing = Packing.of([0] * count, DEVICE)
     found = with_gradients(through_kernels(*tensors, packing, packing, causal=False), tensors)

@@ -142,7 +142,7 @@ def test_shares_of_words_are_exactly_those_of_sparsemax(factor: float) -> None:
 
 
 @pytest.mark.parametrize("shape", [[(0, [4])], [(3, [])], [(0, [])]], ids=["no-rows", "no-words", "nothing"])
-def test_nothing_attends_to_nothing(shape: Shape) -> None:
+def test_empty_inputs_give_zeros(shape: Shape) -> None:
     case = Case(shape, past=False)
     tensors = case.inputs(64, HALF)
     assert not any(x.any() for x in with_gradients(case.through_kernels()(*tensors), tensors))
@@ -181,7 +181,7 @@ def test_a_captured_graph_replays_the_kernels() -> None:
 
 
 @pytest.mark.parametrize("filled", [False, True], ids=["as-is", "filled-up"])
-def test_a_system_has_the_losses_and_gradients_of_the_written_out(
+def test_a_system_has_the_losses_and_gradients_of_plain_attention(
     filled: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In single precision, which the kernels are not chosen for by themselves."""

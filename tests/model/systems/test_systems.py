@@ -166,7 +166,7 @@ def test_padding_and_blocks_change_nothing(name: str, monkeypatch: pytest.Monkey
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 @pytest.mark.parametrize("name", NAMES)
-def test_packed_kernels_compute_what_padded_attention_does(name: str) -> None:
+def test_packed_kernels_equal_padded_attention(name: str) -> None:
     """In half precision on a GPU, including sentences without context and padding."""
     model, batch = system(name), batch_of(DOCUMENTS)
     filled = fill_up(batch, capacity([batch], margin=0.5), pad=0)
@@ -339,7 +339,7 @@ def test_only_the_document_graph_needs_annotation(name: str) -> None:
 @pytest.mark.parametrize("kind", ["whole", "windowed", "filled-up"])
 @pytest.mark.parametrize("name", ["docgraph", "noise", "hm_gdc"])
 @torch.no_grad()
-def test_prefixes_say_what_is_visible(name: str, kind: str) -> None:
+def test_prefixes_equal_the_visibility_mask(name: str, kind: str) -> None:
     """For sentence states in the order of the slots of their document."""
     first, second = DOCUMENTS
     batch = batch_of([dataclasses.replace(first, window=range(2, 4) if kind == "windowed" else None), second])
