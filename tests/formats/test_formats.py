@@ -134,7 +134,7 @@ def test_other_encodings_are_refused(data: bytes, message: str) -> None:
 
 def test_files_over_the_size_limit_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "large.txt"
-    path.write_bytes(b"word " * 3 * 2**18)
+    path.write_bytes(b"Words.\n\n" * 2**18)
     assert read(path)
     with pytest.raises(DocgraphError, match=r"large\.txt: is larger than 1 MiB; split it"):
         read(path, max_bytes=2**20)

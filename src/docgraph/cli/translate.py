@@ -87,9 +87,9 @@ def translate(
     format: Annotated[
         str | None,
         typer.Option(
-            help="Input format: lines, text, markdown, html, srt, vtt, docx, po, xliff, json, arb, yaml, properties,"
-            " csv or tsv (default: detected by file name and content). csv:en:fr names the columns of texts and"
-            " translations."
+            help="Input format: lines, text, markdown, html, srt, vtt, docx, odt, pptx, xlsx, epub, po, xliff, json,"
+            " arb, yaml, properties, csv or tsv (default: detected by file name and content). csv:en:fr names the"
+            " columns of texts and translations."
         ),
     ] = None,
     mode: Annotated[

@@ -20,16 +20,20 @@ from docgraph.errors import DocgraphError
 from docgraph.files import display_name, replacing
 from docgraph.formats.base import Block, Format, decode, document_of
 from docgraph.formats.docx import DOCX
+from docgraph.formats.epub import EPUB
 from docgraph.formats.html import HTML
 from docgraph.formats.json_strings import ARB, JSON
 from docgraph.formats.markdown import MARKDOWN
 from docgraph.formats.markup_transfer import replace_sentences
+from docgraph.formats.odt import ODT
 from docgraph.formats.plain_text import LINES, TEXT, looks_like_lines
 from docgraph.formats.po import PO
+from docgraph.formats.pptx import PPTX
 from docgraph.formats.properties import PROPERTIES
 from docgraph.formats.subtitles import SRT, VTT
 from docgraph.formats.tables import CSV, TSV, table_format
 from docgraph.formats.xliff import XLIFF
+from docgraph.formats.xlsx import XLSX
 from docgraph.formats.yaml_strings import YAML
 
 __all__ = [
@@ -47,10 +51,10 @@ __all__ = [
     "write",
 ]
 
-FORMATS: dict[str, Format] = {
-    form.name: form
-    for form in (LINES, TEXT, MARKDOWN, SRT, VTT, HTML, DOCX, PO, XLIFF, JSON, ARB, YAML, PROPERTIES, CSV, TSV)
-}
+_TEXTS = (LINES, TEXT, MARKDOWN, SRT, VTT, HTML)
+_PACKAGES = (DOCX, ODT, PPTX, XLSX, EPUB)
+_STRINGS = (PO, XLIFF, JSON, ARB, YAML, PROPERTIES, CSV, TSV)
+FORMATS: dict[str, Format] = {form.name: form for form in (*_TEXTS, *_PACKAGES, *_STRINGS)}
 """The built-in formats; other packages add theirs by the entry point group `docgraph.formats`."""
 MAX_BYTES = 128 * 2**20
 """Maximum file size: documents are held in memory."""
@@ -79,7 +83,10 @@ def read(
         text, encoding = decode(data, name)
     if form is None or (form is TEXT and format is None):
         form = LINES if looks_like_lines(text, language) else TEXT
-    documents = _parse(form, text, language)
+    try:
+        documents = _parse(form, text, language)
+    except DocgraphError as error:
+        raise DocgraphError(str(error), path=name) from error
     stem = display_name(Path(name.strip("<>")).stem)
     path = None if name.startswith("<") else name
     return [

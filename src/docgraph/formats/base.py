@@ -17,6 +17,10 @@ Span = tuple[int, int]
 """(start, end) in the source of a document."""
 CJK = "\u2e80-\u303f\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff00-\uffef\U00020000-\U0003ffff"
 """Character class of scripts written without spaces between words (Chinese, Japanese)."""
+MAX_PARAGRAPH = 1_000_000
+"""Maximum length of a paragraph in characters: each takes about 90 bytes of memory while it is read."""
+MAX_MARKUP = 100_000
+"""Maximum number of inline markup (tags, changes of formatting) in a paragraph."""
 NEWLINE = r"(?:\r\n|\n|\r)"
 LINE = re.compile(rf"(?P<text>[^\r\n]*)(?:{NEWLINE}|\Z)")
 _CJK = re.compile(f"[{CJK}]")
@@ -95,8 +99,18 @@ class Block:
         self._wrap = -1
         """Index of the space that represents the last line break, until text follows it."""
 
+    def __len__(self) -> int:
+        return len(self._chars)
+
+    @property
+    def readable(self) -> str:
+        """The readable text so far."""
+        return "".join(self._chars)
+
     def text(self, start: int, end: int) -> None:
         """Add source[start:end] as readable text; NUL characters in it become markup."""
+        if len(self._chars) + end - start > MAX_PARAGRAPH:
+            raise DocgraphError(f"has a paragraph of more than {MAX_PARAGRAPH:,} characters; split it")
         for run in _RUN.finditer(self.source, start, end):
             if run["space"]:
                 self._space(run.start(), run.end())
@@ -123,6 +137,8 @@ class Block:
 
     def markup(self, start: int, end: int, raw: str | None = None, role: MarkupRole = "") -> None:
         """Hide source[start:end] from the text; `raw` replaces it in a rewritten sentence."""
+        if len(self._markup) == MAX_MARKUP:
+            raise DocgraphError(f"has a paragraph with more than {MAX_MARKUP:,} changes of formatting; split it")
         raw = self.source[start:end] if raw is None else raw
         self._markup.append(_MarkupSpan(len(self._chars), start, end, raw, role))
 

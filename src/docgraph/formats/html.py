@@ -112,7 +112,7 @@ def html_blocks(source: str, start: int, end: int, language: str = "", syntax: s
     Elements in another language than `language` and the one of the page are left alone.
     """
     block, last, position = Block(source, syntax=syntax), start, start
-    elements = _Elements(source, end, language)
+    elements = _Elements(source, start, end, language)
     while token := _TOKEN.search(source, position, end):
         add_text(block, position, token.start())
         token_end = token.end()
@@ -143,11 +143,11 @@ def html_blocks(source: str, start: int, end: int, language: str = "", syntax: s
 class _Elements:
     """Finds elements that are left alone; remembers tags that are never closed, so that the total time stays linear."""
 
-    def __init__(self, source: str, end: int, language: str) -> None:
+    def __init__(self, source: str, start: int, end: int, language: str) -> None:
         self.source = source
         self.end = end
         self.unclosed: set[str] = set()
-        root = _ROOT.search(source)
+        root = _ROOT.search(source, start, end)
         declared = _LANGUAGE.search(root[0]) if root else None
         self.languages = {_primary(code) for code in (language, declared[2] if declared else "") if code}
 

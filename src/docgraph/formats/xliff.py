@@ -17,8 +17,8 @@ from docgraph.document import Document
 from docgraph.errors import DocgraphError
 from docgraph.formats.base import Block, Span, document_of, names
 from docgraph.formats.catalog import LANGUAGE, Catalog, Edit, Unit, catalog_format, decode_text, line_of, unit_spans
-from docgraph.formats.docx import escape
 from docgraph.formats.html import add_text
+from docgraph.formats.xml_text import escape
 
 MAX_DEPTH = 200
 """Maximum nesting of elements."""

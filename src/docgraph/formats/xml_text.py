@@ -1,0 +1,270 @@
+"""Text in XML parts: which elements hold paragraphs, and how runs of formatting become inline markup.
+
+There are two kinds of vocabulary. In Office Open XML, text is only in special elements (`w:t`), and everything between
+two of them is one markup. In OpenDocument, text is directly in the paragraphs, and each inline tag is one markup.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+from docgraph.errors import DocgraphError
+from docgraph.formats.base import Block
+from docgraph.formats.html import add_text
+from docgraph.formats.html import escape as escape_html
+from docgraph.formats.html import escape_attribute as escape_html_attribute
+
+MAX_PARAGRAPHS = 500_000
+"""Maximum number of paragraphs in a part."""
+NAMESPACES = {
+    "http://schemas.openxmlformats.org/wordprocessingml/2006/main": "w",
+    "http://purl.oclc.org/ooxml/wordprocessingml/main": "w",
+    "http://schemas.openxmlformats.org/drawingml/2006/main": "a",
+    "http://purl.oclc.org/ooxml/drawingml/main": "a",
+    "http://schemas.openxmlformats.org/spreadsheetml/2006/main": "x",
+    "http://purl.oclc.org/ooxml/spreadsheetml/main": "x",
+    "http://purl.org/dc/elements/1.1/": "dc",
+    "http://www.daisy.org/z3986/2005/ncx/": "ncx",
+    "http://www.w3.org/1999/xhtml": "html",
+    "urn:oasis:names:tc:opendocument:xmlns:office:1.0": "office",
+    "urn:oasis:names:tc:opendocument:xmlns:text:1.0": "text",
+    "urn:oasis:names:tc:opendocument:xmlns:drawing:1.0": "draw",
+    "urn:oasis:names:tc:opendocument:xmlns:svg-compatible:1.0": "svg",
+}
+"""Namespace -> the prefix that stands for it in a vocabulary; files may use another."""
+_TAG = re.compile(
+    r"""<!--(?s:.*?)-->|<!\[CDATA\[(?s:.*?)\]\]>|<\?(?s:.*?)\?>|<!DOCTYPE[^<>\[]*>"""
+    r"""|<(?P<close>/?)(?P<name>[^\s<>/!?]+)(?P<rest>(?:[^<>"']|"[^"]*+"|'[^']*+')*+)>"""
+)
+_XMLNS = re.compile(r"""\sxmlns(?::([A-Za-z_][\w.-]*))?\s*=\s*(?:"([^"<>]*)"|'([^'<>]*)')""")
+_ILLEGAL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
+_MOVED = re.compile(r"<\?docgraph-moved ([0-9]+)\?>")
+_TEXT_ELEMENT = re.compile(r"<(?P<name>[^\s<>/!?]*\bt)(?P<rest>(?:\s[^<>]*)?)(?<!/)>(?P<text>[^<]*)")
+_MAX_NAMES = 10_000
+_PIECE = "\x01"
+"""Separates the pieces of a part; XML cannot contain it."""
+_HARD_BREAK = re.compile(r"[\n\r\t\v]+|_x000[AaBbDd]_|&#(?:10|13|x[0Aa]|x[0Dd]);")
+
+
+def escape(text: str) -> str:
+    """Escape text for XML and remove the characters that XML does not allow."""
+    return escape_html(_ILLEGAL.sub("", text))
+
+
+def escape_attribute(text: str) -> str:
+    """Escape text for a quoted attribute of XML."""
+    return escape_html_attribute(_ILLEGAL.sub("", text))
+
+
+def is_html(source: str, start: int, end: int) -> bool:
+    """Return whether the part source[start:end] is an XHTML page."""
+    root = next((tag["name"] for tag in _TAG.finditer(source, start, end) if tag["name"]), "")
+    return bool(root.rpartition(":")[2] == "html")
+
+
+def keep_xml(source: str, _: str) -> str:
+    """Return the source; for formats that declare no language."""
+    return source
+
+
+def _accept_all(_: str) -> bool:
+    return True
+
+
+@dataclass(frozen=True, slots=True)
+class Vocabulary:
+    """The elements of a format that hold text, named with the prefixes of `NAMESPACES`."""
+
+    paragraphs: frozenset[str]
+    """Elements that begin and end a paragraph."""
+    text: frozenset[str]
+    """Elements that hold characters. If `mixed`, inline elements of a paragraph, which holds characters itself."""
+    mixed: bool = False
+    breaks: frozenset[str] = frozenset()
+    """Elements that separate texts inside a paragraph (line breaks, tabs)."""
+    hidden: frozenset[str] = frozenset()
+    """Elements whose text is not read: page numbers, pronunciation, notes that were moved."""
+    moved: frozenset[str] = frozenset()
+    """Elements with paragraphs of their own inside a paragraph (footnotes, text boxes); they are read after it."""
+    multiline: frozenset[str] = frozenset()
+    """Text elements in which line ends and tabs separate texts; in others they are spaces."""
+    preserve: frozenset[str] = frozenset()
+    """Text elements that lose outer spaces without the attribute `xml:space="preserve"`."""
+    accept: Callable[[str], bool] = field(default=_accept_all)
+    """Returns whether the text of a paragraph is to be translated."""
+
+    def hoist(self, part: str) -> str:
+        """Return the part with each `moved` element replaced by a mark; the elements follow the part as pieces."""
+        if not self.moved or "<?docgraph-moved" in part:
+            return part
+        name_of = _Names(part)
+        pieces: list[str] = []
+        open_pieces: list[list[str]] = [[]]
+        position = 0
+        for tag in _TAG.finditer(part):
+            if name_of(tag["name"]) not in self.moved or tag["rest"].endswith("/"):
+                continue
+            if not tag["close"]:
+                open_pieces[-1].append(part[position : tag.start()])
+                open_pieces.append([])
+                position = tag.start()
+                continue
+            piece = [*open_pieces.pop(), part[position : tag.end()]]
+            open_pieces[-1].append(f"<?docgraph-moved {len(pieces)}?>")
+            pieces.append("".join(piece))
+            position = tag.end()
+        return _PIECE.join(["".join([*open_pieces[0], part[position:]]), *pieces])
+
+    def lower(self, source: str) -> str:
+        """Return the XML part of a source that `hoist` made."""
+        body, *pieces = source.split(_PIECE)
+        for index, piece in enumerate(pieces):  # a piece refers only to earlier pieces
+            pieces[index] = _put_back(piece, pieces)
+        return _put_back(body, pieces) if pieces else body
+
+    def preserve_spaces(self, old: str, new: str) -> str:
+        """Return the new part; its text elements that changed and have outer spaces now declare to preserve them."""
+        if not self.preserve:
+            return new
+        name_of = _Names(old)
+        before = [match[0] for match in _TEXT_ELEMENT.finditer(old) if name_of(match["name"]) in self.preserve]
+        originals = iter(before)
+
+        def declare(match: re.Match[str]) -> str:
+            if name_of(match["name"]) not in self.preserve:
+                return match[0]
+            text = match["text"]
+            if match[0] == next(originals) or text == text.strip() or "xml:space" in match["rest"]:
+                return match[0]
+            return f'<{match["name"]}{match["rest"]} xml:space="preserve">{text}'
+
+        return _TEXT_ELEMENT.sub(declare, new)
+
+    def blocks(self, source: str, start: int, end: int, kept: frozenset[str] = frozenset()) -> Iterator[Block]:
+        """Yield the texts of the part source[start:end] and its pieces, without paragraphs whose text is in `kept`."""
+        read = self._mixed_paragraphs if self.mixed else self._run_paragraphs
+        name_of = _Names(source[start:end])
+        count = 0
+        while start <= end:
+            piece_end = source.find(_PIECE, start, end)
+            piece_end = end if piece_end < 0 else piece_end
+            for blocks in read(source, start, piece_end, name_of):
+                text = " ".join(filter(None, (" ".join(block.readable.split()) for block in blocks)))
+                if not text or text in kept or not self.accept(text):
+                    continue
+                count += 1
+                if count > MAX_PARAGRAPHS:
+                    raise DocgraphError(f"holds more than {MAX_PARAGRAPHS:,} paragraphs; split the document")
+                yield from blocks
+            start = piece_end + 1
+
+    def _run_paragraphs(self, source: str, start: int, end: int, name_of: _Names) -> Iterator[list[Block]]:
+        """Yield paragraphs whose characters are in text elements; all source between two of them is one markup."""
+        blocks = [Block(source)]
+        text_start: int | None = None
+        run_end: int | None = None
+        hidden, depth, multiline = "", 0, False
+        for tag in _TAG.finditer(source, start, end):
+            name = name_of(tag["name"])
+            if hidden:
+                if name == hidden and not tag["rest"].endswith("/"):
+                    depth += -1 if tag["close"] else 1
+                    hidden = hidden if depth else ""
+                continue
+            if text_start is not None:
+                _add_lines(blocks, text_start, tag.start(), multiline)
+                text_start = tag.end()
+            if name in self.paragraphs:
+                if len(blocks) > 1 or len(blocks[0]):
+                    yield blocks
+                    blocks = [Block(source)]
+                run_end = text_start = None
+            elif name in self.breaks:
+                blocks.append(Block(source))
+                run_end = None
+            if name in self.hidden and not tag["close"] and not tag["rest"].endswith("/"):
+                hidden, depth = name, 1
+            elif name in self.text and tag["close"]:
+                text_start, run_end = None, tag.start()
+            elif name in self.text and not tag["rest"].endswith("/"):
+                if run_end is not None:
+                    blocks[-1].markup(run_end, tag.end())
+                text_start, multiline = tag.end(), name in self.multiline
+            elif text_start is not None:
+                blocks[-1].markup(tag.start(), tag.end())
+        yield blocks
+
+    def _mixed_paragraphs(self, source: str, start: int, end: int, name_of: _Names) -> Iterator[list[Block]]:
+        """Yield paragraphs that hold characters themselves; each tag of an inline element is one markup."""
+        blocks = [Block(source)]
+        position, inside = start, False
+        hidden_start: int | None = None
+        depth = 0
+        for tag in _TAG.finditer(source, start, end):
+            name = name_of(tag["name"])
+            is_empty = tag["name"] is None or tag["rest"].endswith("/")
+            if hidden_start is not None:
+                depth += 0 if is_empty else -1 if tag["close"] else 1
+                if not depth:
+                    if inside:
+                        hide = blocks[-1].markup if name in self.hidden else blocks[-1].opaque
+                        hide(hidden_start, tag.end())
+                    hidden_start, position = None, tag.end()
+                continue
+            if inside:
+                add_text(blocks[-1], position, tag.start())
+                position = tag.end()
+            if name in self.paragraphs:
+                yield blocks
+                blocks = [Block(source)]
+                position, inside = tag.end(), not tag["close"] and not is_empty
+            elif not inside:
+                if name in self.hidden and not is_empty:
+                    hidden_start, depth = tag.start(), 1
+            elif name in self.breaks:
+                blocks.append(Block(source))
+            elif name == "text:s" and is_empty and len(blocks[-1]) and not source[tag.start() - 1].isspace():
+                blocks[-1].decoded(" ", tag.start(), tag.end())
+            elif is_empty:
+                blocks[-1].markup(tag.start(), tag.end())
+            elif name in self.text:
+                blocks[-1].markup(tag.start(), tag.end(), role="close" if tag["close"] else "open")
+            else:
+                hidden_start, depth = tag.start(), 1
+        yield blocks
+
+
+class _Names:
+    """Maps the element names of a part to names with the prefixes of `NAMESPACES`; other names to ''."""
+
+    def __init__(self, part: str) -> None:
+        self._prefixes: dict[str, str] = {}
+        for prefix, double, single in _XMLNS.findall(part):
+            self._prefixes.setdefault(prefix, NAMESPACES.get(double or single, ""))
+        self._names: dict[str | None, str] = {None: ""}
+
+    def __call__(self, raw: str | None) -> str:
+        name = self._names.get(raw)
+        if name is None and raw is not None:
+            prefix, _, local = raw.rpartition(":")
+            known = self._prefixes.get(prefix, "")
+            name = f"{known}:{local}" if known else ""
+            if len(self._names) < _MAX_NAMES:
+                self._names[raw] = name
+        return name or ""
+
+
+def _add_lines(blocks: list[Block], start: int, end: int, multiline: bool) -> None:
+    """Add source[start:end] to the last block; in multiline text, each line begins a new block."""
+    source = blocks[-1].source
+    for hard_break in _HARD_BREAK.finditer(source, start, end) if multiline else ():
+        add_text(blocks[-1], start, hard_break.start())
+        blocks.append(Block(source))
+        start = hard_break.end()
+    add_text(blocks[-1], start, end)
+
+
+def _put_back(text: str, pieces: list[str]) -> str:
+    return _MOVED.sub(lambda mark: pieces[int(mark[1])], text)
