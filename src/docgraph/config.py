@@ -310,6 +310,6 @@ def _enter(container: Any, name: str, override: str) -> Any:
 def _index(container: list[Any], name: str, override: str) -> int:
     if not name.isdecimal() or int(name) >= len(container):
         raise DocgraphError(
-            f"'--set {override}': the list has {len(container)} entries, and '{name}' is none of them (the first is 0)"
+            f"'--set {override}': the list has {len(container)} entries and '{name}' is not one of them; the first is 0"
         )
     return int(name)

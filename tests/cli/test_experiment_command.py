@@ -136,7 +136,7 @@ def test_an_analysis_of_text_files(toy: Path) -> None:
         (("experiment", "mian", "--dry-run"), "there is no table 'mian'"),
         (("experiment", "main", "--only", "hyp"), "there is no row 'hyp'"),
         (("analyse", "context-size", "{base}"), "name the documents"),
-        (("analyse", "context-size", "{base}", "--data", "{store}", "--points", "a"), "is no list of numbers"),
+        (("analyse", "context-size", "{base}", "--data", "{store}", "--points", "a"), "is not a list of numbers"),
         (("analyse", "document-size", "{base}", "--data", "{store}", "--points", "0"), "numbers of sentences"),
         (("analyse", "attention-distance", "{base}", "--data", "{store}"), "has no attention over the sentences"),
         (("analyse", "dependency-noise", "{base}", "--data", "{store}"), "no syntactic trees"),

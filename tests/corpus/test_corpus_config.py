@@ -45,7 +45,7 @@ def test_overrides_reach_mappings_lists_and_new_fields(tmp_path: Path) -> None:
     [
         ("size", "is not of the form a.b=c"),
         ("out.x=1", "'out' is a value, not a mapping; shorten the path"),
-        ("data.train.7.source=a", "the list has 1 entries, and '7' is none of them"),
+        ("data.train.7.source=a", "the list has 1 entries and '7' is not one of them"),
         ("out=[", "is not valid YAML"),
     ],
 )

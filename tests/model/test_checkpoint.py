@@ -144,7 +144,7 @@ def test_files_have_the_permissions_of_the_umask(original: DocumentTransformer, 
 @pytest.mark.parametrize("name", ["thesis.tex", CONFIG])
 def test_a_folder_with_other_files_is_left_alone(tmp_path: Path, original: DocumentTransformer, name: str) -> None:
     (tmp_path / name).write_text("{}")
-    with pytest.raises(DocgraphError, match=f"holds '{name}', no part of a model"):
+    with pytest.raises(DocgraphError, match=f"contains '{name}', which is not part of a model"):
         save(original, tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == [name]
 

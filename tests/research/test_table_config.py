@@ -119,7 +119,7 @@ def test_a_row_is_the_name_of_a_config(tmp_path: Path) -> None:
         ({"rows": [{"config": "a", "role": "base"}, "a"]}, "two rows are named 'a'"),
         (
             {"rows": [{"config": "a", "role": "base"}, {"config": "b", "base": "c"}]},
-            "'b' starts from 'c', which is no row",
+            "'b' starts from 'c', which is not a row above it",
         ),
         ({"rows": [{"label": "x", "role": "base"}]}, "either 'config' or 'same'; correct 'x'"),
         ({"rows": [{"config": "a", "papers": {}}]}, "did you mean 'paper'?"),

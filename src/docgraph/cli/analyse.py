@@ -161,7 +161,7 @@ def _parse_numbers(text: str) -> list[float]:
     try:
         numbers = [float(part) for part in text.split(",")]
     except ValueError:
-        raise DocgraphError(f"'--points {text}' is no list of numbers; separate numbers with commas") from None
+        raise DocgraphError(f"'--points {text}' is not a list of numbers; separate numbers with commas") from None
     if min(numbers) < 0:
         raise DocgraphError("'--points' must not be negative")
     return numbers

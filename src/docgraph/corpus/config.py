@@ -103,7 +103,7 @@ class PrepareConfig:
 
     def __post_init__(self) -> None:
         if not self.data.splits():
-            raise ValueError("'data' names no files; give it 'train', 'dev' or 'test' with source and target paths")
+            raise ValueError("'data' names no files; add 'train', 'dev' or 'test' with source and target paths")
         if not self.out:
             raise ValueError("'out' is missing; give the folder of the prepared corpus")
         if not self.languages.source and self.annotator is None:

@@ -84,7 +84,7 @@ def _from_json(value: dict[str, Any]) -> DocumentGraph:
         table = np.array(pairs, dtype=np.int32).reshape(-1, 2)
         edges = relations[name] = Edges(table[:, 0].copy(), table[:, 1].copy())
         if not edges.within(words + sentences):
-            raise ValueError(f"an edge of '{name}' leaves the document")
+            raise ValueError(f"an edge of '{name}' has a node outside the document")
     if (groups := value.get("lexical")) is not None:
         forms, lemmas = (_group_ids(groups[kind], words) for kind in ("form", "lemma"))
         relations["lexical"] = LexicalLinks.of_keys(forms, lemmas, sentence_of, groups["max_distance"])

@@ -176,7 +176,9 @@ def _check_replaceable(target: Path) -> None:
         known = set()
     foreign = sorted(entry.name for entry in target.iterdir() if entry.name not in known)
     if foreign:
-        raise DocgraphError(f"the folder holds '{foreign[0]}', no part of a model; choose another", path=target)
+        raise DocgraphError(
+            f"the folder contains '{foreign[0]}', which is not part of a model; choose another folder", path=target
+        )
 
 
 def _put_in_place(temporary: Path, target: Path) -> None:
@@ -238,7 +240,7 @@ def check_tensors(expected: Mapping[str, Tensor], found: Mapping[str, Tensor], p
     """Raises an error unless `found` has exactly the names and shapes of `expected`."""
     for name, tensor in expected.items():
         if name not in found:
-            raise DocgraphError(f"the weights lack '{name}', which {CONFIG} asks for; {COPY_AGAIN}", path=path)
+            raise DocgraphError(f"the weights lack '{name}', which {CONFIG} requires; {COPY_AGAIN}", path=path)
         if found[name].shape != tensor.shape:
             shapes = f"{list(found[name].shape)}, where {CONFIG} asks for {list(tensor.shape)}"
             raise DocgraphError(f"'{name}' has shape {shapes}; {COPY_AGAIN}", path=path)
@@ -246,4 +248,4 @@ def check_tensors(expected: Mapping[str, Tensor], found: Mapping[str, Tensor], p
     if strange is not None:
         older = "an older docgraph gave source-only Pre context attention in the decoder; train it again"
         remedy = older if strange.startswith("integration.decoder.") else COPY_AGAIN
-        raise DocgraphError(f"the weights hold '{strange}', which {CONFIG} does not know; {remedy}", path=path)
+        raise DocgraphError(f"the weights hold '{strange}', which {CONFIG} does not list; {remedy}", path=path)

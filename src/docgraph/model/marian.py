@@ -170,7 +170,7 @@ def convert_weights(tensors: Mapping[str, Tensor], config: TransformerConfig, pa
                 f"'{name}' is not sinusoidal; docgraph cannot import this model, choose another", path=path
             )
     if left:
-        raise DocgraphError(f"'{min(left)}' has no place in a Marian Transformer; choose another model", path=path)
+        raise DocgraphError(f"'{min(left)}' is not a weight of a Marian Transformer; choose another model", path=path)
     return {name: tensor.float() for name, tensor in state.items()}
 
 

@@ -56,7 +56,7 @@ class ResultFolder:
         except FileNotFoundError:
             return {}
         except ValueError:
-            raise DocgraphError("this is no valid JSON; remove it, and it is made again", path=path) from None
+            raise DocgraphError("this is not valid JSON; delete it and run the experiment again", path=path) from None
         return values
 
     def write(self, name: str, values: dict[str, Any]) -> None:

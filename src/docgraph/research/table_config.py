@@ -246,7 +246,7 @@ def read_table(path: Path) -> Table:
         raise DocgraphError("a table needs exactly one row of the role 'base'", path=path)
     for index, row in enumerate(named):
         if row.base and row.base not in names[:index]:
-            raise DocgraphError(f"'{row.name}' starts from '{row.base}', which is no row above it", path=path)
+            raise DocgraphError(f"'{row.name}' starts from '{row.base}', which is not a row above it", path=path)
     table = Table(path.stem, path, replace(config, rows=named))
     assert table.columns is not None  # parse the columns now, so that a typo is reported now
     return table

@@ -143,7 +143,7 @@ class TrainingConfig:
         if self.validation.best == "bleu" and not self.validation.bleu_every:
             raise ValueError("'validation.best: bleu' needs 'validation.bleu_every' above 0")
         if self.checkpoints.average > self.checkpoints.best:
-            raise ValueError("'checkpoints.average' is above 'checkpoints.best', the number of checkpoints; raise that")
+            raise ValueError("'checkpoints.average' is above 'checkpoints.best'; raise 'checkpoints.best'")
 
     def _check_stage(self) -> None:
         if self.stage == "base" and self.model.context is not None:

@@ -21,7 +21,7 @@ DAMAGED = (EOFError, lzma.LZMAError, zlib.error, gzip.BadGzipFile)
 _BOM = b"\xef\xbb\xbf"
 _END = "\n"
 """Marks the end of a file beside longer ones; a line never contains it."""
-_DAMAGED_MESSAGE = "the compressed file is cut short or damaged; get it again"
+_DAMAGED_MESSAGE = "the compressed file is cut short or damaged; download it again"
 
 Reason = Literal[
     "boundaries differ",

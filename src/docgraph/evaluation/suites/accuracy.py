@@ -22,7 +22,7 @@ class Count:
 
     @property
     def accuracy(self) -> float:
-        """Per cent right."""
+        """Percentage of right ones."""
         return 100 * self.right / self.total if self.total else 0.0
 
     def add(self, right: bool) -> None:

@@ -66,7 +66,7 @@ def _read(path: Path) -> Suite:
         value = json.loads(read_text(path))
     except (json.JSONDecodeError, RecursionError) as error:
         line = getattr(error, "lineno", None)
-        raise DocgraphError("this is not valid JSON; get the file again", path=path, line=line) from None
+        raise DocgraphError("this is not valid JSON; download the file again", path=path, line=line) from None
     if isinstance(value, dict):
         return _read_bawden(path, value)
     first = value[0] if isinstance(value, list) and value else None
@@ -253,7 +253,9 @@ def read_contrapro_texts(folder: str | Path) -> Suite:
     source, target = (read_lines(current.with_suffix(side)) for side in (".src", ".trg"))
     if len(source) != len(target) or len(source) % 2:
         counts = f"{len(source):,} source and {len(target):,} target lines"
-        raise DocgraphError(f"{counts} are not pairs of a right and a wrong translation; get them again", path=current)
+        raise DocgraphError(
+            f"{counts} are not pairs of a right and a wrong translation; download them again", path=current
+        )
     paths = sorted(Path(folder).glob(f"{prefix}*context.src"))
     contexts = sorted((_read_contexts(path, len(source)) for path in paths), key=lambda context: -len(context[0][0]))
     contrasts = []
@@ -273,7 +275,7 @@ def _read_contexts(path: Path, count: int) -> list[tuple[tuple[str, ...], tuple[
     size = len(sides[0]) // max(count, 1)
     if any(len(side) != size * count for side in sides) or not size:
         counts = f"{len(sides[0]):,} source and {len(sides[1]):,} target lines"
-        raise DocgraphError(f"{counts} are not contexts of {count:,} sentences; get them again", path=path)
+        raise DocgraphError(f"{counts} are not contexts of {count:,} sentences; download them again", path=path)
     source, target = ([tuple(side[i : i + size]) for i in range(0, len(side), size)] for side in sides)
     return list(zip(source, target, strict=True))
 

@@ -166,7 +166,7 @@ def read_text(path: str | Path) -> str:
         with open_bytes(path) as file:
             return file.read().decode("utf-8-sig")
     except (UnicodeDecodeError, *DAMAGED):
-        raise DocgraphError("this file is truncated or not UTF-8; get it again", path=path) from None
+        raise DocgraphError("this file is truncated or not UTF-8; download it again", path=path) from None
 
 
 def read_lines(path: str | Path) -> list[str]:
