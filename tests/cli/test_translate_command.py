@@ -39,7 +39,9 @@ def plain(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run(model: Path, *arguments: object, code: int = 0, text: str | None = None) -> Result:
-    command = ["translate", "--model", str(model), "--device", "cpu", "--beam", "1", *map(str, arguments)]
+    # Everything that a random model says is doubtful.
+    options = ["--device", "cpu", "--beam", "1", "--no-repair"]
+    command = ["translate", "--model", str(model), *options, *map(str, arguments)]
     result = CliRunner().invoke(app, command, input=text, catch_exceptions=code == 2, env={"COLUMNS": "200"})
     assert result.exit_code == code, result.output
     return result
@@ -169,8 +171,32 @@ def test_a_folder_with_odd_names_and_links_is_translated(model: Path, tmp_path: 
 def test_a_written_file_is_reported(model: Path, tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text(LINES, encoding="utf-8")
     output = run(model, tmp_path / "a.txt", "-o", tmp_path / "b.txt").output
-    assert re.search(r"^docgraph: wrote \S+b\.txt: 5 sentences in \d+\.\d s", output, re.M)
-    assert run(model, tmp_path / "a.txt").stderr == ""
+    told = re.search(r"^docgraph: wrote \S+b\.txt: 5 sentences in \d+\.\d s(?:, (\d) doubtful \(.*\))?$", output, re.M)
+    assert told is not None
+    entries = [json.loads(line) for line in run(model, tmp_path / "a.txt", "--jsonl").stdout.splitlines()]
+    assert sum("doubtful" in entry for entry in entries) == int(told[1] or 0)
+
+
+def test_doubtful_sentences_are_reported_everywhere(model: Path, tmp_path: Path) -> None:
+    text = "The dog has 1234 friends.\nHello world.\n"
+    page = tmp_path / "page.html"
+    result = run(model, "--format", "lines", "--jsonl", "--explain", page, text=text)
+    entries = [json.loads(line) for line in result.stdout.splitlines()]
+    assert "1234 is missing" in entries[0]["doubtful"]
+    count = sum("doubtful" in entry for entry in entries)
+    assert f"docgraph: {count} of 2 sentences doubtful" in result.stderr
+    [data] = re.findall(r'<script type="application/json" id="data">(.*?)</script>', page.read_text("utf-8"), re.S)
+    shown = json.loads(data)["documents"][0]["sentences"]
+    assert [each["doubts"] for each in shown] == [entry.get("doubtful", []) for entry in entries]
+
+
+def test_doubtful_sentences_are_repaired_by_default(plain: Path) -> None:
+    text = "".join(f"The dog met {word} foxes.\n" for word in ("five", "nine", "many", "all"))
+    counts = []
+    for options in (("--no-repair",), ("--repair",)):
+        output = run(plain, "--format", "lines", "--jsonl", *options, text=text).stdout
+        counts.append(sum(len(json.loads(line).get("doubtful", [])) for line in output.splitlines()))
+    assert counts[0] > counts[1]
 
 
 def test_an_output_folder_is_created_and_excluded_from_the_input(model: Path, tmp_path: Path) -> None:

@@ -51,3 +51,17 @@ def test_unreadable_text_is_kept(translator: Translator) -> None:
     assert [hebrew, russian] == sources[:2]
     assert mixed.startswith("مرحبا بالعالم. La Commission")
     assert mixed.endswith("rapport. 🚢")
+
+
+def test_addresses_and_placeholders_are_byte_identical(translator: Translator) -> None:
+    texts = {
+        "See https://github.com/pyenv/pyenv/pull/3442 for the details.": "https://github.com/pyenv/pyenv/pull/3442",
+        "Written by Mark Adler (madler@alumni.caltech.edu) and others.": "(madler@alumni.caltech.edu)",
+        "Set {boolean} to true if foo_bar is given.": "{boolean}",
+        "The title {{ title }} is shown as :smile: in the page.": " :smile: ",
+        "The office opened.": "bureau",
+    }
+    translation = translator.translate(list(texts))
+    for sentence, literal in zip(translation, texts.values(), strict=True):
+        assert literal in sentence.text
+        assert sentence.doubts == ()

@@ -263,3 +263,22 @@ def test_a_greedy_translation_is_confirmed_and_another_is_not() -> None:
 def test_invalid_settings_are_refused(fields: dict[str, Any], message: str) -> None:
     with pytest.raises(DocgraphError, match=message):
         SearchConfig(**fields)
+
+
+@pytest.mark.parametrize("beams", [1, 3])
+@pytest.mark.parametrize("size", [1, 2, 3])
+def test_no_phrase_is_repeated(beams: int, size: int) -> None:
+    model = model_of(end=-1.0)
+    fields = {"beams": beams, "n_best": beams, "max_length_constant": 12}
+    repeated = 0
+    for free, blocked in zip(
+        searched(model, SOURCES, **fields), searched(model, SOURCES, no_repeat_ngram=size, **fields), strict=True
+    ):
+        for hypothesis in blocked:
+            phrases = list(zip(*(hypothesis.tokens[start:] for start in range(size)), strict=False))
+            assert len(phrases) == len({*phrases})
+        phrases = [*zip(*(free[0].tokens[start:] for start in range(size)), strict=False)]
+        repeated += len(phrases) != len({*phrases})
+        if beams == 1 and len(phrases) == len({*phrases}):
+            assert blocked[0].tokens == free[0].tokens
+    assert repeated, "the model repeats phrases unless it is told not to"

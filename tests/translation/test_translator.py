@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -43,7 +44,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def translator(folder: Path) -> Translator:
-    return Translator.load(folder, device="cpu")
+    """Repairs nothing: everything that a random model says is doubtful."""
+    translator = Translator.load(folder, device="cpu")
+    translator.repair = False
+    return translator
 
 
 @pytest.fixture(scope="module")
@@ -119,9 +123,25 @@ def test_a_sentence_too_long_is_translated_in_parts(base: Translator, text: str)
 
 def test_an_empty_translation_is_replaced_by_the_source(tmp_path: Path) -> None:
     silent = Translator.load(model_folder(tmp_path, eos=100.0, context=False), device="cpu")
+    silent.repair = False
     translation = silent.translate(["Hello world.", "The dog."])
+    assert [sentence.doubts for sentence in translation] == [("empty",), ("empty",)]
     assert translation.texts == ["Hello world.", "The dog."]
     assert translation.sentences[0].candidates[0].text == ""
+
+
+def test_repair_leaves_good_translations_and_lessens_doubts(base: Translator) -> None:
+    texts = [*SENTENCES, "She said 1234."]
+    base.repair = False
+    before = base.translate(texts, BEAM)
+    base.repair = True
+    after = base.translate(texts, BEAM)
+    assert any(sentence.doubts for sentence in before)
+    for old, new in zip(before, after, strict=True):
+        assert old == new or (old.doubts and len(new.candidates) == len(old.candidates))
+    worst = Counter(reason for sentence in before for reason in sentence.doubts)
+    assert Counter(reason for sentence in after for reason in sentence.doubts).total() <= worst.total()
+    assert [base.translate([text], BEAM).texts[0] for text in texts] == after.texts
 
 
 def test_threads_share_a_translator(translator: Translator) -> None:

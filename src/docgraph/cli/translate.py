@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 ModeName = Literal["parallel", "sequential"]
 PrecisionName = Literal["float32", "bfloat16", "int8"]
+_HINT = "(--explain or --jsonl shows why)"
 DeviceOption = Annotated[str | None, typer.Option(help="cpu or cuda (default: a GPU if there is one).")]
 
 
@@ -112,6 +113,13 @@ def translate(
     ] = None,
     threads: Annotated[int | None, typer.Option(min=1, help="Number of CPU threads (default: all cores).")] = None,
     batch: Annotated[int, typer.Option(min=1, help="Source sub-words translated together.")] = 16_384,
+    repair: Annotated[
+        bool,
+        typer.Option(
+            help="Decode a doubtful translation again: a loop, a much longer or shorter one, a copy of the source, lost"
+            " numbers, placeholders or brackets."
+        ),
+    ] = True,
     resume: Annotated[
         bool, typer.Option("--resume", help="Continue an interrupted run; skip files that are finished.")
     ] = False,
@@ -126,7 +134,8 @@ def translate(
 
     In PO and XLIFF files and tables, only texts without a translation are translated, and marked for review.
 
-    A file that no format reads is refused; in a folder, such files are copied unchanged.
+    A file that no format reads is refused; in a folder, such files are copied unchanged. A translation that repeats
+    itself, or loses a number or a placeholder, is decoded again; if it stays doubtful, it is counted and marked.
 
     [bold]Examples[/bold]
 
@@ -165,6 +174,7 @@ def translate(
         source_language = folder.languages[0] if folder.languages else None
         jobs = find_jobs(files or [], None if output is None else Path(output), form, format, known, source_language)
         translator = Translator.load(folder, device, precision, threads, annotator, tag)
+        translator.repair = repair
         if memory:
             from docgraph.translation.translation_memory import TranslationMemory
 
@@ -176,6 +186,7 @@ def translate(
         "the annotator": str(annotator),
         "the tag": str(tag),
         "the precision": str(precision),
+        "the repair": str(repair),
     }
     options = FileOptions(search, mode, format, form, explain is not None or jsonl, resume, batch, made_with)
     begun = time.monotonic()
@@ -188,7 +199,10 @@ def translate(
         raise SystemExit(130) from None
     if explain is not None:
         _write_page(explain, translations, translator.languages)
-    if output is not None and output != "-":
+    if report.doubtful and output in (None, "-"):
+        sentences = _count(report.sentences, "sentence")
+        typer.echo(f"docgraph: {report.doubtful:,} of {sentences} doubtful {_HINT}", err=True)
+    elif output not in (None, "-"):
         typer.echo(f"docgraph: {_summary(jobs, report, time.monotonic() - begun)}", err=True)
     if report.failed:
         raise SystemExit(2)
@@ -199,6 +213,7 @@ def _summary(jobs: Jobs, report: Report, seconds: float) -> str:
     from docgraph.files import display_name
 
     work = f"{_count(report.sentences, 'sentence')} in {seconds:.1f} s"
+    work += f", {report.doubtful:,} doubtful {_HINT}" if report.doubtful else ""
     if not jobs.several:
         [job] = jobs.translated
         output = display_name(job.output)

@@ -34,6 +34,10 @@ for (const document_ of data.documents) {
     }
     const element = make("div", { className: "row", tabIndex: rows.length ? -1 : 0 },
       make("span", { className: "n", textContent: place + 1 }), source, target, share);
+    if (sentence.doubts.length) {
+      element.classList.add("doubtful");
+      element.title = sentence.doubts.join(", ");
+    }
     const row = { sentence, first, place, index: rows.length, element, source, target };
     element.addEventListener("click", () => select(row));
     element.addEventListener("focus", () => select(row));
@@ -95,6 +99,8 @@ function select(row) {
     share.style.setProperty("--hue", "var(--gate)");
     facts.append(make("dt", { textContent: "context let in" }), share);
   }
+  if (sentence.doubts.length)
+    facts.append(make("dt", { textContent: "doubtful" }), make("dd", { className: "doubts", textContent: sentence.doubts.join(", ") }));
   const others = sentence.candidates.slice(1).map(([text, score]) =>
     make("li", { dir: "auto" }, text, " ", make("span", { textContent: score.toFixed(3) })));
   const read = [
@@ -122,16 +128,27 @@ document.addEventListener("keydown", (event) => {
   if (!step || event.ctrlKey || event.metaKey || event.altKey || !rows.length || event.target.closest("aside")) return;
   event.preventDefault();
   const from = chosen ? chosen.index : -1;
-  go(rows[Math.max(0, Math.min(rows.length - 1, from + step))]);
+  let index = Math.max(0, Math.min(rows.length - 1, from + step));
+  const shown = (row) => !row.element.hidden;
+  while (rows[index] && !shown(rows[index])) index += Math.sign(step) * (Number.isFinite(step) ? 1 : -1);
+  if (rows[index]) go(rows[index]);
 });
 
 // ---- The head of the page ---------------------------------------------------------------------------------------------
 function theme(name) {
   document.documentElement.dataset.theme = name;
-  $(".theme").textContent = name === "dark" ? "Light" : "Dark";
+  $(".switch").textContent = name === "dark" ? "Light" : "Dark";
 }
 theme(matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
-$(".theme").addEventListener("click", () => theme(document.documentElement.dataset.theme === "dark" ? "light" : "dark"));
+$(".switch").addEventListener("click", () => theme(document.documentElement.dataset.theme === "dark" ? "light" : "dark"));
+const doubtful = rows.filter((row) => row.sentence.doubts.length).length;
+$(".filter").hidden = !doubtful;
+$(".filter").textContent = `Doubtful (${number.format(doubtful)})`;
+$(".filter").addEventListener("click", () => {
+  const on = $(".filter").getAttribute("aria-pressed") !== "true";
+  $(".filter").setAttribute("aria-pressed", on);
+  for (const row of rows) row.element.hidden = on && !row.sentence.doubts.length;
+});
 $("h1").textContent = data.title || "Translation";
 const passes = Math.max(0, ...data.documents.map((each) => each.passes));
 $(".size").textContent = [

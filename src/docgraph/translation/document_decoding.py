@@ -345,7 +345,7 @@ class _GroupDecoder:
     @property
     def _can_verify(self) -> bool:
         """True if one teacher-forced pass shows whether the search would find the same translation again."""
-        return self.config.beams == 1 and not self.config.sampling
+        return self.config.beams == 1 and not self.config.sampling and not self.config.no_repeat_ngram
 
     def _changed_by_context(self, sentences: list[int]) -> list[int]:
         """Returns the sentences to decode again: all, or those whose greedy translation is not confirmed."""

@@ -76,6 +76,8 @@ class Report:
     failed: int = 0
     """Files that could not be read or written."""
     sentences: int = 0
+    doubtful: int = 0
+    """Sentences whose translation fails a check (checks.py)."""
 
 
 def translate_files(
@@ -211,6 +213,7 @@ class _Run:
         """
         file.translations.append(translation)
         self.report.sentences += len(translation)
+        self.report.doubtful += translation.doubtful
         complete = len(file.translations) == len(file.documents)
         try:
             _write_output(file, self.options.form, complete, self.language)

@@ -33,6 +33,8 @@ class SearchConfig:
     max_length_factor: NonNegative = 2.0
     max_length_constant: Count = 20
     """A translation has at most factor * source sub-words + constant tokens, and at most `max_positions` - 1."""
+    no_repeat_ngram: Count = 0
+    """A hypothesis may not contain this many sub-words in the same order twice; 0 allows repetitions."""
     sampling: Flag = False
     """Draw `n_best` translations at random instead of searching for the best ones."""
     temperature: Positive = 1.0

@@ -40,6 +40,7 @@ def _sentence(sentence: SentenceTranslation) -> dict[str, Any]:
         "candidates": [[each.text, round(each.score, 4)] for each in sentence.candidates],
         "given": sentence.given,
         "memory": sentence.memory,
+        "doubts": sentence.doubts,
     }
     if sentence.context is not None:
         values["gate"] = round(sentence.context.gate, 4)

@@ -40,6 +40,9 @@ class SentenceTranslation:
     memory: tuple[tuple[str, str], ...] = ()
     """The (source, translation) entries of the translation memory that it read, nearest first; with `explain` only."""
 
+    doubts: tuple[str, ...] = ()
+    """What may be wrong with the translation, such as "repetition"; see checks.py."""
+
     @property
     def score(self) -> float | None:
         """Score of the best candidate; None if there is none."""
@@ -50,6 +53,8 @@ class SentenceTranslation:
         fields: dict[str, Any] = {"source": self.source, "translation": self.text, "score": self.score}
         if self.given:
             fields["given"] = True
+        if self.doubts:
+            fields["doubtful"] = list(self.doubts)
         if len(self.candidates) > 1:
             fields["n_best"] = [{"translation": each.text, "score": each.score} for each in self.candidates]
         if self.context is not None:
@@ -80,6 +85,11 @@ class Translation:
     def texts(self) -> list[str]:
         """The translated sentences as plain strings."""
         return [sentence.text for sentence in self.sentences]
+
+    @property
+    def doubtful(self) -> int:
+        """Number of sentences with doubts."""
+        return sum(bool(sentence.doubts) for sentence in self.sentences)
 
     @cached_property
     def document(self) -> Document:

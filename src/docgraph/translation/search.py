@@ -55,6 +55,7 @@ def search(
     beams = config.n_best if config.sampling else config.beams
     device = encoded.device.type
     use_graphs = device in CUDA_GRAPH_DEVICES and not config.sampling and not torch.is_autocast_enabled(device)
+    use_graphs = use_graphs and not config.no_repeat_ngram
     hypotheses: dict[int, list[Hypothesis]] = {}
     reader: Reader | None = None
     for group in _groups(limits, beams, CACHE_POSITIONS.get(device, CACHE_POSITIONS["cuda"])):
@@ -149,7 +150,20 @@ class _Rows:
         limits = self.limits.repeat_interleave(self.state.beams)
         time = torch.full_like(limits, self.time)
         forbid(log_probabilities, time, limits, self.model.config.transformer, self.config)
+        if self.config.no_repeat_ngram:
+            self._forbid_repeats(log_probabilities, self.config.no_repeat_ngram)
         return log_probabilities.view(*self.totals.shape, -1)
+
+    def _forbid_repeats(self, log_probabilities: Tensor, size: int) -> None:
+        """Forbids tokens [R, V] that would complete `size` tokens which the row has already, in place."""
+        rows, tokens = [], []
+        for row, path in enumerate(self.tokens[:, :, 1 : self.time + 1].flatten(0, 1).tolist()):
+            last = path[len(path) - size + 1 :]
+            for begin in range(len(path) - size + 1):
+                if path[begin : begin + size - 1] == last:
+                    rows.append(row)
+                    tokens.append(path[begin + size - 1])
+        log_probabilities[rows, tokens] = -torch.inf
 
     def finish(self, place: int, row: int, log_probability: float) -> None:
         """Adds a row that ends now to the n best of its sentence; on ties the earlier one stays first."""

@@ -31,6 +31,7 @@ from docgraph.model.model_folder import ModelFolder, find_model
 from docgraph.model.quantize import pack_for_cpu
 from docgraph.model.systems import context_needs
 from docgraph.model.tokenizer import UNKNOWN, Tokenizer
+from docgraph.translation.checks import Doubt, doubts
 from docgraph.translation.document_decoding import (
     BATCH_TOKENS,
     Hypotheses,
@@ -45,7 +46,8 @@ from docgraph.translation.document_decoding import (
 from docgraph.translation.explain import ContextWeights, context_weights_of
 from docgraph.translation.hypotheses import Hypothesis, SearchConfig
 from docgraph.translation.postprocessing import Postprocessor
-from docgraph.translation.preprocessing import Preprocessor, Segments, example_from_text
+from docgraph.translation.preprocessing import Preprocessor, Segment, Segments, example_from_text
+from docgraph.translation.repair import Attempt, Repairer
 from docgraph.translation.result import Candidate, SentenceTranslation, Translation
 
 if TYPE_CHECKING:  # imported only if a translation memory is used: its readers are slow to import
@@ -134,6 +136,8 @@ class Translator:
         self.model, self.tokenizer, self.languages, self.tag = model, tokenizer, languages, tag
         self._annotator, self._lock = annotator, Lock()
         self.memory = None
+        self.repair = True
+        """Whether translations that fail the checks of checks.py are decoded again; they are reported in any case."""
         if tag is None and (tags := tokenizer.source.tags):
             listed = ", ".join(tags[:12]) + (", ..." if len(tags) > 12 else "")
             raise DocgraphError(f"this model translates into several languages; choose one by its tag: {listed}")
@@ -285,7 +289,7 @@ class Translator:
         else:
             decoded = self._decode(documents, options)
         for (request, prepared), result in zip(batch, decoded, strict=True):
-            yield request, self._translation(prepared, result)
+            yield request, self._translation(prepared, result, options.search)
 
     def _prepare(self, request: TranslationRequest) -> _Prepared:
         """Segments a document and builds the model input."""
@@ -383,30 +387,80 @@ class Translator:
             passes = max(passes, decoded.passes)
         return _Decoded([hypotheses[m] for m in range(len(prepared.segments))], weights, passes)
 
-    def _translation(self, prepared: _Prepared, decoded: _Decoded) -> Translation:
+    def _translation(self, prepared: _Prepared, decoded: _Decoded, search: SearchConfig) -> Translation:
         """Returns the translation of a document, given the hypotheses of its segments."""
         segments, sentences = prepared.segments, []
+        checked = self._checked(prepared, decoded, search)
         for index, sentence in enumerate(prepared.request.document.sentences):
             indices = segments.of_sentence[index]
             known = prepared.given.get(index)
-            candidates = self._candidates(segments, index, decoded.hypotheses) if known is None else ()
+            candidates = self._candidates(segments, index, decoded.hypotheses, checked) if known is None else ()
             best = candidates[0].text if candidates else known
             context = ContextWeights.mean(decoded.context_weights[indices.start : indices.stop])
             entries: tuple[tuple[str, str], ...] = ()
             if self.memory is not None and context is not None and known is None:
                 entries = self.memory.nearest_pairs(segments[m].text for m in indices)
+            doubts = tuple(doubt.reason for m in indices if m in checked for doubt in checked[m].doubts)
             # An empty translation is replaced by the source: a lost line would shift all others.
             text = best or sentence.text
-            sentences.append(SentenceTranslation(sentence.text, text, candidates, context, known is not None, entries))
+            sentences.append(
+                SentenceTranslation(sentence.text, text, candidates, context, known is not None, entries, doubts)
+            )
         return Translation(prepared.request.document, tuple(sentences), decoded.passes)
 
-    def _candidates(self, segments: Segments, sentence: int, hypotheses: Hypotheses) -> tuple[Candidate, ...]:
+    def _checked(self, prepared: _Prepared, decoded: _Decoded, search: SearchConfig) -> dict[int, Attempt]:
+        """Returns the best translation of each segment with its doubts; doubtful ones are repaired if `repair` is set.
+
+        Known translations are left out.
+        """
+        segments, attempts = prepared.segments, dict[int, Attempt]()
+        for index, indices in enumerate(segments.of_sentence):
+            if index not in prepared.given:
+                attempts |= {
+                    m: self._attempt(segments[m], decoded.hypotheses[m][0]) for m in indices if decoded.hypotheses[m]
+                }
+        doubtful = [m for m, attempt in attempts.items() if attempt.doubts]
+        if doubtful and self.repair:
+            repairer = Repairer(self._decode_alone, self._doubts, self._preprocessor.normalize)
+            first = [attempts[m] for m in doubtful]
+            repaired = repairer.repair([segments[m] for m in doubtful], first, search, len(attempts))
+            attempts |= dict(zip(doubtful, repaired, strict=True))
+        return attempts
+
+    def _attempt(self, segment: Segment, hypothesis: Hypothesis) -> Attempt:
+        text = self._text(hypothesis, segment.source)
+        return Attempt(text, hypothesis.score, hypothesis.log_probability, self._doubts(segment, text))
+
+    def _doubts(self, segment: Segment, text: str) -> tuple[Doubt, ...]:
+        return doubts(segment.source, text, self.languages, segment.text)
+
+    def _decode_alone(self, segments: Sequence[Segment], search: SearchConfig) -> list[list[Attempt]]:
+        """Returns the attempts for each segment as a document of its own."""
+        batch = []
+        for segment in segments:
+            alone = Segments([segment], [range(1)])
+            example, known = self._model_input(alone, range(1), {})
+            request = TranslationRequest(Document.from_sentences([segment.text]))
+            batch.append(_Prepared(request, alone, {}, range(1), range(1), example, known))
+        decoded = self._decode(batch, _Options(search, "parallel", explain=False, tokens=BATCH_TOKENS))
+        return [
+            [self._attempt(segment, hypothesis) for hypothesis in document.hypotheses[0]]
+            for segment, document in zip(segments, decoded, strict=True)
+        ]
+
+    def _candidates(
+        self, segments: Segments, sentence: int, hypotheses: Hypotheses, checked: Mapping[int, Attempt]
+    ) -> tuple[Candidate, ...]:
         """Returns the n best of a sentence; the k-th joins the k-th hypotheses of its segments."""
         indices = segments.of_sentence[sentence]
         candidates = []
-        for ranked in zip(*(hypotheses[m] for m in indices), strict=False):
-            texts = [self._text(h, segments[m].source) for h, m in zip(ranked, indices, strict=True)]
-            scores = (sum(h.score for h in ranked), sum(h.log_probability for h in ranked))
+        for rank, ranked in enumerate(zip(*(hypotheses[m] for m in indices), strict=False)):
+            best: Sequence[Attempt | Hypothesis] = [checked[m] for m in indices] if rank == 0 else ranked
+            texts = [
+                each.text if isinstance(each, Attempt) else self._text(each, segments[m].source)
+                for each, m in zip(best, indices, strict=True)
+            ]
+            scores = (sum(each.score for each in best), sum(each.log_probability for each in best))
             candidates.append(Candidate(segments.join(texts, sentence), *scores))
         return tuple(candidates)
 
