@@ -151,7 +151,7 @@ def test_a_folder_with_other_files_is_left_alone(tmp_path: Path, original: Docum
 
 def test_a_model_folder_with_another_file_is_left_alone(folder: Path, original: DocumentTransformer) -> None:
     (folder / "notes.txt").write_text("mine")
-    with pytest.raises(DocgraphError, match="holds 'notes"):
+    with pytest.raises(DocgraphError, match="contains 'notes"):
         save(original, folder)
     assert (folder / "notes.txt").read_text() == "mine"
 
