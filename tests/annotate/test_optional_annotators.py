@@ -14,9 +14,8 @@ import spacy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from docgraph.annotate.external_coref import CorefereeAnnotator, FastcorefAnnotator
+from docgraph.annotate.optional_packages import CorefereeAnnotator, FastcorefAnnotator, StanzaAnnotator
 from docgraph.annotate.rule_based import JiebaAnnotator, SimplemmaAnnotator, WordAnnotator, unicode_words
-from docgraph.annotate.stanza import StanzaAnnotator
 from docgraph.annotation import Annotation, Strings, chains, int_array
 from docgraph.document import Document
 from docgraph.errors import DocgraphError

@@ -21,13 +21,13 @@ BUILT_IN = {
     name: EntryPoint(name, f"docgraph.annotate.{factory}", GROUP)
     for name, factory in {
         "spacy": "spacy:SpacyAnnotator.load",
-        "stanza": "stanza:StanzaAnnotator",
+        "stanza": "optional_packages:StanzaAnnotator",
         "jieba": "rule_based:JiebaAnnotator",
         "words": "rule_based:WordAnnotator",
         "simplemma": "rule_based:SimplemmaAnnotator",
         "coref": "coref:CorefAnnotator",
-        "fastcoref": "external_coref:FastcorefAnnotator",
-        "coreferee": "external_coref:CorefereeAnnotator",
+        "fastcoref": "optional_packages:FastcorefAnnotator",
+        "coreferee": "optional_packages:CorefereeAnnotator",
         "conllu": "conllu_annotator:ConlluAnnotator",
     }.items()
 }
