@@ -171,6 +171,31 @@ def test_html_attributes_are_escaped() -> None:
     )
 
 
+def test_html_attributes_keep_their_placeholders() -> None:
+    source = '<p>See <a href="u" title="Use --commit now">this</a>.</p>'
+    assert written(source, "VOIR CECI.", "UTILISER MAINTENANT", format="html") == (
+        '<p>VOIR <a href="u" title="UTILISER --commit MAINTENANT">CECI</a>.</p>'
+    )
+
+
+@pytest.mark.parametrize(
+    ("source", "text", "new"),
+    [
+        ("<p>You make: <code>x</code>. Go.</p>", "VOUS FAITES:.", "<p>VOUS FAITES: <code>x</code>. Go.</p>"),
+        (
+            "<p>Of a, <code>x</code>, <code>y</code>, b.</p>",
+            "DE A,,, B.",
+            "<p>DE A, <code>x</code>, <code>y</code>, B.</p>",
+        ),
+        ("<p>Use <code>x</code>’s copy.</p>", "USE ’S COPY.", "<p>USE <code>x</code>’S COPY.</p>"),
+        ("<p>A dash: [<b>-</b>] here</p>", "UN TIRET : [-] ICI", "<p>UN TIRET : [<b>-</b>] ICI</p>"),
+    ],
+)
+def test_inline_code_between_punctuation_stays_there(source: str, text: str, new: str) -> None:
+    document = read_one(source, "html")
+    assert render([document], [[text, *document.texts[1:]]]) == new
+
+
 def test_nested_texts_can_be_replaced_twice() -> None:
     document = with_texts(read_one('A [b](c "d") e.\n'), ["F [b] g.", "h"])
     assert render([document], [["F [b] g.", "h"]]) == document.source

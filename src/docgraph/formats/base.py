@@ -117,7 +117,7 @@ class Block:
             elif run["nul"]:
                 self.markup(run.start(), run.end())
             else:
-                self._settle_space_before(run[0][0])
+                self._settle_space_before(run[0][:2])
                 self._chars.extend(run[0])
                 self._starts.extend(range(run.start(), run.end()))
                 self._ends.extend(range(run.start() + 1, run.end() + 1))
@@ -130,7 +130,7 @@ class Block:
         if not text.strip(" \t\r\n\f\v"):
             self._space(start, end)
             return
-        self._settle_space_before(text[0])
+        self._settle_space_before(text[:2])
         self._chars.extend(text)
         self._starts.extend([start] + [end] * (len(text) - 1))
         self._ends.extend([end] * len(text))
@@ -202,12 +202,12 @@ class Block:
         else:
             self.markup(start, end)
 
-    def _settle_space_before(self, char: str) -> None:
-        """Remove the space before `char` if it wraps CJK text, or separates opaque markup from a full stop."""
+    def _settle_space_before(self, text: str) -> None:
+        """Remove the space before `text` if it wraps CJK text, or separates opaque markup from a full stop."""
         is_wrapped = self._wrap >= 0 and self._wrap == len(self._chars) - 1
         self._wrap = -1
         if is_wrapped:
-            if _CJK.match(self._chars[-2]) and _CJK.match(char):
+            if _CJK.match(self._chars[-2]) and _CJK.match(text):
                 self._pop()
                 for span in reversed(self._markup):
                     if span.offset <= len(self._chars):
@@ -215,8 +215,10 @@ class Block:
                     span.offset = len(self._chars)
             return
         last = self._markup[-1] if self._markup else None
-        if last is None or last.role != "atom" or last.offset != len(self._chars) or char not in _CLOSING:
+        if last is None or last.role != "atom" or last.offset != len(self._chars) or text[0] not in _CLOSING:
             return
+        if text[0] == "’" and text[1:].isalpha():
+            return  # the end of a word (`path`’s), not a closing quotation mark
         if self._chars and self._chars[-1] == " " and self._ends[-1] == last.start:
             last.start = self._pop()
             last.offset -= 1

@@ -62,7 +62,7 @@ def replace_sentences(
             following += 1
         own_escape = (escapes or {}).get(sentence.syntax, escape)
         nested = [
-            (inner, (escapes or {}).get(inner.syntax, escape)(_one_line(new)))
+            (inner, _written_inside(inner, new, (escapes or {}).get(inner.syntax, escape)))
             for inner, new in zip(document.sentences[index + 1 : following], texts[index + 1 : following], strict=True)
             if new != inner.text
         ]
@@ -83,15 +83,21 @@ def replace_sentences(
         keep_markup = sentence.markup if not changed and not nested else ()
         sentences.append(replace(sentence, text=text, start=start, end=new_end, markup=keep_markup))
         position = 0
+        raws = {inner.start: written_inner for inner, written_inner in nested}
         for inner, new in zip(document.sentences[index + 1 : following], texts[index + 1 : following], strict=True):
-            inner_raw = document.source[inner.start : inner.end]
-            inner_raw = inner_raw if new == inner.text else (escapes or {}).get(inner.syntax, escape)(_one_line(new))
+            inner_raw = raws.get(inner.start, document.source[inner.start : inner.end])
             position = max(raw.find(inner_raw, position), position)
             inner_end = min(position + len(inner_raw), len(raw))
             sentences.append(replace(inner, text=new, start=start + position, end=start + inner_end, markup=()))
             position = inner_end
         index = following
     return replace(document, sentences=tuple(sentences), source="".join([*parts, document.source[old_end:]]))
+
+
+def _written_inside(sentence: Sentence, text: str, escape: Callable[[str], str]) -> str:
+    """Return the raw form of a sentence inside markup (an attribute), which has no markup of its own but atoms."""
+    atoms = tuple(markup for markup in sentence.markup if markup.role == "atom")
+    return _transfer(replace(sentence, markup=atoms), text, escape)
 
 
 def _needs_space(old: str, before: str, after: str) -> bool:
@@ -320,8 +326,10 @@ def _project(offset: int, side: Side, landmarks: list[Landmark]) -> tuple[float,
     old, new, length = landmarks[index]
     if side == "before" and offset == old and length == 1:
         return new, True
-    if side == "after" and offset == old + length and length == 1:
-        return new + length, True
+    # Between two landmarks, as in `: [code].`, the one before the markup decides.
+    for before in landmarks[max(index - 1, 0) : index + 1] if side == "after" else ():
+        if offset == before[0] + before[2] and before[2] == 1:
+            return before[1] + 1, True
     following = landmarks[min(index + 1, len(landmarks) - 1)]
     share = (offset - old) / max(following[0] - old, 1)
     return new + share * (following[1] - new), False
