@@ -321,7 +321,7 @@ REFUSED: dict[str, tuple[Callable[[Path], object], str]] = {
     ),
     "extra tensor": (
         lambda f: change_weights(f, lambda t: t.update({"model.encoder.layernorm_embedding.weight": torch.ones(32)})),
-        "'model.encoder.layernorm_embedding.weight' has no place",
+        "'model.encoder.layernorm_embedding.weight' is not a weight of a Marian Transformer",
     ),
     "learned positions": (
         lambda f: change_weights(f, lambda t: t.update({"model.encoder.embed_positions.weight": torch.ones(64, 32)})),
