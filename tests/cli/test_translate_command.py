@@ -199,6 +199,23 @@ def test_doubtful_sentences_are_repaired_by_default(plain: Path) -> None:
     assert counts[0] > counts[1]
 
 
+def test_a_text_in_another_language_is_refused(
+    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    german = tmp_path / "in" / "a.txt"
+    german.parent.mkdir()
+    german.write_text("Das ist der Hund, und er ist nicht mit uns auf dem Weg nach Hause.\n" * 4, encoding="utf-8")
+    told = fails(monkeypatch, capsys, "--model", model, german, "-o", tmp_path / "out.txt")
+    assert "a.txt: looks like German, but the model translates from English; pass --force" in told
+    assert not (tmp_path / "out.txt").exists()
+    run(model, german, "-o", tmp_path / "out.txt", "--force")
+    assert (tmp_path / "out.txt").exists()
+    (tmp_path / "in" / "b.txt").write_text("The dog met the fox.\n", encoding="utf-8")
+    output = run(model, tmp_path / "in", "-o", tmp_path / "out", code=2).output
+    assert "looks like German" in output
+    assert [path.name for path in (tmp_path / "out").glob("*.txt")] == ["b.txt"]
+
+
 def test_an_output_folder_is_created_and_excluded_from_the_input(model: Path, tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text(LINES, encoding="utf-8")
     run(model, tmp_path / "a.txt", "-o", f"{tmp_path}/fr/")

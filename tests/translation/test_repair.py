@@ -62,6 +62,12 @@ def test_a_loop_is_decoded_without_repeated_phrases() -> None:
     assert [search.no_repeat_ngram > 0 for search in table.searches] == [False, True]
 
 
+def test_single_words_are_blocked_if_phrases_are_not_enough() -> None:
+    table = Table({})
+    table.repair(SOURCE, LOOP)
+    assert [search.no_repeat_ngram for search in table.searches] == [0, 4, 2, 4]
+
+
 def test_clauses_are_translated_separately() -> None:
     first, second = clauses(SOURCE)
     pieces = {

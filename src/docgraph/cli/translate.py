@@ -113,6 +113,10 @@ def translate(
     ] = None,
     threads: Annotated[int | None, typer.Option(min=1, help="Number of CPU threads (default: all cores).")] = None,
     batch: Annotated[int, typer.Option(min=1, help="Source sub-words translated together.")] = 16_384,
+    force: Annotated[
+        bool,
+        typer.Option("--force", help="Translate a text even if it is not in the source language of the model."),
+    ] = False,
     repair: Annotated[
         bool,
         typer.Option(
@@ -134,7 +138,8 @@ def translate(
 
     In PO and XLIFF files and tables, only texts without a translation are translated, and marked for review.
 
-    A file that no format reads is refused; in a folder, such files are copied unchanged. A translation that repeats
+    A file that no format reads, or in another language than the model's, is refused; in a folder, files that no format
+    reads are copied unchanged. A translation that repeats
     itself, or loses a number or a placeholder, is decoded again; if it stays doubtful, it is counted and marked.
 
     [bold]Examples[/bold]
@@ -188,7 +193,7 @@ def translate(
         "the precision": str(precision),
         "the repair": str(repair),
     }
-    options = FileOptions(search, mode, format, form, explain is not None or jsonl, resume, batch, made_with)
+    options = FileOptions(search, mode, format, form, explain is not None or jsonl, resume, batch, made_with, force)
     begun = time.monotonic()
     try:
         with _Progress(jobs.translated) as progress:

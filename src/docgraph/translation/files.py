@@ -26,6 +26,7 @@ from docgraph.formats.base import NEWLINE, decode
 from docgraph.translation.document_decoding import BATCH_TOKENS, Hypotheses, Mode
 from docgraph.translation.hypotheses import SearchConfig
 from docgraph.translation.jobs import STANDARD, Form, Job, Jobs, unreadable
+from docgraph.translation.language_check import check_language
 from docgraph.translation.result import Translation
 from docgraph.translation.resume import FinishedFiles, PartialFile
 from docgraph.translation.translator import TranslationRequest, Translator
@@ -47,6 +48,8 @@ class FileOptions:
     made_with: Mapping[str, str] = field(default_factory=dict)
     """Digests of whatever else translations depend on, such as the model, by name. Results of an interrupted run are
     reused only if all digests are equal."""
+    force: bool = False
+    """Translate texts in another language than the source language of the model."""
 
 
 class Progress(Protocol):
@@ -171,6 +174,9 @@ class _Run:
                 return []
             documents = read(job.source, self.options.format, language=self.translator.language)
             self._check_language(job, documents)
+            if not self.options.force and self.translator.languages is not None:
+                name = "<stdin>" if job.source == STANDARD else job.source
+                check_language(documents, self.translator.languages[0], name)
             known = [[]] * len(documents) if job.known is None else read_known(job.known, documents)
         except UntranslatableError as error:
             self._leave(job, error)

@@ -17,6 +17,8 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
+from functools import partial
+from typing import Protocol
 
 from docgraph.translation.checks import LITERAL, Doubt, lost_literals, weight
 from docgraph.translation.hypotheses import SearchConfig
@@ -24,8 +26,8 @@ from docgraph.translation.preprocessing import Segment, is_translatable
 
 BEAMS = 8
 """Minimum beam of the second search."""
-NGRAM = 4
-"""Sub-words of the shortest phrase that may not be repeated in the third search."""
+NGRAMS = (4, 2)
+"""Sub-words of the shortest phrase that may not be repeated in the third search, and in a fourth if that fails."""
 _PIECE_BEAMS = 4
 _MOST_DOUBTFUL, _FEW = 0.5, 20
 """If more than this share of at least so many texts is doubtful, the model cannot read them: nothing is repaired."""
@@ -51,8 +53,13 @@ class Attempt:
     doubts: tuple[Doubt, ...]
 
 
-Decode = Callable[[Sequence[Segment], SearchConfig], list[list[Attempt]]]
-"""(segments, search) -> the attempts of each segment, best first."""
+class Decode(Protocol):
+    """Translates segments separately."""
+
+    def __call__(self, segments: Sequence[Segment], search: SearchConfig) -> list[list[Attempt]]:
+        """Returns the attempts of each segment, best first."""
+
+
 Check = Callable[[Segment, str], tuple[Doubt, ...]]
 """(segment, translation) -> its doubts."""
 
@@ -72,10 +79,12 @@ class Repairer:
             return best
         beams = max(BEAMS, 2 * search.beams)
         wide = replace(search, beams=beams, n_best=beams)
-        self._try(best, segments, lambda chosen: self._decode(chosen, wide), lambda _: True)
-        blocked = replace(wide, no_repeat_ngram=NGRAM)
-        self._try(best, segments, lambda chosen: self._decode(chosen, blocked), _is_loop)
-        narrow = replace(blocked, beams=max(_PIECE_BEAMS, search.beams), n_best=max(_PIECE_BEAMS, search.beams))
+        self._try(best, segments, partial(self._decode, search=wide), lambda _: True)
+        for size in NGRAMS:
+            blocked = replace(wide, no_repeat_ngram=size)
+            self._try(best, segments, partial(self._decode, search=blocked), _is_loop)
+        beams = max(_PIECE_BEAMS, search.beams)
+        narrow = replace(search, beams=beams, n_best=beams, no_repeat_ngram=NGRAMS[0])
         self._try(best, segments, lambda chosen: self._in_pieces(chosen, narrow), lambda _: True)
         return best
 

@@ -1,0 +1,135 @@
+"""Language check: is a text in the source language of the model?
+
+Each sentence votes for the language whose function words it has most of, with its number of characters. A model of
+every language of the world (py3langid: about a second to load) would be more than this question needs: a text is
+refused only if another language clearly has the most votes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable
+from functools import cache
+
+from docgraph.document import Document
+from docgraph.errors import DocgraphError
+
+ENOUGH = 200
+"""Characters that must have voted before a text is refused."""
+_OWN_SHARE, _OTHER_SHARE = 0.1, 0.6
+"""A text is refused if its own language has less than the first share of the votes, and another one more than the
+second."""
+_MOST = 20_000
+"""Characters that vote, from the whole length of a text."""
+_SHORTEST = 3
+"""Minimum words of a sentence that votes."""
+_WORD = re.compile(r"[^\W\d_]+")
+_SCRIPTS = {
+    "Cyrillic script": re.compile(r"[\u0400-\u052f]"),
+    "Greek script": re.compile(r"[\u0370-\u03ff]"),
+    "Arabic script": re.compile(r"[\u0600-\u06ff]"),
+    "Hebrew script": re.compile(r"[\u0590-\u05ff]"),
+    "Devanagari script": re.compile(r"[\u0900-\u097f]"),
+    "Thai script": re.compile(r"[\u0e00-\u0e7f]"),
+    "Korean script": re.compile(r"[\uac00-\ud7af]"),
+    "Chinese or Japanese script": re.compile(r"[\u3040-\u30ff\u3400-\u9fff]"),
+}
+NAMES = {
+    "en": "English",
+    "fr": "French",
+    "de": "German",
+    "es": "Spanish",
+    "it": "Italian",
+    "pt": "Portuguese",
+    "nl": "Dutch",
+    "pl": "Polish",
+    "sv": "Swedish",
+}
+_FUNCTION_WORDS = {
+    "en": "the of and to in is that it for was on are with as be at this have from or had by not but what all were we"
+    " when your can said there an which their if will do each about how up out them then she many some so these"
+    " would other into has more her him could my than been who its now did get may they you he his i me no our us"
+    " any just don doesn isn didn won ll ve re where why while because does must should only also after before"
+    " over such",
+    "fr": "le la les de des du un une et est que qui dans pour pas sur au aux avec ce cette ces il elle ils elles nous"
+    " vous je tu on ne se en par plus sont mais ou où son sa ses leur leurs été être avoir fait comme tout tous si"
+    " même aussi y a ont était cela notre votre nos vos mon ma mes lui donc sans sous entre peut très bien d l qu"
+    " n s c j m t",
+    "de": "der die das und ist nicht ein eine einen einem einer eines den dem des zu in von mit auf für im sich es auch"
+    " als an er sie wir ich ihr so dass aus bei nach wie um am über nur noch oder aber vor zur zum bis mehr durch"
+    " man sein wird sind war hat haben werden wurde kann muss diese dieser dieses wenn was unter sehr schon hier"
+    " ihre seine mein kein keine uns euch ihm ihn mir mich dir dich",
+    "es": "el la los las de del un una y es que en por con para no se su al lo como más pero sus le ya o este sí porque"
+    " esta entre cuando muy sin sobre también me hasta hay donde quien desde todo nos durante todos uno les ni"
+    " contra otros ese eso ante ellos e esto mí antes algunos qué unos yo otro él tanto esa estos mucho nada ha"
+    " han fue son está están ser tiene",
+    "it": "il lo la i gli le di del della dei delle degli un una uno e è che in per con non si su al alla ai come più"
+    " ma anche se da dal dalla nel nella nei nelle sul sulla sono era ha hanno essere questo questa questi quello"
+    " quella o ci suo sua suoi loro noi voi io tu lui lei mi ti vi ne già dove quando perché molto tutto tutti"
+    " senza tra fra cui chi cosa stato",
+    "pt": "o a os as de do da dos das um uma e é que em no na nos nas por para com não se ao à mais como mas foi ele"
+    " ela seu sua ou ser quando muito há já está eu também só pelo pela até isso entre era depois sem mesmo aos"
+    " ter seus quem me esse eles estão você tinha foram essa num nem suas meu às minha têm numa pelos elas são"
+    " sobre",
+    "nl": "de het een en van is dat in op te zijn voor met niet die aan er om ook als dan maar bij of uit nog naar"
+    " heeft hij zij we wij ik je jij u ze worden wordt werd was waren door over deze dit geen kan kunnen moet meer"
+    " wel hun haar mijn ons onze hebben had tot toch al zo waar wat wie hoe omdat veel onder tegen na",
+    "pl": "i w z na do nie się jest to że o jak ale po co tak za od przez dla ten ta te tego tej być był była było są"
+    " jego jej ich który która które oraz czy już tylko może przy bardzo mnie mu go ja ty my wy oni a u pod"
+    " jeszcze gdy kiedy gdzie bez ze we lub",
+    "sv": "och att det i en ett som är på av för den med till inte om har de jag vi du han hon man var från men så kan"
+    " ska skulle sig sin sina sitt eller när hur vad där här efter också över under alla mycket mer bara nu detta"
+    " denna dessa mig dig oss dem deras hade blir vara utan mot än",
+}
+
+
+def check_language(documents: Iterable[Document], language: str | None, path: object = None) -> None:
+    """Refuses documents that are in another language than `language`; no-op for a language without a word list."""
+    if language not in _FUNCTION_WORDS:
+        return
+    other = other_language([text for document in documents for text in document.texts], language)
+    if other is not None:
+        message = f"looks like {other}, but the model translates from {NAMES[language]}; pass --force to translate it"
+        raise DocgraphError(message, path=None if path is None else str(path))
+
+
+def other_language(sentences: list[str], language: str) -> str | None:
+    """Returns the name of the language that sentences are in instead of `language`; None if there is no clear one."""
+    votes = Counter[str]()
+    step = max(1, sum(map(len, sentences)) // _MOST)
+    for sentence in sentences[::step]:
+        if (winner := _language_of(sentence[:_MOST])) is not None:
+            votes[winner] += len(sentence)
+    if votes.total() < ENOUGH or votes[NAMES[language]] >= _OWN_SHARE * votes.total():
+        return None
+    [(other, count)] = votes.most_common(1)
+    return other if count > _OTHER_SHARE * votes.total() else None
+
+
+def _language_of(sentence: str) -> str | None:
+    """Returns the language or script of a sentence; None if it is too short or has no function words."""
+    if not sentence.isascii():
+        letters = sum(map(str.isalpha, sentence))
+        for name, script in _SCRIPTS.items():
+            if 2 * len(script.findall(sentence)) > letters > _SHORTEST:
+                return name
+    words = _WORD.findall(sentence.lower())
+    if len(words) < _SHORTEST:
+        return None
+    counts = Counter(language for word in words for language in _languages_of_word().get(word, ()))
+    ranked = [*counts.most_common(2), ("", 0), ("", 0)]
+    # A single word decides nothing: "a", "die" and "in" are words of several languages.
+    if ranked[0][1] < 2 or ranked[0][1] == ranked[1][1]:
+        return None
+    return NAMES[ranked[0][0]]
+
+
+@cache
+def _languages_of_word() -> dict[str, tuple[str, ...]]:
+    """Returns the languages of each function word."""
+    languages: dict[str, tuple[str, ...]] = {}
+    for language, words in _FUNCTION_WORDS.items():
+        for word in {*words.split()}:
+            languages[word] = (*languages.get(word, ()), language)
+    return languages
