@@ -107,10 +107,14 @@ class Block:
         """The readable text so far."""
         return "".join(self._chars)
 
+    def check_length(self, added: int) -> None:
+        """Raise if the paragraph would become too long."""
+        if len(self._chars) + added > MAX_PARAGRAPH:
+            raise DocgraphError(f"has a paragraph of more than {MAX_PARAGRAPH:,} characters; split it")
+
     def text(self, start: int, end: int) -> None:
         """Add source[start:end] as readable text; NUL characters in it become markup."""
-        if len(self._chars) + end - start > MAX_PARAGRAPH:
-            raise DocgraphError(f"has a paragraph of more than {MAX_PARAGRAPH:,} characters; split it")
+        self.check_length(end - start)
         for run in _RUN.finditer(self.source, start, end):
             if run["space"]:
                 self._space(run.start(), run.end())

@@ -73,6 +73,7 @@ def tag_role(raw: str) -> MarkupRole:
 
 def add_text(block: Block, start: int, end: int) -> None:
     """Add source[start:end], text with character references and placeholders, to the block."""
+    block.check_length(end - start)  # before a slow search
     for token in _TEXT.finditer(block.source, start, end):
         block.text(start, token.start())
         start = token.end()
