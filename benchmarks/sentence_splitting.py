@@ -1,4 +1,4 @@
-"""Compare sentence splitters with the sentence boundaries of Universal Dependencies treebanks.
+"""Compare sentence splitters on a hand-made set (`sentence_examples.py`) and on Universal Dependencies treebanks.
 
     python -m benchmarks.sentence_splitting en_ewt-dev.conllu.xz en_ontogum-dev.conllu.xz [--language en]
 
@@ -16,6 +16,8 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+
+from benchmarks.sentence_examples import EXAMPLES, NOVELS
 
 Splitter = Callable[[str], list[str]]
 """Paragraph -> its sentences in order; white space around them is ignored."""
@@ -146,18 +148,23 @@ def measure(splitter: Splitter, gold: list[list[str]]) -> tuple[float, float, fl
 
 
 def main(arguments: Sequence[str] = ()) -> None:
-    """Prints one table per treebank."""
+    """Prints one table for the hand-made set (English only) and one per treebank."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("treebanks", nargs="*", type=Path, help="CoNLL-U files, plain or .xz")
     parser.add_argument("--language", default="en", help="ISO 639-1 code of the treebanks")
     options = parser.parse_args(arguments)
-    if not options.treebanks:
-        print("name at least one treebank: python -m benchmarks.sentence_splitting TREEBANK.conllu ...")
-        return
     missing = [name for name, (module, _) in SPLITTERS.items() if importlib.util.find_spec(module) is None]
+    golds = {}
+    if options.language == "en":
+        spaced = [[f"{sentence} " for sentence in sentences] for sentences in EXAMPLES]
+        golds = {"hand-made set": spaced, "hand-made novels only": spaced[: len(NOVELS)]}
     for path in options.treebanks:
-        gold = list(paragraphs(path))
-        print(f"\n{path.name}: {sum(map(len, gold))} sentences in {len(gold)} paragraphs")
+        if path.is_file():
+            golds[path.name] = list(paragraphs(path))
+        else:
+            print(f"{path}: no such file, skipped")
+    for title, gold in golds.items():
+        print(f"\n{title}: {sum(map(len, gold))} sentences in {len(gold)} paragraphs")
         print(f"{'splitter':<20}{'precision':>10}{'recall':>8}{'F1':>7}{'kchars/s':>10}")
         for name, (_, make) in SPLITTERS.items():
             if name not in missing:

@@ -140,6 +140,10 @@ def test_code_spans_stay_apart() -> None:
     assert written("Use `a`, `b` now.\n", "Utiliser maintenant.").count("``") == 0
 
 
+def test_identifiers_and_words_stay_apart() -> None:
+    assert written("is:foo_bar, foo_bar x\n", "mot") == "foo_bar foo_bar mot\n"
+
+
 def test_two_line_link_definitions_keep_their_links() -> None:
     new = written(
         "See [the page] and [it][p].\n\n[the page]:\n  http://a.b\n[p]:\n  http://c.d\n  'T'\n", "Voir et le.", "U"

@@ -35,6 +35,7 @@ _MAX_NESTING = 50
 """Quotes and lists nested deeper than this are left alone."""
 _CELL = re.compile(r"(?:[^|\\]|\\.?)++")
 _HARD_BREAK = re.compile(r"(?: {2,}|(?<!\\)(?:\\\\)*+(?P<backslash>\\))$")
+_TICKS = re.compile(r"`{3,}")
 _TASK = re.compile(r"\[[ xX]\](?=[ \t])[ \t]*")
 _ALERT = re.compile(r"\[![A-Za-z]+\][-+]?(?:[ \t]+|$)")
 _NEW_BLOCK = re.compile(r"\[\^[^\]\s]+\]:[ \t]*|:[ \t]+|:{3,}.*$")
@@ -117,8 +118,14 @@ class _Reader:
         return spans
 
     def _paragraph(self, spans: list[Span], is_item: bool) -> Iterator[Block]:
-        """Yield the blocks of a paragraph: hard line breaks, notes and definitions begin new ones."""
+        """Yield the blocks of a paragraph: hard line breaks, notes and definitions begin new ones.
+
+        A paragraph that is no fence of code only because of a later backtick is left alone.
+        """
         block: list[Span] = []
+        fence = _TICKS.match(self.source, *spans[0]) if spans else None
+        if fence and fence[0] not in _TICKS.findall(self.source, fence.end(), spans[-1][1]):
+            return
         for number, (start, end) in enumerate(spans):
             text = self.source[start:end]
             if self._is_raw(text, end):

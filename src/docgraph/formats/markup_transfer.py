@@ -71,7 +71,7 @@ def replace_sentences(
         if changed:
             check = is_intact if not sentence.syntax else None
             written = replace(sentence, markup=markup)
-            raw = sentence.prefix + _transfer(written, text, own_escape, check, filler)
+            raw = _apart(document.source, sentence, _transfer(written, text, own_escape, check, filler))
         else:
             raw = _replace_nested(document.source[sentence.start : sentence.end], sentence.start, nested)
         gap = document.source[old_end : sentence.start]
@@ -98,6 +98,16 @@ def _written_inside(sentence: Sentence, text: str, escape: Callable[[str], str])
     """Return the raw form of a sentence inside markup (an attribute), which has no markup of its own but atoms."""
     atoms = tuple(markup for markup in sentence.markup if markup.role == "atom")
     return _transfer(replace(sentence, markup=atoms), text, escape)
+
+
+def _apart(source: str, sentence: Sentence, raw: str) -> str:
+    """Return the raw form with its prefix, and with spaces where it would grow together with the words around it."""
+    before, after = source[max(sentence.start - 1, 0) : sentence.start], source[sentence.end : sentence.end + 1]
+    if before.isalnum() and raw[:1].isalnum() and not source[sentence.start].isalnum():
+        raw = f" {raw}"
+    if after.isalnum() and raw[-1:].isalnum() and not source[sentence.end - 1].isalnum():
+        raw = f"{raw} "
+    return sentence.prefix + raw
 
 
 def _needs_space(old: str, before: str, after: str) -> bool:
@@ -179,20 +189,19 @@ def _insert(
             elif filler and is_next_empty:
                 raw += filler
             is_empty_line = True
-        elif (
-            markup.role == "atom"
-            and not piece
-            and index
-            and markups[index - 1].role == "atom"
-            and markups[index - 1].offset < markup.offset
-            and not trim
-        ):
-            piece = " "  # two code spans without anything between them would become one
+        elif markup.role == "atom":
+            follows_atom = index > 0 and markups[index - 1].role == "atom" and markups[index - 1].offset < markup.offset
+            if (not piece and follows_atom and not trim) or (piece[-1:].isalnum() and raw[:1].isalnum()):
+                piece += " "  # two code spans, or a word and an identifier, would become one
+        if piece[:1].isalnum() and parts and parts[-1][-1:].isalnum() and markups[index - 1].role == "atom":
+            piece = f" {piece}"
         parts += [escape(piece), raw]
         flat += [piece, raw if markup.role == "atom" else ""]
         start, trim = position, raw[-1:].isspace() if raw else trim
     piece = text[start:]
     piece = piece.lstrip() if trim else piece
+    if piece[:1].isalnum() and parts and parts[-1][-1:].isalnum() and markups[-1].role == "atom":
+        piece = f" {piece}"
     raw = "".join([*parts, escape(piece)])
     return raw if text or raw.strip() else raw + filler, "".join([*flat, piece])
 
