@@ -49,6 +49,8 @@ def test_good_translations_pass(source: str, translation: str) -> None:
     [
         ("He spoke with the king for a while.", "Il a parlé avec le roi avec le roi.", "repetition"),
         ("A useful handrail is there.", "Une poignée utile utile utile est là.", "repetition"),
+        ("The dogs and the cats ran past it.", "Les chiens, derrière lui, derrière lui, couraient.", "repetition"),
+        ("All that users see.", "Tout ce qu'elles·elles·elles voient.", "repetition"),
         ("She said no.", "Elle a dit nonononononon.", "repetition"),
         ("Read the table.", "Lire le tableau" + "." * 40, "repetition"),
         (

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from docgraph.formats.base import CJK
+from docgraph.translation.language_check import is_function_word
 
 _WORD = re.compile(r"[^\W_]+(?:·[^\W_]+)*")
 _CJK = re.compile(f"[{CJK}]")
@@ -23,14 +24,14 @@ _SHORT_FACTOR, _SHORT_SLACK = 0.5, 15
 """A translation shorter than factor * source - slack characters is too short."""
 _LONGEST_UNIT = 12
 """Words of the longest phrase whose immediate repetition is looked for."""
-_TWICE, _NEARBY, _CONTENT_LETTERS = 2, 8, 3
-"""A phrase may be said twice, separated by punctuation, if a word of the source is: within 8 words, of 3 letters."""
+_TWICE, _NEARBY = 2, 8
+"""A phrase may be said twice, separated by punctuation, if a content word of the source is, within 8 words."""
 _OFTEN_SIZE, _OFTEN = 4, 3
 """Words of a phrase that may not be said this often anywhere in a translation, unless the source repeats itself."""
 _SEPARATORS = frozenset(',;:.!?…–—()"«»“”\n')
 _AROUND_WORDS = ",;:.!?…()[]\"'«»“”‘’"
-_CHARACTER_LOOP = re.compile(r"([^\W\d_]{1,8}?)\1{4,}|([^\w\s])(?:\s?\2){9,}")
-"""A syllable five times or a punctuation mark ten times in a row."""
+_CHARACTER_LOOP = re.compile(r"([^\W\d_]{1,8}?)\1{4,}|([^\w\s])(?:\s?\2){9,}|\b(\w+)·\3\b")
+"""A syllable five times or a punctuation mark ten times in a row, or a word with itself as its other form."""
 _COPIED_WORDS, _COPIED_SHARE = 5, 0.75
 """Minimum number of small-letter words in a source, and the share of them in the translation, for a copy."""
 
@@ -164,7 +165,7 @@ def _is_loop(source: str, translation: str) -> bool:
 def _repetitions(text: str) -> Iterator[tuple[int, bool]]:
     """Yields how often a phrase is said in a row, and whether punctuation separates it from the one before.
 
-    Of a single word, the first repetition does not count: "nous nous levons" is no loop. It is never separate.
+    A single word said twice is left out: "nous nous levons" is no loop. A single word is never separate.
     """
     matches = list(_WORD.finditer(text))
     words = [match[0].lower() for match in matches]
@@ -175,13 +176,14 @@ def _repetitions(text: str) -> Iterator[tuple[int, bool]]:
             if same >= size and same % size == 0:
                 between = text[matches[place - size].end() : matches[place - size + 1].start()]
                 separated = size > 1 and not {*between}.isdisjoint(_SEPARATORS)
-                yield same // size + (size > 1), separated
+                if size > 1 or same > 1:
+                    yield same // size + 1, separated
 
 
 def _repeats_nearby(words: Sequence[str]) -> bool:
-    """Returns whether a word other than the shortest occurs twice within a few words."""
+    """Returns whether a word other than a function word occurs twice within a few words."""
     return any(
-        len(word) >= _CONTENT_LETTERS and word in words[place + 1 : place + 1 + _NEARBY]
+        not is_function_word(word) and word in words[place + 1 : place + 1 + _NEARBY]
         for place, word in enumerate(words)
     )
 

@@ -107,6 +107,11 @@ def other_language(sentences: list[str], language: str) -> str | None:
     return other if count > _OTHER_SHARE * votes.total() else None
 
 
+def is_function_word(word: str) -> bool:
+    """Returns whether a word, in small letters, is a function word of any listed language."""
+    return word in _languages_of_word()
+
+
 def _language_of(sentence: str) -> str | None:
     """Returns the language or script of a sentence; None if it is too short or has no function words."""
     if not sentence.isascii():
