@@ -190,3 +190,10 @@ def test_new_texts_land_in_their_messages(data: st.DataObject, messages: list[st
         assert (text.endswith("\n"), text.count("\n")) == (translation.endswith("\n"), translation.count("\n"))
         made += translation
     assert all(f"n{index}" in made for index in range(len(texts)))
+
+
+def test_spaces_after_the_last_line_break_stay() -> None:
+    document = load('msgid ""\n"Word \\n  "\nmsgstr ""\n')
+    new = render([document], [["Mot"]])
+    assert isinstance(new, bytes)
+    assert new.decode().endswith('msgstr ""\n"Mot \\n"\n"  "\n')

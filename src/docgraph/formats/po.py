@@ -219,7 +219,7 @@ class _Writer:
         lines = [""]
         for paragraph in re.findall(r"[^\n]*\n|[^\n]+", text):
             line = ""
-            for word in re.findall(r" *[^ ]+ *", paragraph):
+            for word in re.findall(r" *[^ ]+ *| +", paragraph):
                 piece = word.translate(_ESCAPED)
                 if line and len(line) + len(piece.rstrip()) > _WIDTH:
                     lines.append(line)
