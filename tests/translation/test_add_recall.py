@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -44,6 +45,13 @@ SENTENCES = [
 KNOWN = ["le vif renard brun saute", None, "ceci est un essai", None, None]
 DOCUMENT = Document.from_sentences(SENTENCES)
 RECALL = LinkedConfig(sentences=8, own_weight=0.0)
+
+
+def load(folder: Path, **options: Any) -> Translator:
+    """Loads a random model without repair: nearly everything it says is doubtful, and repair ignores the context."""
+    translator = Translator.load(folder, **options)
+    translator.repair = False
+    return translator
 
 
 @pytest.fixture(scope="module")
@@ -91,7 +99,7 @@ def test_the_same_model_makes_the_same_folder(base: Path, recalling: Path, tmp_p
 def test_without_known_translations_it_equals_base_in_one_pass(
     base: Path, recalling: Path, search: SearchConfig
 ) -> None:
-    plain, ours = Translator.load(base, device="cpu"), Translator.load(recalling, device="cpu")
+    plain, ours = load(base, device="cpu"), load(recalling, device="cpu")
     expected = plain.translate(SENTENCES, search)
     for mode in ("parallel", "sequential"):
         found = ours.translate(SENTENCES, search, mode)
@@ -102,7 +110,7 @@ def test_without_known_translations_it_equals_base_in_one_pass(
 
 @pytest.mark.usefixtures("eager")
 def test_known_translations_are_recalled_in_one_pass(base: Path, recalling: Path) -> None:
-    plain, ours = Translator.load(base, device="cpu"), Translator.load(recalling, device="cpu")
+    plain, ours = load(base, device="cpu"), load(recalling, device="cpu")
     without, found = (each.translate(SENTENCES, BEAM, known=KNOWN, explain=True) for each in (plain, ours))
     assert found.passes == 1
     assert found.texts[1:4:2] + found.texts[4:] != without.texts[1:4:2] + without.texts[4:]
@@ -121,7 +129,7 @@ def test_known_translations_are_recalled_in_one_pass(base: Path, recalling: Path
 
 @pytest.mark.usefixtures("eager")
 def test_long_documents_in_windows_read_no_translations_of_their_own(base: Path, recalling: Path) -> None:
-    plain, ours = Translator.load(base, device="cpu"), Translator.load(recalling, device="cpu")
+    plain, ours = load(base, device="cpu"), load(recalling, device="cpu")
     documents = [DOCUMENT, DOCUMENT]
     for known in ([], KNOWN):
         requests = [TranslationRequest(document, known) for document in documents]
@@ -152,7 +160,7 @@ def annotated(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
 def test_documents_without_known_translations_are_not_annotated(
     base: Path, recalling: Path, annotated: list[list[str]]
 ) -> None:
-    plain, ours = Translator.load(base, device="cpu"), Translator.load(recalling, device="cpu")
+    plain, ours = load(base, device="cpu"), load(recalling, device="cpu")
     expected = plain.translate(SENTENCES, BEAM)
     found = ours.translate(SENTENCES, BEAM, explain=True, known=[None, "", *[None] * 3])
     assert annotated == []
@@ -181,7 +189,7 @@ def test_only_parts_of_a_long_document_with_known_translations_are_annotated(
 ) -> None:
     for name, size in (("CHUNK_BEFORE", 1), ("CHUNK", 2), ("CHUNK_AFTER", 1)):
         monkeypatch.setattr(decoding, name, size)
-    ours = Translator.load(recalling, device="cpu")
+    ours = load(recalling, device="cpu")
     found = ours.translate(SENTENCES, GREEDY, explain=True, known=["le renard", *[None] * 4])
     assert annotated == [["en"], SENTENCES[:3]]
     assert [one.context and one.context.target for one in found] == [{}, {0: pytest.approx(1.0)}, {}, {}, {}]
@@ -190,7 +198,7 @@ def test_only_parts_of_a_long_document_with_known_translations_are_annotated(
 @pytest.mark.usefixtures("eager")
 def test_few_known_translations_are_found_in_a_long_document(base: Path, tmp_path: Path) -> None:
     add_recall(base, tmp_path / "one", LinkedConfig(sentences=1, own_weight=0.0))
-    ours = Translator.load(tmp_path / "one", device="cpu")
+    ours = load(tmp_path / "one", device="cpu")
     found = ours.translate(SENTENCES, GREEDY, explain=True, known=[KNOWN[0], *[None] * 4])
     read = [one.context.target for one in found if one.context is not None]
     assert [list(each) for each in read] == [[], [0], [0], [0], [0]]
@@ -201,7 +209,7 @@ def test_few_known_translations_are_found_in_a_long_document(base: Path, tmp_pat
 def test_sentences_before_a_known_one_follow_it_in_documents_windows_and_stretches(
     base: Path, recalling: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    plain, ours = Translator.load(base, device="cpu"), Translator.load(recalling, device="cpu")
+    plain, ours = load(base, device="cpu"), load(recalling, device="cpu")
     known = [None, None, None, "le chien paresseux", None]
     whole = ours.translate(SENTENCES, GREEDY, explain=True, known=known)
     assert [one.context and list(one.context.target) for one in whole] == [[3], [3], [3], [], [3]]
@@ -221,7 +229,7 @@ def test_sentences_before_a_known_one_follow_it_in_documents_windows_and_stretch
 
 @pytest.mark.usefixtures("eager")
 def test_only_the_mixture_changes(recalling: Path) -> None:
-    translator = Translator.load(recalling, device="cpu", precision="float32")
+    translator = load(recalling, device="cpu", precision="float32")
     model = checkpoint.load(recalling)
     assert translator.pipeline is not None
     annotation = translator.pipeline(DOCUMENT)
@@ -261,9 +269,9 @@ def test_which_translations_are_read(base: Path, recalling: Path, tmp_path: Path
 @pytest.mark.usefixtures("eager")
 def test_own_translations_are_read_with_a_weight(base: Path, tmp_path: Path) -> None:
     add_recall(base, tmp_path / "own", LinkedConfig(sentences=8, own_weight=1.0))
-    ours = Translator.load(tmp_path / "own", device="cpu")
+    ours = load(tmp_path / "own", device="cpu")
     parallel, sequential = (ours.translate(SENTENCES, GREEDY, mode) for mode in ("parallel", "sequential"))
-    assert parallel.texts == sequential.texts != Translator.load(base, device="cpu").translate(SENTENCES, GREEDY).texts
+    assert parallel.texts == sequential.texts != load(base, device="cpu").translate(SENTENCES, GREEDY).texts
     assert parallel.passes > 1
 
 
@@ -273,16 +281,16 @@ def test_the_precision_on_disk_can_be_chosen(base: Path, tmp_path: Path, precisi
 
     low = tmp_path / "low"
     model = checkpoint.load(base)
-    checkpoint.save(model, low, ModelFolder(base).tokenizer_files(), precision, ("en", "fr"))  # type: ignore[arg-type]
+    checkpoint.save(model, low, ModelFolder(base).tokenizer_files(), precision, ("en", "fr"))
     add_recall(low, tmp_path / "a", RECALL)
-    add_recall(base, tmp_path / "b", RECALL, precision)  # type: ignore[arg-type]
+    add_recall(base, tmp_path / "b", RECALL, precision)
     for folder in (tmp_path / "a", tmp_path / "b"):
         assert ModelFolder(folder).precision == precision
         state = checkpoint.load(folder).state_dict()
         for name, tensor in checkpoint.load(low).state_dict().items():
             torch.testing.assert_close(state[name], tensor, rtol=0, atol=1e-6)
         assert Tokenizer.load(folder, model.config.transformer).source.encode("fox")[0].any()
-    one, other = (Translator.load(folder, device="cpu") for folder in (low, tmp_path / "a"))
+    one, other = (load(folder, device="cpu") for folder in (low, tmp_path / "a"))
     assert other.translate(SENTENCES, GREEDY).texts == one.translate(SENTENCES, GREEDY).texts
     assert len(other.translate(SENTENCES, GREEDY, known=KNOWN).texts) == 5
 
@@ -306,7 +314,7 @@ def test_from_a_marian_model_to_a_translation_with_known_ones(tmp_path: Path, mo
     assert ModelFolder(tmp_path / "model").languages == ("fi", "fr"), "no parser of it is here: words are linked"
     (tmp_path / "in.txt").write_text("\n".join(SENTENCES) + "\n")
     (tmp_path / "known.txt").write_text("".join(f"{text or ''}\n" for text in KNOWN))
-    options = ["--beam", 1, "--device", "cpu", "--tag", ">>fra<<", "--format", "lines"]
+    options = ["--beam", 1, "--device", "cpu", "--tag", ">>fra<<", "--format", "lines", "--no-repair"]
     translate = ["translate", tmp_path / "in.txt", *options]
     run(*translate, "--model", tmp_path / "base", "-o", tmp_path / "base.txt")
     run(*translate, "--model", tmp_path / "model", "-o", tmp_path / "plain.txt")
@@ -325,11 +333,11 @@ def test_a_model_of_unknown_languages_asks_for_an_annotator(base: Path, tmp_path
     nameless = tmp_path / "nameless"
     checkpoint.save(checkpoint.load(base), nameless, [base / "joint.spm"])
     assert "translate with --annotator" in run("recall", nameless, tmp_path / "model")
-    nobody = Translator.load(tmp_path / "model", device="cpu")
+    nobody = load(tmp_path / "model", device="cpu")
     assert nobody.translate(SENTENCES, GREEDY).texts
     with pytest.raises(DocgraphError, match="does not state its languages; pass an annotator, such as words:fr"):
         nobody.translate(SENTENCES, GREEDY, known=KNOWN)
-    words = Translator.load(tmp_path / "model", device="cpu", annotator="words:qu")
+    words = load(tmp_path / "model", device="cpu", annotator="words:qu")
     assert words.translate(SENTENCES, GREEDY, known=KNOWN).texts[0] == KNOWN[0]
 
 
