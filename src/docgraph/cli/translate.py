@@ -88,8 +88,8 @@ def translate(
     format: Annotated[
         str | None,
         typer.Option(
-            help="Input format: lines, text, markdown, html, srt, vtt, docx, odt, pptx, xlsx, epub, po, xliff, json,"
-            " arb, yaml, properties, csv or tsv (default: detected by file name and content). csv:en:fr names the"
+            help="Input format: lines, text, markdown, rst, html, srt, vtt, docx, odt, pptx, xlsx, epub, po, xliff,"
+            " json, arb, yaml, properties, csv or tsv (default: detected by file name and content). csv:en:fr names the"
             " columns of texts and translations."
         ),
     ] = None,

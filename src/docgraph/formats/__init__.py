@@ -30,6 +30,7 @@ from docgraph.formats.plain_text import LINES, TEXT, looks_like_lines
 from docgraph.formats.po import PO
 from docgraph.formats.pptx import PPTX
 from docgraph.formats.properties import PROPERTIES
+from docgraph.formats.rst import RST
 from docgraph.formats.subtitles import SRT, VTT
 from docgraph.formats.tables import CSV, TSV, table_format
 from docgraph.formats.xliff import XLIFF
@@ -51,7 +52,7 @@ __all__ = [
     "write",
 ]
 
-_TEXTS = (LINES, TEXT, MARKDOWN, SRT, VTT, HTML)
+_TEXTS = (LINES, TEXT, MARKDOWN, RST, SRT, VTT, HTML)
 _PACKAGES = (DOCX, ODT, PPTX, XLSX, EPUB)
 _STRINGS = (PO, XLIFF, JSON, ARB, YAML, PROPERTIES, CSV, TSV)
 FORMATS: dict[str, Format] = {form.name: form for form in (*_TEXTS, *_PACKAGES, *_STRINGS)}
