@@ -75,6 +75,11 @@ def test_an_apostrophe_before_a_placeholder_does_not_quote_it() -> None:
     assert json.loads(render([document], [["Bonjour l'{name} d'ici"]])) == {"a": "Bonjour l’{name} d'ici"}
 
 
+def test_comments_that_never_end_round_trip() -> None:
+    source = json.dumps({"a": "A word " + "<!--" * 50_000})
+    assert render([load(source, "json")]) == source.encode()
+
+
 def test_only_the_messages_of_an_extension_are_translated() -> None:
     source = {"a": {"message": "Hello", "description": "A greeting"}, "b": {"message": "Bye", "description": "An end"}}
     assert load(json.dumps(source), "json").texts == ["Hello", "Bye"]

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from docgraph.document import Document
 from docgraph.errors import DocgraphError, UntranslatableError
 from docgraph.formats.base import LINE, Block, Format, Span, decode, document_of, has_content, names, strip_span
-from docgraph.formats.html import ATTRIBUTES, ENTITY
+from docgraph.formats.html import ATTRIBUTES, ENTITY, tag_role
 from docgraph.formats.plain_text import join_wrapped_lines
 
 Edit = tuple[int, int, str]
@@ -29,7 +29,8 @@ _LANGUAGES = names(
 )
 
 _TAG = re.compile(
-    rf"<!--.*?-->|(?i:<(?P<code>code|kbd|pre|samp|script|style|var)(?=[\s>]){ATTRIBUTES}>.{{0,2000}}?</(?P=code)\s*>)"
+    r"<!--(?:[^<]|<(?!!--))*?-->"
+    rf"|(?i:<(?P<code>code|kbd|pre|samp|script|style|var)(?=[\s>]){ATTRIBUTES}>.{{0,2000}}?</(?P=code)\s*>)"
     rf"|<(?P<close>/?)(?P<name>[a-zA-Z][^\s<>/]*)(?P<attributes>{ATTRIBUTES})>|(?P<entity>{ENTITY.pattern})"
 )
 _INLINE_TAGS = names(
@@ -243,7 +244,7 @@ def _add_token(block: Block, token: re.Match[str]) -> None:
     elif token["code"] or (token["name"] and token["name"].lower() not in _INLINE_TAGS and not token["close"]):
         block.opaque(*token.span())
     else:
-        block.markup(*token.span())
+        block.markup(*token.span(), role=tag_role(token[0]))
 
 
 def _icu_texts(source: str, unit: Span, depth: int = 0) -> Iterator[Span]:

@@ -96,14 +96,14 @@ def _add(block: Block, joined: JoinedLines, start: int, end: int) -> None:
 
 def _add_enclosed(block: Block, joined: JoinedLines, token: re.Match[str], start: int, end: int) -> None:
     """Add text between an opening and a closing mark."""
-    block.markup(joined.source_of(token.start()), joined.source_of(start))
+    block.markup(joined.source_of(token.start()), joined.source_of(start), role="open")
     for part in re.finditer(r"[^\n]+|\n", joined.text[start:end]):
         a, b = start + part.start(), start + part.end()
         if part[0] == "\n":
             block.decoded(" ", joined.source_of(a), joined.source_of(b))
         else:
             block.text(joined.source_of(a), joined.source_of(b))
-    block.markup(joined.source_of(end), joined.source_of(token.end()))
+    block.markup(joined.source_of(end), joined.source_of(token.end()), role="close")
 
 
 def _has_title(token: re.Match[str]) -> bool:

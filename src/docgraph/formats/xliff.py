@@ -17,7 +17,7 @@ from docgraph.document import Document
 from docgraph.errors import DocgraphError
 from docgraph.formats.base import Block, Span, document_of, names
 from docgraph.formats.catalog import LANGUAGE, Catalog, Edit, Unit, catalog_format, decode_text, line_of, unit_spans
-from docgraph.formats.html import add_text
+from docgraph.formats.html import add_text, tag_role
 from docgraph.formats.xml_text import escape
 
 MAX_DEPTH = 200
@@ -260,7 +260,7 @@ def _block(source: str, unit: Span) -> Block:
         elif hidden or (not token["close"] and _is_code(token)):
             hidden += 1
         else:
-            block.markup(start, position)
+            block.markup(start, position, role="close" if token["close"] else "open")
     if hidden:
         block.opaque(start, end)
     else:
@@ -272,7 +272,7 @@ def _add_text(block: Block, start: int, end: int) -> None:
     """Add text; an HTML tag in it, which is escaped, is markup."""
     for tag in _ESCAPED_TAG.finditer(block.source, start, end):
         add_text(block, start, tag.start())
-        block.markup(*tag.span())
+        block.markup(*tag.span(), role=tag_role(html.unescape(tag[0])))
         start = tag.end()
     add_text(block, start, end)
 
