@@ -155,6 +155,15 @@ def test_damaged_files_are_read_or_refused(format: str, data: st.DataObject) -> 
     assert "\n" not in message
 
 
+def test_a_workbook_of_numbers_has_no_text_and_stays_as_it_is() -> None:
+    without_texts = {name: data for name, data in contents(FILES["xlsx"]).items() if name != "xl/sharedStrings.xml"}
+    numbers = b'<worksheet><sheetData><row r="1"><c r="A1"><v>1</v></c></row></sheetData></worksheet>'
+    data = archive({**without_texts, "xl/worksheets/sheet1.xml": numbers})
+    document = read_one(data, "xlsx")
+    assert document.texts == []
+    assert rewrite(document, []) == data
+
+
 def test_archives_that_unpack_to_too_much_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(zipped_xml, "MAX_UNPACKED", 2**20)
     with pytest.raises(DocgraphError, match="unpacks to more than 1 MiB"):

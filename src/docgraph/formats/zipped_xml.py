@@ -233,7 +233,7 @@ def zipped_format(
 
     def blocks(source: str, language: str) -> Iterator[Block]:
         ends = [*(match.start() for match in re.finditer("\0", source)), len(source)]
-        kept = frozenset(source[ends[-2] + 1 :].split("\n")) if fixed is not None else frozenset()
+        kept = frozenset(source[source.rfind("\0") + 1 :].split("\n")) if fixed is not None else frozenset()
         start = 0
         for end in ends[:-1] if fixed is not None else ends:
             if html_blocks is not None and is_html(source, start, end):
