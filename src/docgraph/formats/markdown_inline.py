@@ -17,7 +17,7 @@ from typing import Literal
 from docgraph.document import InlineMarkup
 from docgraph.formats.base import Block, Span, has_content
 from docgraph.formats.html import ENTITY, attribute_blocks, tag_role
-from docgraph.formats.placeholders import PLACEHOLDER
+from docgraph.formats.literals import PLACEHOLDER, web_address
 
 _ESCAPE = r"\\[!-/:-@\[-`{-~]"
 _ESCAPED = re.compile(rf"{_ESCAPE}|{ENTITY.pattern}")
@@ -30,7 +30,7 @@ _TARGET = re.compile(
 )
 _REFERENCE = re.compile(r"\[(?P<label>(?:[^\[\]\\]|\\.){0,999})\]", re.S)
 _AUTOLINK = r"<[a-zA-Z][a-zA-Z0-9+.-]{1,31}:[^\s<>]*+>|<[^\s<>@]++@[^\s<>@]++>"
-_ADDRESS = r"(?<![^\W_])(?:https?://|www\.)[^\s<>\[\]`|]*[^\s<>\[\]`|.,;:!?\"'*_~)]"
+_ADDRESS = r"(?<![^\W_])" + web_address(stop=r"\[\]`|", trailing="*_~")
 _TOKEN = re.compile(
     rf"(?P<escape>{_ESCAPE})"
     r"|(?P<code>`+)"

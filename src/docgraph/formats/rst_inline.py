@@ -6,6 +6,9 @@ import re
 from bisect import bisect_right
 
 from docgraph.formats.base import Block, Span
+from docgraph.formats.literals import MAIL_ADDRESS, web_address
+
+_ADDRESS = f"{web_address(stop='`', trailing='}')}|{MAIL_ADDRESS}"
 
 _BEFORE = r"(?:(?<=[\s'\"(\[{<:/‘’“”«–—-])|^)"
 _JOINED = r"(?:\\\ )?"
@@ -19,7 +22,7 @@ _TOKEN = re.compile(
     |(?P<substitution>(?:{_BEFORE}|\\\ )\|[^\s|](?:[^|\n]*[^\s|])?\|(?:__?)?{_AFTER})
     |(?P<note>(?:{_BEFORE}|\\\ )\[(?:\#?[\w.-]*|\*)\]_{_AFTER})
     |(?P<escape>\\(?:\s|\S))
-    |(?P<address>(?:https?|ftp)://[^\s<>`]*[^\s<>`.,;:!?'")\]}}]|[\w.+-]+@[\w-]+\.[\w.-]+\w)
+    |(?P<address>{_ADDRESS})
     |(?P<name>(?<![\w./-])[A-Za-z0-9](?:[\w.+:-]*[A-Za-z0-9])?__?{_AFTER}(?![./-]\w))
     |(?P<strong>{_BEFORE}\*\*(?=[^\s*])(?P<strong_text>[^*]{{0,999}}?[^\s*])\*\*{_AFTER})
     |(?P<emphasis>{_BEFORE}\*(?=[^\s*])(?P<emphasis_text>[^*]{{0,999}}?[^\s*])\*{_AFTER})
@@ -30,7 +33,6 @@ _TITLED_ROLES = frozenset([":ref:", ":doc:", ":numref:", ":any:", ":term:", ":st
 _REFERENCE = re.compile(
     r"`([^`<>]+)`_|<([^<>`]+)_>`_|:(?:std:)?ref:`([^`<>]+)`|:ref:`[^`<>]*<([^<>`]+)>`|(?<![\w./-])([A-Za-z0-9][\w.-]*)_(?!\w)"
 )
-_ADDRESS = re.compile(r"((?:https?|ftp)://\S+|[\w.+-]+@[\w-]+\.[\w.-]+)")
 _LEADING = re.compile(
     r"(?:[-+•‣⁃]|\.\.|>>>|\|)(?=\s|$)|\(?(?:[0-9]{1,4}|[A-Za-z#])[.)](?=\s|$)|:(?=[^:\s][^:]*:(?:\s|$))|__(?=\s|$)"
 )
@@ -126,7 +128,7 @@ def _add_line_break(block: Block, joined: JoinedLines, start: int, end: int) -> 
 
 def escape(text: str) -> str:
     """Escape plain text so that reStructuredText shows it unchanged; addresses are not escaped."""
-    parts = _ADDRESS.split(text)
+    parts = re.split(f"({_ADDRESS})", text)
     text = "".join(part if index % 2 else _escape_inline(part) for index, part in enumerate(parts))
     return f"\\{text}" if _LEADING.match(text) else text
 

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from docgraph.formats.base import CJK
+from docgraph.formats.literals import LITERAL
 from docgraph.translation.language_check import is_function_word
 
 _WORD = re.compile(r"[^\W_]+(?:·[^\W_]+)*")
@@ -34,18 +35,6 @@ _CHARACTER_LOOP = re.compile(r"([^\W\d_]{1,8}?)\1{4,}|([^\w\s])(?:\s?\2){9,}|\b(
 """A syllable five times or a punctuation mark ten times in a row, or a word with itself as its other form."""
 _COPIED_WORDS, _COPIED_SHARE = 5, 0.75
 """Minimum number of small-letter words in a source, and the share of them in the translation, for a copy."""
-
-LITERAL = re.compile(
-    r"(?P<address>(?:https?://|ftp://|www\.)[^\s<>\"]*[^\s<>\".,;:!?)'\]]|[\w.+-]+@[\w-]+(?:\.[\w-]+)+)"
-    r"|\{\{[^{}\n]{0,80}\}\}|\$?\{[\w.:!$-]{0,80}\}|\$[A-Za-z_]\w*"
-    r"|%(?:\(\w+\)|\d+\$)?[-+#0]?\d*(?:\.\d+)?(?:l?[diu]|[sfxXcr@])(?!\w)|%\d(?!\d|\w)"
-    r"|</?[A-Za-z][^<>\n]{0,200}>"
-    r"|(?<![\w:]):[a-z][\w+-]+:(?![\w:])"
-    r"|(?<!\S)--[a-z]+(?:-[a-z]+)+"
-    r"|\w[\w.]*\(\)"
-    r"|\b(?:\w*[^\W_]_+[^\W_]\w*|__\w+__)"
-)
-"""Text that a translation keeps as it is: addresses, placeholders, tags, options, calls, names with underscores."""
 
 _UNIMPORTANT_BRACKETS = re.compile(r"\((?:\d{1,3}(?:\.\d+)?|[a-z]{1,2}|[ivx]{1,4})\)")
 """The plural of file(s), and numbers of sections, which have other forms: 16(1)(a) is 16, paragraphe 1, point a)."""

@@ -23,6 +23,7 @@ import numpy as np
 from docgraph.annotation import Annotation
 from docgraph.corpus.subwords import encode_source, encode_target
 from docgraph.document import Document
+from docgraph.formats import literals
 from docgraph.formats.sentences import split_sentences
 from docgraph.graph import build_graph
 from docgraph.model.batch import DocumentExample
@@ -30,14 +31,9 @@ from docgraph.model.tokenizer import Ids, SubwordCoder, Tokenizer
 from docgraph.translation.protected_text import TextProtector
 
 WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
-ADDRESS = re.compile(
-    r"(?<![<\w./@])(?:[\w.+-]+@[\w-]+(?:\.[\w-]+)+|(?:https?://|www\.)[^\s<>\"]*[^\s<>\".,;:!?)'])(?![\w>])"
-)
-"""A web or mail address inside a text."""
+ADDRESS = re.compile(rf"(?<![<\w./@])(?:{literals.ADDRESS})(?![\w>])")
+"""A web or mail address inside a text, without angle brackets."""
 
-_ONLY_ADDRESS = re.compile(r"\s*<?(?:[a-z][a-z0-9+.-]*://\S+|www\.\S+|\S+@\S+\.\w+)>?\s*", re.IGNORECASE)
-_ONLY_IDENTIFIER = re.compile(r"\s*[\w./\\~:+-]{0,120}(?:\w\.[a-z]\w{1,4}|\w_\w{1,40})\s*")
-"""A file name or an identifier (docs/results.md, max_positions) and nothing else."""
 _BREAKS = tuple(
     re.compile(pattern) for pattern in (r"[.!?…][\"'”’»)\]]*\s+|[。！？]", r"[,;:–—][\"'”’»)]*\s+|[，、；：]", r"\s+")
 )
@@ -240,7 +236,7 @@ class Preprocessor:
 
 def is_translatable(text: str) -> bool:
     """Returns whether a text has a letter and is not just an address, a file name or an identifier."""
-    return any(map(str.isalpha, text)) and not (_ONLY_ADDRESS.fullmatch(text) or _ONLY_IDENTIFIER.fullmatch(text))
+    return any(map(str.isalpha, text)) and not literals.is_only_literal(text)
 
 
 def is_all_caps(text: str) -> bool:

@@ -20,7 +20,8 @@ from difflib import SequenceMatcher
 from functools import partial
 from typing import Protocol
 
-from docgraph.translation.checks import LITERAL, Doubt, lost_literals, weight
+from docgraph.formats.literals import LITERAL
+from docgraph.translation.checks import Doubt, lost_literals, weight
 from docgraph.translation.hypotheses import SearchConfig
 from docgraph.translation.preprocessing import Segment, is_translatable
 

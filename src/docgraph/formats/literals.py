@@ -1,0 +1,52 @@
+"""Literals: addresses, placeholders, tags and identifiers in running text, which every translation keeps as they are.
+
+The patterns are strings without groups and anchors, so that parsers can use them as parts of theirs.
+"""
+
+from __future__ import annotations
+
+import re
+
+_TEMPLATE_TAG = r"\{\{(?:[^{}]|\{[^{}]*\}){0,999}\}\}|\{%[^%]{0,999}%\}"
+"""Jinja, Liquid, Handlebars and Hugo: `{{ title }}`, `{{< figure >}}`, `{% include x %}`."""
+_VARIABLE = r"\$?\{[A-Za-z_0-9][\w.:!-]{0,99}\}|(?<![\w$])\$[A-Z][A-Z0-9_]{1,99}(?!\w)"
+"""`{0}`, `{name}`, `${HOME}`, `$HOME`."""
+_FORMAT = (
+    r"(?<![\d%])%(?:\([A-Za-z_]\w{0,99}\)|\d{1,2}\$)?[#0+-]{0,3}\d{0,3}(?:\.\d{1,3})?(?:l{0,2}[diu]|[sfgcrxX@])(?!\w)"
+)
+"""`%s`, `%(name)s`, `%1$d`, `%lu`; not the per cent sign of `5% down`."""
+_EMOJI = r"(?<![\w:]):[a-z][a-z0-9_+-]{1,40}:(?![\w:])"
+_IDENTIFIER = r"(?<![\w./@-])[A-Za-z][A-Za-z0-9]*+(?:_++[A-Za-z0-9]++)++(?:\(\))?(?![\w@/-])(?!\.\w)"
+"""Words with underscores inside: `foo_bar`, `MAX_SIZE`, `read_file()`."""
+_OPTION = r"(?<![^\s([\"'])--[A-Za-z][A-Za-z0-9]*+(?:[-_][A-Za-z0-9]++)*+(?![\w.]\w)(?![\w@/-])"
+"""Long options of commands: `--prof-process`."""
+_IN_STRINGS = r"\$?\{[\w.:!$-]{0,99}\}|\$[A-Za-z_]\w{0,99}|(?<![\d%])%\d(?!\w)"
+"""Placeholders of program strings that would be too general for prose: `{}`, `$name`, `%1`."""
+_CALL = r"(?<![\w.])[A-Za-z_][\w.]{0,99}+\(\)"
+_UNDERSCORES = r"(?<!\w)\w*[^\W_]_+[^\W_]\w*|__\w+__"
+"""Any word with underscores inside, in other scripts and beside slashes, too, and `__name__`."""
+
+PLACEHOLDER = "|".join([_TEMPLATE_TAG, _VARIABLE, _FORMAT, _EMOJI, _IDENTIFIER, _OPTION])
+"""What parsers of prose hide from the model."""
+TAG = r"</?[A-Za-z][^<>\n]{0,200}>"
+MAIL_ADDRESS = r"(?<![\w.+-])[\w.+-]++@[\w-]+(?:\.[\w-]+)+"
+
+
+def web_address(stop: str = "", trailing: str = "") -> str:
+    """Return a pattern of web addresses, which end before the characters `stop`, and not with those in `trailing`.
+
+    Both are written as in a character class; white space, angle brackets, quotes and final punctuation are included.
+    """
+    return rf"(?:https?://|ftp://|www\.)[^\s<>\"{stop}]*[^\s<>\".,;:!?)'\]{stop}{trailing}]"
+
+
+ADDRESS = f"{MAIL_ADDRESS}|{web_address()}"
+LITERAL = re.compile("|".join([ADDRESS, PLACEHOLDER, _IN_STRINGS, TAG, _CALL, _UNDERSCORES]))
+"""Everything that a translation must contain as its source does."""
+_ONLY_ADDRESS = re.compile(r"\s*<?(?:[a-z][a-z0-9+.-]*://\S+|www\.\S+|\S+@\S+\.\w+)>?\s*", re.IGNORECASE)
+_ONLY_IDENTIFIER = re.compile(r"\s*[\w./\\~:+-]{0,120}(?:\w\.[a-z]\w{1,4}|\w_\w{1,40})\s*")
+
+
+def is_only_literal(text: str) -> bool:
+    """Return whether a text is an address, a file name or an identifier (docs/results.md, max_positions), no more."""
+    return _ONLY_ADDRESS.fullmatch(text) is not None or _ONLY_IDENTIFIER.fullmatch(text) is not None

@@ -1,0 +1,52 @@
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from docgraph.formats.literals import LITERAL, PLACEHOLDER, is_only_literal, web_address
+
+
+@pytest.mark.parametrize(
+    ("text", "literals"),
+    [
+        (
+            "Write to ann.lee+x@mail.example.org, or see https://x.org/a_b?c=1.",
+            ["ann.lee+x@mail.example.org", "https://x.org/a_b?c=1"],
+        ),
+        ("(www.example.org/page)", ["www.example.org/page"]),
+        ("%s%d of %(total)lu, 5% down and 100%sure", ["%s", "%d", "%(total)lu"]),
+        ("{} {0} {name} ${HOME} $HOME $name %1", ["{}", "{0}", "{name}", "${HOME}", "$HOME", "$name", "%1"]),
+        ("{{ title }} {% include x %} {{< figure >}}", ["{{ title }}", "{% include x %}", "{{< figure >}}"]),
+        ("a <b>bold</b> move :smile: at 10:30:15", ["<b>", "</b>", ":smile:"]),
+        (
+            "foo_bar, MAX_SIZE, read_file(), path.join() and __init__",
+            ["foo_bar", "MAX_SIZE", "read_file()", "path.join()", "__init__"],
+        ),
+        ("with --prof-process or --all, but not -- this--one", ["--prof-process", "--all"]),
+        ("It costs $5, or 5 %.", []),
+    ],
+)
+def test_literals(text: str, literals: list[str]) -> None:
+    assert [match[0] for match in LITERAL.finditer(text)] == literals
+
+
+def test_placeholders_of_prose_are_literals() -> None:
+    text = "Set {name} to foo_bar with --long-option, %s, :smile: and {{ title }}."
+    found = {match[0] for match in re.finditer(PLACEHOLDER, text)}
+    assert found == {match[0] for match in LITERAL.finditer(text)}
+
+
+def test_formats_restrict_the_characters_of_addresses() -> None:
+    pattern = re.compile(web_address(stop="|", trailing="*"))
+    assert pattern.findall("see https://x.org/a|b and **https://x.org/c**") == ["https://x.org/a", "https://x.org/c"]
+
+
+@pytest.mark.parametrize("text", ["https://x.org", "<ann@x.org>", "docs/results.md", "max_positions", " www.x.org "])
+def test_texts_that_are_only_a_literal(text: str) -> None:
+    assert is_only_literal(text)
+
+
+@pytest.mark.parametrize("text", ["Hello", "see https://x.org", "results of the day", "3.5"])
+def test_texts_that_are_more_than_a_literal(text: str) -> None:
+    assert not is_only_literal(text)
