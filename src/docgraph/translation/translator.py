@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import io
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Literal, TypeVar
+from typing import TYPE_CHECKING, Literal, Protocol, TypeVar
 
 import numpy as np
 import torch
@@ -34,6 +34,7 @@ from docgraph.model.tokenizer import UNKNOWN, Tokenizer
 from docgraph.translation.checks import Doubt, doubts
 from docgraph.translation.document_decoding import (
     BATCH_TOKENS,
+    DecodedDocument,
     Hypotheses,
     Known,
     Mode,
@@ -120,6 +121,22 @@ class _Options:
     tokens: int
 
 
+class Decoder(Protocol):
+    """Decodes documents with the model of a translator; see `decode_documents` for the arguments."""
+
+    def __call__(
+        self,
+        examples: Sequence[DocumentExample],
+        search: SearchConfig,
+        mode: Mode = "parallel",
+        *,
+        tokens: int = BATCH_TOKENS,
+        known: Sequence[Known] | None = None,
+        on_final: Callable[[int, int, Hypotheses], None] | None = None,
+    ) -> list[DecodedDocument]:
+        """Returns the translation of each document."""
+
+
 class Translator:
     """Translates documents. Threads may share a translator; they take turns."""
 
@@ -134,7 +151,9 @@ class Translator:
         """`annotator` is a spec such as spacy:fr_core_news_sm+coref:fr (default: that of the source language); `tag`
         selects the target language of a multilingual model, such as >>fra<<."""
         self.model, self.tokenizer, self.languages, self.tag = model, tokenizer, languages, tag
-        self._annotator, self._lock = annotator, Lock()
+        self._annotator, self._model_lock, self._annotation_lock = annotator, Lock(), Lock()
+        self.decoder: Decoder = self.decode
+        """Does the work of the model. A server replaces it, so that requests of several threads share batches."""
         self.memory = None
         self.repair = True
         """Whether translations that fail the checks of checks.py are decoded again; they are reported in any case."""
@@ -313,9 +332,7 @@ class Translator:
     def _greedy_scores(self, texts: Sequence[str]) -> list[float]:
         """Returns the score of the greedy translation of each text."""
         examples = [example_from_text([text], self.tokenizer, tag=self.tag) for text in texts]
-        with self._lock:
-            decoded = decode_documents(self.model, self.tokenizer, examples, SearchConfig(beams=1))
-        return [document.sentences[0][0].score for document in decoded]
+        return [document.sentences[0][0].score for document in self.decoder(examples, SearchConfig(beams=1))]
 
     def _given_segments(self, given: Mapping[int, str], segments: Segments) -> Iterator[tuple[int, list[Hypothesis]]]:
         """Yields known translations by segment; that of a sentence with several segments is divided among them."""
@@ -337,7 +354,7 @@ class Translator:
         relations = self._needs.graph_relations(any_given(known))
         annotation = None
         if relations is not None and texts:
-            with self._lock:
+            with self._annotation_lock:
                 annotation = None if self.pipeline is None else self.pipeline(segments.document(span))
         example = example_from_text(texts, self.tokenizer, annotation, relations, tag=self.tag)
         example = replace(example, ahead=True)
@@ -349,26 +366,47 @@ class Translator:
     def _decode(self, batch: list[_Prepared], options: _Options) -> list[_Decoded]:
         """Decodes documents, or one chunk of a document, together."""
         examples = [prepared.example for prepared in batch if prepared.example is not None]
-        with self._lock:
-            decoded = decode_documents(
+        decoded = self.decoder(
+            examples,
+            options.search,
+            options.mode,
+            tokens=options.tokens,
+            known=[prepared.known for prepared in batch],
+            on_final=lambda index, first, hypotheses: batch[index].record(first, hypotheses),
+        )
+        results = []
+        for prepared, example, document in zip(batch, examples, decoded, strict=True):
+            weights: list[ContextWeights] = []
+            if options.explain:
+                owners = prepared.segments.sentence_indices(prepared.shown)
+                with self._model_lock:
+                    weights = context_weights_of(self.model, self.tokenizer, example, document.sentences, owners)
+            results.append(_Decoded(document.sentences, weights, document.passes))
+        return results
+
+    def decode(
+        self,
+        examples: Sequence[DocumentExample],
+        search: SearchConfig,
+        mode: Mode = "parallel",
+        *,
+        tokens: int = BATCH_TOKENS,
+        known: Sequence[Known] | None = None,
+        on_final: Callable[[int, int, Hypotheses], None] | None = None,
+    ) -> list[DecodedDocument]:
+        """Runs the model on some documents; threads take turns. The default `decoder`."""
+        with self._model_lock:
+            return decode_documents(
                 self.model,
                 self.tokenizer,
                 examples,
-                options.search,
-                options.mode,
-                tokens=options.tokens,
-                known=[prepared.known for prepared in batch],
+                search,
+                mode,
+                tokens=tokens,
+                known=known,
                 state_cache=self._state_cache,
-                on_final=lambda index, first, hypotheses: batch[index].record(first, hypotheses),
+                on_final=on_final,
             )
-            results = []
-            for prepared, example, document in zip(batch, examples, decoded, strict=True):
-                weights: list[ContextWeights] = []
-                if options.explain:
-                    owners = prepared.segments.sentence_indices(prepared.shown)
-                    weights = context_weights_of(self.model, self.tokenizer, example, document.sentences, owners)
-                results.append(_Decoded(document.sentences, weights, document.passes))
-        return results
 
     def _decode_in_chunks(self, prepared: _Prepared, options: _Options) -> _Decoded:
         """Decodes a long document chunk by chunk; each chunk reads the translations of the chunks before it."""
