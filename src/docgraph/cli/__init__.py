@@ -22,6 +22,7 @@ from docgraph.cli import (
     model,
     prepare,
     probe,
+    serve,
     train,
     translate,
 )
@@ -41,6 +42,7 @@ app = typer.Typer(
 COMMANDS: dict[str, dict[str, tuple[Callable[..., None] | typer.Typer, str]]] = {
     "Translate": {
         "translate": (translate.translate, "Translate documents and keep their layout"),
+        "serve": (serve.serve, "Serve translation over HTTP, with a workbench in the browser"),
     },
     "Look into documents": {
         "graph": (graph.graph, "Show the graph that links the words of a document"),

@@ -107,6 +107,13 @@ def other_language(sentences: list[str], language: str) -> str | None:
     return other if count > _OTHER_SHARE * votes.total() else None
 
 
+def language_shares(text: str) -> dict[str, float]:
+    """Returns, for each listed language with function words in a text, its share of the function words; best first."""
+    words = [word for word in _WORD.findall(text[:_MOST].lower()) if is_function_word(word)]
+    counts = Counter(language for word in words for language in _languages_of_word()[word])
+    return {language: count / len(words) for language, count in counts.most_common()}
+
+
 def is_function_word(word: str) -> bool:
     """Returns whether a word, in small letters, is a function word of any listed language."""
     return word in _languages_of_word()

@@ -1,0 +1,241 @@
+"""Continuous batching: sentences of concurrent requests are decoded together.
+
+Each request is preprocessed, repaired and postprocessed in its own thread. Model work goes to one thread, which always
+decodes whatever waits: requests that arrive during a batch share the next one, and a long document is decoded in pieces
+between which short requests get their turn. The translation of a sentence does not depend on the others in its batch,
+so every request gets the answer that it would get alone.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field, replace
+from queue import SimpleQueue
+
+from docgraph.model.batch import DocumentExample
+from docgraph.model.packing import windows
+from docgraph.model.systems import context_needs
+from docgraph.translation.document_decoding import BATCH_TOKENS, DecodedDocument, Hypotheses, Known, Mode
+from docgraph.translation.hypotheses import SearchConfig
+from docgraph.translation.translator import Translator
+
+BATCH = 2048
+"""Source sub-words decoded together: more do not make a CPU faster, and late arrivals would wait longer."""
+PIECE = 512
+"""Source sub-words of a long document that are decoded in one batch with other requests."""
+
+
+class Cancelled(Exception):  # noqa: N818 (not an error)
+    """Raised in a thread whose ticket was cancelled."""
+
+
+class Ticket:
+    """The right of a request to model work, until it is cancelled: its client has gone, or its time is over."""
+
+    def __init__(self) -> None:
+        self._cancelled = threading.Event()
+        self._on_cancel: list[Callable[[], None]] = []
+
+    @property
+    def cancelled(self) -> bool:
+        """True once `cancel` was called."""
+        return self._cancelled.is_set()
+
+    def cancel(self) -> None:
+        """Ends the waiting of the thread that works under this ticket."""
+        self._cancelled.set()
+        for call in [*self._on_cancel]:
+            call()
+
+    def check(self) -> None:
+        """Raises `Cancelled` if the ticket was cancelled."""
+        if self.cancelled:
+            raise Cancelled
+
+    @contextmanager
+    def active(self) -> Iterator[None]:
+        """Makes this the ticket of the current thread."""
+        token = _ticket.set(self)
+        try:
+            yield
+        finally:
+            _ticket.reset(token)
+
+    @contextmanager
+    def on_cancel(self, call: Callable[[], None]) -> Iterator[None]:
+        """Calls `call` if the ticket is cancelled inside the block."""
+        self._on_cancel.append(call)
+        try:
+            self.check()
+            yield
+        finally:
+            self._on_cancel.remove(call)
+
+
+_ticket: ContextVar[Ticket | None] = ContextVar("ticket", default=None)
+
+
+def check_ticket() -> None:
+    """Raises `Cancelled` if the ticket of the current thread was cancelled."""
+    if (ticket := _ticket.get()) is not None:
+        ticket.check()
+
+
+@dataclass(eq=False)
+class _Call:
+    """A call of the decoder that waits for its pieces."""
+
+    search: SearchConfig
+    mode: Mode
+    waiting: deque[_Piece] = field(default_factory=deque)
+    results: SimpleQueue[tuple[_Piece, DecodedDocument] | BaseException] = field(default_factory=SimpleQueue)
+
+    @property
+    def key(self) -> tuple[SearchConfig, Mode]:
+        return self.search, self.mode
+
+
+@dataclass(frozen=True, eq=False)
+class _Piece:
+    """Consecutive sentences of a document that are decoded in one batch."""
+
+    call: _Call
+    document: int
+    first: int
+    example: DocumentExample
+    known: Known
+
+    @property
+    def size(self) -> int:
+        return sum(map(len, self.example.source))
+
+
+class BatchDecoder:
+    """A `Decoder` that decodes the documents of concurrent calls together. Close it to end its thread."""
+
+    def __init__(self, translator: Translator, on_batch: Callable[[int, int], None] | None = None) -> None:
+        """`on_batch` receives the number of sentences and of requests of every batch."""
+        self._translator, self._on_batch = translator, on_batch
+        self._alone = context_needs(translator.model.config).translates_sentences_alone
+        self._calls: deque[_Call] = deque()
+        self._change = threading.Condition()
+        self._closed = False
+        self._thread = threading.Thread(target=self._run, name="docgraph-batches", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """Ends the thread after the current batch; calls that wait are cancelled."""
+        with self._change:
+            self._closed = True
+            self._change.notify()
+        self._thread.join()
+
+    def __call__(
+        self,
+        examples: Sequence[DocumentExample],
+        search: SearchConfig,
+        mode: Mode = "parallel",
+        *,
+        tokens: int = BATCH_TOKENS,
+        known: Sequence[Known] | None = None,
+        on_final: Callable[[int, int, Hypotheses], None] | None = None,
+    ) -> list[DecodedDocument]:
+        """Returns the translation of each document; `on_final` is called in this thread, piece by piece."""
+        call = _Call(search, mode)
+        for document, (example, facts) in enumerate(zip(examples, known or [{}] * len(examples), strict=True)):
+            call.waiting.extend(self._pieces(call, document, example, facts))
+        missing = len(call.waiting)
+        found: list[Hypotheses] = [[] for _ in examples]
+        passes = [0] * len(examples)
+        ticket = _ticket.get() or Ticket()
+        with ticket.on_cancel(lambda: self._abandon(call)):
+            if missing:
+                self._submit(call)
+            for _ in range(missing):
+                result = call.results.get()
+                if isinstance(result, BaseException):
+                    self._abandon(call)
+                    raise result
+                piece, decoded = result
+                # The pieces of a document finish in their order.
+                found[piece.document] += decoded.sentences
+                passes[piece.document] = max(passes[piece.document], decoded.passes)
+                if on_final is not None:
+                    on_final(piece.document, piece.first, decoded.sentences)
+        return [DecodedDocument(*pair) for pair in zip(found, passes, strict=True)]
+
+    def _pieces(self, call: _Call, document: int, example: DocumentExample, known: Known) -> Iterator[_Piece]:
+        """Yields a document in pieces; as one piece if its sentences read each other."""
+        is_plain = example.graph is None and example.memory_sentences is None and example.window is None
+        if not (self._alone and is_plain) or known:
+            yield _Piece(call, document, 0, example, known)
+            return
+        for part in windows([len(source) for source in example.source], PIECE):
+            source = example.source[part.start : part.stop]
+            yield _Piece(call, document, part.start, replace(example, source=source), {})
+
+    def _submit(self, call: _Call) -> None:
+        with self._change:
+            if self._closed:
+                raise Cancelled
+            self._calls.append(call)
+            self._change.notify()
+
+    def _abandon(self, call: _Call) -> None:
+        """Drops the pieces of a call that wait, and wakes its thread."""
+        with self._change:
+            if call in self._calls:
+                self._calls.remove(call)
+        call.results.put(Cancelled())
+
+    def _run(self) -> None:
+        while True:
+            with self._change:
+                self._change.wait_for(lambda: self._calls or self._closed)
+                if self._closed:
+                    for call in self._calls:
+                        call.results.put(Cancelled())
+                    return
+                batch = self._next_batch()
+            self._decode(batch)
+
+    def _next_batch(self) -> list[_Piece]:
+        """Takes pieces from the calls in turn, as many as fit; calls with other options than the first one wait."""
+        key, batch, size = self._calls[0].key, list[_Piece](), 0
+        turns = deque(call for call in self._calls if call.key == key)
+        while turns:
+            call = turns.popleft()
+            if batch and size + call.waiting[0].size > BATCH:
+                break
+            piece = call.waiting.popleft()
+            batch.append(piece)
+            size += piece.size
+            self._calls.remove(call)
+            if call.waiting:  # behind all others
+                self._calls.append(call)
+                turns.append(call)
+        return batch
+
+    def _decode(self, batch: list[_Piece]) -> None:
+        """Decodes pieces together; if that fails, each on its own, so that a bad request fails alone."""
+        if self._on_batch is not None:
+            calls = len({id(piece.call) for piece in batch})
+            self._on_batch(sum(len(piece.example.source) for piece in batch), calls)
+        search, mode = batch[0].call.key
+        try:
+            decoded = self._translator.decode(
+                [piece.example for piece in batch], search, mode, known=[piece.known for piece in batch]
+            )
+        except Exception as error:
+            if len(batch) == 1:
+                batch[0].call.results.put(error)
+            else:
+                for piece in batch:
+                    self._decode([piece])
+            return
+        for piece, result in zip(batch, decoded, strict=True):
+            piece.call.results.put((piece, result))

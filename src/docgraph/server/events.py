@@ -1,0 +1,75 @@
+"""Changes of jobs, told to the event streams that wait for them."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+POLL_SECONDS = 1.0
+"""How often a stream looks for changes that other servers have made."""
+KEEP_ALIVE_SECONDS = 15.0
+
+
+class Changes:
+    """Wakes streams when a job changes; threads may tell it."""
+
+    def __init__(self) -> None:
+        self._waiting: dict[str, set[asyncio.Event]] = {}
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self.closed = False
+
+    def open(self) -> None:
+        """Binds the object to the running event loop."""
+        self._loop, self.closed = asyncio.get_running_loop(), False
+
+    def close(self) -> None:
+        """Ends all streams."""
+        self.closed = True
+        for job in [*self._waiting]:
+            self._set(job)
+
+    def tell(self, job: str) -> None:
+        """Wakes the streams of a job."""
+        if self._loop is not None and not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._set, job)
+
+    def _set(self, job: str) -> None:
+        for each in self._waiting.get(job, ()):
+            each.set()
+
+    async def stream(self, job: str, news: Callable[[], Any]) -> AsyncIterator[str]:
+        """Yields server-sent events: what the coroutine `news` returns, as often as there is any.
+
+        `news` returns a list of (event, id or None, data), or None when there is nothing more to come.
+        """
+        event = asyncio.Event()
+        self._waiting.setdefault(job, set()).add(event)
+        silent = 0.0
+        try:
+            while not self.closed:
+                event.clear()
+                found = await news()
+                if found is None:
+                    return
+                if found:
+                    silent = 0.0
+                    yield "".join(_format(*each) for each in found)
+                try:
+                    await asyncio.wait_for(event.wait(), POLL_SECONDS)
+                except TimeoutError:
+                    silent += POLL_SECONDS
+                    if silent >= KEEP_ALIVE_SECONDS:
+                        silent = 0.0
+                        yield ": nothing new\n\n"
+        finally:
+            self._waiting[job].discard(event)
+            if not self._waiting[job]:
+                del self._waiting[job]
+
+
+def _format(event: str, id: int | None, data: Any) -> str:
+    """Returns one server-sent event."""
+    line = "" if id is None else f"id: {id}\n"
+    return f"event: {event}\n{line}data: {json.dumps(data)}\n\n"

@@ -1,0 +1,135 @@
+"""What routes read from a request: the server's state, an API key, a JSON body or an uploaded file."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from typing import Any, TypeVar
+from urllib.parse import quote
+
+from fastapi import Request
+from pydantic import BaseModel, ValidationError
+from starlette.datastructures import UploadFile
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
+
+from docgraph.formats import get_format
+from docgraph.server.errors import ApiError
+from docgraph.server.state import ServerState
+
+M = TypeVar("M", bound=BaseModel)
+_UNSAFE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+_LONGEST_NAME = 200
+
+
+@dataclass(frozen=True)
+class Upload:
+    """An uploaded file. Its name tells its format and names the download; it is never a path."""
+
+    name: str
+    content: bytes
+    format: str | None = None
+    force: bool = False
+    """Translate it even if it is in another language than the model's."""
+
+    @property
+    def attachment(self) -> dict[str, str]:
+        """The header that names the translated file."""
+        return attachment(self.name)
+
+
+def attachment(name: str) -> dict[str, str]:
+    """Returns the header that makes a browser save an answer under a name."""
+    plain = re.sub(r"[^\w. -]", "_", name, flags=re.ASCII)
+    return {"Content-Disposition": f"attachment; filename=\"{plain}\"; filename*=UTF-8''{quote(name, safe='')}"}
+
+
+def safe_name(name: str | None) -> str:
+    """Returns the last part of a file name in printable characters."""
+    last = re.split(r"[/\\]", _UNSAFE.sub("", name or ""))[-1].strip()
+    if len(last) > _LONGEST_NAME:
+        stem, dot, extension = last.rpartition(".")
+        last = f"{stem[: _LONGEST_NAME - 20]}{dot}{extension[:16]}" if dot else last[:_LONGEST_NAME]
+    return last or "text.txt"
+
+
+def state_of(request: Request) -> ServerState:
+    """Returns the state of the server."""
+    state: ServerState = request.app.state.server
+    return state
+
+
+async def with_key(request: Request) -> None:
+    """Dependency: answers 401 unless the request has a key, if the server has any."""
+    state_of(request).config.keys.check(request.headers.get("authorization"))
+
+
+def request_body(model: type[BaseModel]) -> dict[str, Any]:
+    """Returns the OpenAPI description of a body that is JSON or an uploaded file."""
+    upload = {
+        "type": "object",
+        "required": ["file"],
+        "properties": {
+            "file": {"type": "string", "format": "binary"},
+            "format": {"type": "string", "description": "Format of the file (default: by its name)."},
+            "force": {"type": "boolean", "description": "Translate it whatever its language."},
+        },
+    }
+    schema = model.model_json_schema(ref_template="#/components/schemas/{model}")
+    schema.pop("$defs", None)
+    content = {"application/json": {"schema": schema}, "multipart/form-data": {"schema": upload}}
+    return {"requestBody": {"required": True, "content": content}}
+
+
+async def body_or_upload(request: Request, model: type[M]) -> M | Upload:
+    """Returns the JSON body of a request or the file uploaded with it."""
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind == "multipart/form-data":
+        return await upload(request)
+    if kind not in ("application/json", ""):
+        raise ApiError(415, "send application/json, or a file as multipart/form-data")
+    return parse_json(await request.body(), model)
+
+
+def parse_json(body: bytes, model: type[M]) -> M:
+    """Returns a checked JSON body."""
+    try:
+        value = json.loads(body)
+    except (ValueError, RecursionError):
+        raise ApiError(422, "the body is not valid JSON") from None
+    return validated(value, model)
+
+
+def validated(value: Any, model: type[M]) -> M:
+    """Returns a checked value; the first thing that is wrong is reported."""
+    try:
+        return model.model_validate(value)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(map(str, first["loc"]))
+        message = first["msg"].removeprefix("Value error, ")
+        raise ApiError(422, f"{place}: {message}" if place else message) from None
+
+
+async def form_of(request: Request) -> dict[str, str | UploadFile]:
+    """Returns the fields of a form; the last of several with one name."""
+    try:
+        form = await request.form(max_files=1, max_fields=32)
+    except (HTTPException, ClientDisconnect, ValueError, LookupError) as error:
+        detail = error.detail if isinstance(error, HTTPException) else "its parts cannot be read"
+        raise ApiError(422, f"the form is malformed: {detail}") from None
+    return dict(form)
+
+
+async def upload(request: Request) -> Upload:
+    """Returns the field `file` of a form."""
+    fields = await form_of(request)
+    file, format = fields.get("file"), fields.get("format")
+    if not isinstance(file, UploadFile):
+        raise ApiError(422, "the form has no file; send one as the field 'file'")
+    if isinstance(format, str) and format:
+        get_format(format)
+    else:
+        format = None
+    return Upload(safe_name(file.filename), await file.read(), format, fields.get("force") in ("true", "1"))

@@ -1,0 +1,123 @@
+"""Sessions of jobs: built from the database, kept in memory while they are used, saved after each change."""
+
+from __future__ import annotations
+
+import io
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+from docgraph.document import Document
+from docgraph.errors import DocgraphError
+from docgraph.formats import read
+from docgraph.server.storage import ConflictError, JobRecord, SessionRecord, Store, StoredJob
+from docgraph.server.translation_session import Session
+from docgraph.translation.translator import Translator
+
+T = TypeVar("T")
+KEPT = 16
+"""Sessions kept in memory."""
+
+
+class NamedBytes(io.BytesIO):
+    """The content of an uploaded file, whose name determines the format; the name is never used as a path."""
+
+    def __init__(self, content: bytes, name: str) -> None:
+        super().__init__(content)
+        self.name = name
+
+
+def read_upload(content: bytes, name: str, format: str | None, language: str, max_bytes: int) -> list[Document]:
+    """Returns the documents of an uploaded file."""
+    return read(NamedBytes(content, name), format, language=language, max_bytes=max_bytes)
+
+
+def difference(session: Session, before: Sequence[Any]) -> SessionRecord:
+    """Returns a session as it is saved, with only the sentences that differ from `before`."""
+    state, shown = session.state, session.sentences
+    states = {
+        index: new for index, new in enumerate(state["sentences"]) if index >= len(before) or new != before[index]
+    }
+    return SessionRecord(
+        states,
+        {index: shown[index] for index in states},
+        {name: value for name, value in state.items() if name != "sentences"},
+        sum(each["state"] != "waiting" for each in shown),
+        session.can_undo,
+        session.can_redo,
+    )
+
+
+class Sessions:
+    """The sessions of a server."""
+
+    def __init__(self, store: Store, translator: Translator, max_bytes: int) -> None:
+        self._store, self._translator, self._max_bytes = store, translator, max_bytes
+        self._kept: OrderedDict[str, tuple[int, Session]] = OrderedDict()
+        self._locks: dict[str, tuple[threading.Lock, int]] = {}
+        self._lock = threading.Lock()
+
+    def open(self, job: StoredJob) -> Session:
+        """Returns the session of a job."""
+        documents = read_upload(
+            job.content, job.record.name, job.record.format, self._translator.language, self._max_bytes
+        )
+        return Session(documents, self._translator, {**job.rest, "sentences": job.states})
+
+    def view(self, id: str, look: Callable[[Session], T]) -> T:
+        """Returns look(session), which must not change the session."""
+        with self._locked(id):
+            return look(self._current(id)[1])
+
+    def change(self, id: str, apply: Callable[[Session, JobRecord], T]) -> tuple[T, JobRecord]:
+        """Applies a change to a session, saves it, and returns its result with the changed job.
+
+        A change that another server has made meanwhile is kept: this one is applied again, on top of it.
+        """
+        with self._locked(id):
+            while True:
+                record, session = self._current(id)
+                before = session.state["sentences"]
+                self._kept.pop(id, None)  # unless everything below succeeds
+                result = apply(session, record)
+                try:
+                    saved = self._store.save_change(id, record.revision, difference(session, before))
+                except ConflictError:
+                    continue
+                self._keep(id, saved.revision, session)
+                return result, saved
+
+    def _current(self, id: str) -> tuple[JobRecord, Session]:
+        record = self._store.get(id)
+        if record.state in ("queued", "running"):
+            raise DocgraphError("the document is still being translated; wait until it is done, or cancel it")
+        revision, session = self._kept.get(id, (-1, None))
+        if session is None or revision != record.revision:
+            job = self._store.load(id)
+            record, session = job.record, self.open(job)
+            self._keep(id, record.revision, session)
+        return record, session
+
+    def _keep(self, id: str, revision: int, session: Session) -> None:
+        with self._lock:
+            self._kept[id] = revision, session
+            self._kept.move_to_end(id)
+            while len(self._kept) > KEPT:
+                self._kept.popitem(last=False)
+
+    @contextmanager
+    def _locked(self, id: str) -> Iterator[None]:
+        """One thread at a time for each job."""
+        with self._lock:
+            lock, users = self._locks.get(id, (threading.Lock(), 0))
+            self._locks[id] = lock, users + 1
+        try:
+            with lock:
+                yield
+        finally:
+            with self._lock:
+                lock, users = self._locks.pop(id)
+                if users > 1:
+                    self._locks[id] = lock, users - 1

@@ -1,0 +1,147 @@
+"""What the routes of a server share."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from starlette.requests import Request
+
+from docgraph.document import Document
+from docgraph.errors import DocgraphError
+from docgraph.formats import render
+from docgraph.server.batching import BatchDecoder, Ticket
+from docgraph.server.errors import ApiError
+from docgraph.server.events import Changes
+from docgraph.server.limits import ApiKeys, Limits, Slots
+from docgraph.server.metrics import Metrics
+from docgraph.server.queue import JobQueue
+from docgraph.server.sessions import Sessions, read_upload
+from docgraph.server.storage import Store
+from docgraph.translation.language_check import NAMES, other_language
+from docgraph.translation.translator import Translator
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class ServerConfig:
+    """Settings of a server."""
+
+    database: str
+    limits: Limits = field(default_factory=Limits)
+    keys: ApiKeys = field(default_factory=ApiKeys)
+    loopback: bool = True
+    """Answer only requests to localhost."""
+    job_threads: int = 2
+    """Jobs translated at once."""
+    lease_seconds: float = 15.0
+    """A job is taken up by another server if its server has been silent for so long."""
+    model_name: str = ""
+    model_fingerprint: str = ""
+
+
+class ServerState:
+    """The translator, the database and the queue of one server process."""
+
+    def __init__(self, translator: Translator, config: ServerConfig) -> None:
+        self.translator, self.config, self.limits = translator, config, config.limits
+        self.metrics, self.changes = Metrics(), Changes()
+        self.store = Store(config.database, config.lease_seconds)
+        self.sessions = Sessions(self.store, translator, self.limits.max_bytes)
+        self.queue = JobQueue(self.store, self.sessions, self.metrics, config.job_threads, self.changes.tell)
+        self.requests = Slots(self.limits.requests, "translations")
+        self.streams = Slots(self.limits.streams, "event streams")
+        self._workers = ThreadPoolExecutor(self.limits.requests, "docgraph-request")
+        self._helpers = ThreadPoolExecutor(8, "docgraph-database")
+        self.stopping = False
+
+    def start(self) -> None:
+        """Starts batching and the queue."""
+        self.decoder = BatchDecoder(self.translator, self.metrics.observe_batch)
+        self.translator.decoder = self.decoder
+        self.changes.open()
+        self.queue.start()
+
+    def stop(self) -> None:
+        """Gives jobs back to the queue and ends all threads."""
+        self.stopping = True
+        self.queue.stop()
+        self.decoder.close()
+        self.translator.decoder = self.translator.decode
+        self._workers.shutdown(cancel_futures=True)
+        self._helpers.shutdown(cancel_futures=True)
+        self.store.close()
+
+    @property
+    def language(self) -> str | None:
+        """The target language, declared in translated files; None if it is not known."""
+        languages = self.translator.languages
+        return languages[1] if languages and self.translator.tag is None else None
+
+    def parse(self, content: bytes, name: str, format: str | None) -> list[Document]:
+        """Returns the documents of an uploaded file or a text."""
+        return read_upload(content, name, format, self.translator.language, self.limits.max_bytes)
+
+    def check_language(self, documents: Sequence[Document]) -> None:
+        """Refuses documents in another language than the source language of the model."""
+        language = (self.translator.languages or (None,))[0]
+        other = (
+            None if language not in NAMES else other_language([t for each in documents for t in each.texts], language)
+        )
+        if other is not None:
+            message = f"the text looks like {other}, but the model translates from {NAMES[str(language)]}"
+            raise DocgraphError(f"{message}; send force=true to translate it")
+
+    def render(self, documents: Sequence[Document], texts: Sequence[Sequence[str]]) -> bytes:
+        """Returns the file that documents were read from, with translated sentences."""
+        content = render(documents, texts, self.language)
+        return content.encode(documents[0].encoding, "replace") if isinstance(content, str) else content
+
+    async def in_thread(self, action: Callable[[], T]) -> T:
+        """Runs a short action, such as a database query, in a thread."""
+        return await asyncio.get_running_loop().run_in_executor(self._helpers, action)
+
+    async def translating(self, request: Request, action: Callable[[], T]) -> T:
+        """Runs an action that uses the model, within the limits; cancels it if its client goes away."""
+        self.requests.take()
+        self.metrics.in_flight.inc()
+        ticket = Ticket()
+
+        def work() -> T:
+            with ticket.active():
+                return action()
+
+        loop = asyncio.get_running_loop()
+        future = loop.run_in_executor(self._workers, work)
+        future.add_done_callback(self._give_back)
+        gone = asyncio.create_task(_disconnected(request))
+        waiting: list[asyncio.Future[Any]] = [future, gone]
+        try:
+            await asyncio.wait(waiting, timeout=self.limits.seconds, return_when=asyncio.FIRST_COMPLETED)
+            if future.done():
+                return future.result()
+            ticket.cancel()
+            future.add_done_callback(lambda ended: ended.cancelled() or ended.exception())
+            if gone.done():
+                raise ApiError(499, "the client has gone")
+            seconds = f"{self.limits.seconds:g}"
+            raise ApiError(408, f"the translation took longer than {seconds} seconds; translate long texts as a job")
+        finally:
+            gone.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await gone
+
+    def _give_back(self, _: object) -> None:
+        self.requests.give_back()
+        self.metrics.in_flight.dec()
+
+
+async def _disconnected(request: Request) -> None:
+    """Returns when the client of a request, whose body was read, has closed the connection."""
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
