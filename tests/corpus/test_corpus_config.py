@@ -65,6 +65,10 @@ def test_bad_overrides(override: str, error: str, tmp_path: Path) -> None:
         (("source: a, ", ""), r"'data.train\[0\]': 'source' is missing"),
         (("source: a", "source: a, times: 0"), r"'data.train\[0\].times' is 0; it must be at least 1 and at most 100"),
         (("{source: en}", "{}"), "'languages.source' is missing"),
+        (
+            ("{source: en}", "{source: 'conllu:x'}"),
+            "'languages': 'conllu:x' is not a language code such as en or pt-BR",
+        ),
         (("out: x", ""), "'out' is missing"),
         (("train:", "dev:"), "there is no 'data.train' to train sub-words on"),
         (("out: x", "out: [x"), "c.yaml:4: this is not valid YAML"),

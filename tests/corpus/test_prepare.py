@@ -30,6 +30,7 @@ from docgraph.corpus.prepare import Report, prepare
 from docgraph.corpus.store import PreparedCorpus
 from docgraph.document import Document
 from docgraph.errors import DocgraphError
+from docgraph.files import lock
 
 
 @dataclass
@@ -150,6 +151,19 @@ def test_new_sub_words_need_no_new_annotation(tmp_path: Path, counts: Counts) ->
     run(corpus_config(tmp_path, subwords={"size": 330, "kind": "unigram"}), tmp_path, counts)
     assert (counts.learnt, counts.annotated) == (1, [])
     assert len(counts.chunks) > 4
+
+
+def test_the_second_of_two_preparations_is_refused(tmp_path: Path, counts: Counts) -> None:
+    config = corpus_config(tmp_path)
+    folder = Path(config.out)
+    folder.mkdir(parents=True)
+    held = lock(folder)
+    assert held is not None
+    with pytest.raises(DocgraphError, match="another process is preparing this store; wait for it, or choose another"):
+        run(config, tmp_path, counts)
+    assert sorted(path.name for path in folder.iterdir()) == [".lock"]
+    held.close()
+    assert not run(config, tmp_path, counts).unchanged
 
 
 def test_changed_languages_of_a_file_remake_the_corpus(tmp_path: Path, counts: Counts) -> None:

@@ -161,6 +161,13 @@ def test_our_own_format_round_trip(tmp_path: Path) -> None:
         assert read_suite(tmp_path / "suite.jsonl.gz").digest == suite.digest
 
 
+def test_a_lone_surrogate_is_written_as_an_escape(tmp_path: Path) -> None:
+    suite = Suite("odd", (Contrast("S \ud800 é", ("a", "b")),), ("en", "fr"))
+    write_suite(suite, tmp_path / "odd.jsonl")
+    assert "S \\ud800 é" in (tmp_path / "odd.jsonl").read_text(encoding="utf-8")
+    assert read_suite(tmp_path / "odd.jsonl") == suite
+
+
 def test_our_own_format_needs_no_header(tmp_path: Path) -> None:
     path = tmp_path / "mine.jsonl"
     path.write_text('{"source": "S", "candidates": ["a", "b"]}\n\n{"source": "T", "candidates": ["a", "b"]}\n')
@@ -216,6 +223,8 @@ def test_a_broken_record_is_named_with_its_line(tmp_path: Path, line: str, messa
             [{**CONTRAPRO, "errors": []}],
             "record 1 is broken: a contrast needs at least two",
         ),
+        ("anaphora.json", {"1": 5}, "block 1 is broken: it is not an object"),
+        ("anaphora.json", {"1": {**ANAPHORA, "trg": [5]}}, "block 1 is broken: 'type' is missing"),
         ("other.json", [1, 2], "the format of this suite is unknown"),
         ("other.json", {}, "there is no contrast in this suite"),
     ],
@@ -229,6 +238,9 @@ def test_files_that_are_not_json(tmp_path: Path) -> None:
     (tmp_path / "cut.json").write_text('{"1":\n {"src"')
     with pytest.raises(DocgraphError, match=r"cut\.json:2: this is not valid JSON"):
         read_suite(tmp_path / "cut.json")
+    (tmp_path / "long.json").write_text(f"[{'9' * 5000}]")
+    with pytest.raises(DocgraphError, match=r"long\.json: this is not valid JSON"):
+        read_suite(tmp_path / "long.json")
     (tmp_path / "cut.json.gz").write_bytes(gzip.compress(b"[1, 2, 3]" * 9)[:-9])
     with pytest.raises(DocgraphError, match="truncated"):
         read_suite(tmp_path / "cut.json.gz")

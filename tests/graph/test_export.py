@@ -6,6 +6,7 @@ import io
 import json
 import sys
 import types
+from functools import partial
 from typing import Any
 
 import networkx
@@ -20,6 +21,7 @@ from docgraph.annotation import Annotation
 from docgraph.errors import DocgraphError
 from docgraph.graph import DocumentGraph, RelationOptions, build_graph
 from docgraph.graph.export import from_json, to_graphml, to_json, to_networkx, to_pyg
+from docgraph.graph.links import LexicalLinks
 
 
 def same(one: DocumentGraph, two: DocumentGraph) -> None:
@@ -95,10 +97,20 @@ def test_networkx_holds_every_relation_and_the_union() -> None:
     assert sorted(networkx.DiGraph(found).edges) == pairs(graph.union())
 
 
+def test_long_edge_lists_are_refused_before_they_are_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    graph = build_graph(annotated([" ".join(["the"] * 4_000)])[1], "lexical")
+    assert len(graph.relations["lexical"]) == 4_000 * 3_999 // 2
+    monkeypatch.setattr(LexicalLinks, "expand", lambda _: pytest.fail("the links were listed"))
+    for export in (to_graphml, partial(to_json, expand=True)):
+        with pytest.raises(DocgraphError, match=r"the graph has 8,002,000 edges and a list may have 5,000,000; pass"):
+            export(graph)
+    assert to_json(graph)["lexical"]["form"] == [list(range(4_000))]
+
+
 def test_networkx_reads_the_graphml() -> None:
     _, annotation = annotated(["<b> & 'it' \"q\" ]]> 🦊", "\x00\x1b[31m שלום <b>"])
     graph = build_graph(annotation)
-    found = networkx.read_graphml(io.BytesIO(to_graphml(graph).encode()), force_multigraph=True)
+    found = networkx.read_graphml(io.BytesIO("".join(to_graphml(graph)).encode()), force_multigraph=True)
     assert found.number_of_edges() == sum(len(links) for links in graph.relations.values())
     texts = [found.nodes[f"n{node}"]["text"] for node in range(graph.num_words)]
     assert texts == ["<b>", "&", "'it'", '"q"', "]]>", "🦊", "\ufffd\ufffd[31m", "שלום", "<b>"]

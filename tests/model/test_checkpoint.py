@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import json
 import os
@@ -266,6 +267,39 @@ DAMAGE: dict[str, tuple[Callable[[Path], object], str]] = {
         lambda f: reshape(f, lambda t: t.update({"context.places.weight": torch.ones(3, 2)})),
         r"'context.places.weight' has shape \[3, 2\], where config.json asks for",
     ),
+    "many layers": (
+        lambda f: replace_model(f, encoder_layers=1_000_000),
+        "'transformer.encoder_layers' is 1000000; it must be at least 1 and at most 256",
+    ),
+    "huge vocabulary": (
+        lambda f: replace_model(f, source_vocabulary=10**7, target_vocabulary=10**7),
+        r"'embeddings.target_table.weight' has shape .*, where config.json asks for \[10000000, ",
+    ),
+    "huge dimension": (lambda f: replace_model(f, dimension=2**16), "has shape .*, where config.json asks for"),
+    "overflow": (lambda f: replace_model(f, dimension=2**40), "'transformer.dimension' is .*; it must be .* at most"),
+    "many positions": (
+        lambda f: replace_model(f, max_positions=10**9),
+        "'transformer.max_positions' is 1000000000; it must be at least 1 and at most 65536",
+    ),
+    **{
+        f"languages {number}": (
+            lambda f, codes=codes: edit(f, languages=codes),
+            "'languages' is not a pair of language",
+        )
+        for number, codes in enumerate(
+            [
+                ["en", 'fr"><script>alert(1)</script>'],
+                ["en", "\\g<9>"],
+                ["conllu:/etc/passwd", "fr"],
+                ["spacy:pip", "fr"],
+                ["stanza", "fr"],
+                ["en", "fr\n"],
+                ["en", ["fr"]],
+                ["en"],
+                "en",
+            ]
+        )
+    },
 }
 
 
@@ -276,6 +310,27 @@ def test_damage_is_reported_in_one_sentence(folder: Path, kind: str) -> None:
     with pytest.raises(DocgraphError, match=message) as caught:
         load(folder)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("vocabulary", [None, 10**7], ids=["its own config", "a huge vocabulary"])
+def test_a_gzip_bomb_is_refused_before_it_is_unpacked(
+    original: DocumentTransformer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, vocabulary: int | None
+) -> None:
+    folder = tmp_path / "model"
+    save(original, folder, precision="int8")
+    monkeypatch.setattr(checkpoint, "MAX_HEADER", 1 << 16)
+    monkeypatch.setattr(checkpoint, "UNPACKED_BLOCK", 1 << 16)
+    weights, bomb = folder / f"{WEIGHTS}.gz", gzip.compress(bytes(1 << 26))
+    weights.write_bytes(bomb)
+    edit(folder)
+    if vocabulary is not None:
+        replace_model(folder, source_vocabulary=vocabulary, target_vocabulary=vocabulary)
+    unpacked = []
+    read = gzip.GzipFile.read
+    monkeypatch.setattr(gzip.GzipFile, "read", lambda self, size: unpacked.append(size) or read(self, size))
+    with pytest.raises(DocgraphError, match=r"larger than a model of this config\.json; copy the model"):
+        load(folder)
+    assert sum(unpacked) < 33 * len(bomb) + (1 << 16) + 2
 
 
 def test_a_damaged_tokenizer_is_reported(folder: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import sys
 from pathlib import Path
 
@@ -27,16 +28,26 @@ def test_records_of_a_killed_process_beyond_its_state_are_dropped(tmp_path: Path
     lines = ['{"kind": "train", "step": 2}', '{"kind": "validation", "step": 2}', '{"kind": "train", "step": 4}']
     path.write_text("\n".join([*lines, '{"kind": "tra']))
     assert len(read_metrics(path)) == 3
-    metrics = MetricsWriter(path, False, step=2, validated=0)
+    metrics = MetricsWriter(path, False, step=2, validated=0, ended=-1)
     metrics.write({"kind": "train", "step": 3})
     metrics.close()
     assert [(record["kind"], record["step"]) for record in read_metrics(path)] == [("train", 2), ("train", 3)]
 
 
+@pytest.mark.parametrize("ended", [-1, 4])
+def test_the_record_of_an_average_belongs_to_the_end_of_a_run(tmp_path: Path, ended: int) -> None:
+    """The end comes after the average: a process killed between the two measures the average again."""
+    path = tmp_path / "metrics.jsonl"
+    records = [{"kind": "validation", "step": 4}, {"kind": "validation", "step": 4, "average": [2, 4]}]
+    path.write_text("".join(f"{json.dumps(record)}\n" for record in records))
+    MetricsWriter(path, False, step=4, validated=4, ended=ended).close()
+    assert read_metrics(path) == (records if ended == 4 else records[:1])
+
+
 def test_a_missing_tensorboard_is_reported_with_a_remedy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", None)
     with pytest.raises(DocgraphError, match="pip install tensorboard"):
-        MetricsWriter(tmp_path / "metrics.jsonl", True, 0, 0)
+        MetricsWriter(tmp_path / "metrics.jsonl", True, 0, 0, -1)
 
 
 def test_a_progress_line_has_the_main_numbers() -> None:

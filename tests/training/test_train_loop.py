@@ -19,7 +19,7 @@ from docgraph.model.batch import DocumentBatch
 from docgraph.model.document_transformer import DocumentTransformer
 from docgraph.model.model_folder import ModelFolder
 from docgraph.model.tokenizer import Tokenizer
-from docgraph.training.checkpoints import Progress, average_checkpoints, load_state, pack_state
+from docgraph.training.checkpoints import CheckpointKeeper, Progress, average_checkpoints, load_state, pack_state
 from docgraph.training.config import TrainingConfig
 from docgraph.training.distributed import StopSignal, World
 from docgraph.training.loop import Trainer, train
@@ -171,6 +171,23 @@ def test_patience_and_the_average_of_the_best(config: Config, tmp_path: Path) ->
     folders = [folder / "checkpoints" / f"step-{entry.step:08}" for entry in progress.kept]
     one, two, mean = (model.state_dict() for model in (*map(checkpoint.load, folders), average_checkpoints(folders)))
     assert all(torch.allclose(mean[name], (one[name] + two[name]) / 2, atol=1e-6) for name in mean)
+
+
+def test_a_run_killed_after_the_average_measures_it_once(
+    config: Config, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, settings = tmp_path / "run", config(checkpoints={"every": 4, "best": 2, "average": 2})
+
+    def killed(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(CheckpointKeeper, "add_average", killed)
+        with pytest.raises(KeyboardInterrupt):
+            train(settings, folder)
+    assert "average" in records(folder, "validation")[-1]
+    train(settings, folder)
+    assert ["average" in record for record in records(folder, "validation")].count(True) == 1
 
 
 def test_bleu_ranks_checkpoints_and_writes_translations(config: Config, tmp_path: Path) -> None:

@@ -31,6 +31,7 @@ from docgraph.translation.explain import ContextWeights
 from docgraph.translation.hypotheses import SearchConfig
 from docgraph.translation.preprocessing import example_from_text
 from docgraph.translation.translator import TranslationRequest, Translator
+from model.test_checkpoint import replace_model
 from translation.translator_examples import model_folder
 
 GREEDY = SearchConfig(beams=1, max_length_factor=0.5, max_length_constant=3)
@@ -85,6 +86,23 @@ def test_the_folder_holds_the_model_and_a_pointer(base: Path, recalling: Path) -
     assert ours.integration is not None
     assert [type(site) for site in ours.integration.output] == [Pointer]
     assert not len(ours.integration.decoder)
+
+
+def test_a_linked_card_is_not_copied(base: Path, tmp_path: Path) -> None:
+    """A link in a model folder could name any file of the user."""
+    folder = Path(shutil.copytree(base, tmp_path / "base"))
+    (tmp_path / "secret").write_text("mine\n")
+    (folder / "README.md").unlink()
+    (folder / "README.md").symlink_to(tmp_path / "secret")
+    add_recall(folder, tmp_path / "recall", RECALL)
+    assert not (tmp_path / "recall" / "README.md").exists()
+
+
+def test_sizes_are_compared_before_a_model_is_built(base: Path, tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(base, tmp_path / "base"))
+    replace_model(folder, source_vocabulary=10**7, target_vocabulary=10**7)
+    with pytest.raises(DocgraphError, match=r"where config\.json asks for"):
+        add_recall(folder, tmp_path / "recall", RECALL)
 
 
 def test_the_same_model_makes_the_same_folder(base: Path, recalling: Path, tmp_path: Path) -> None:
@@ -148,11 +166,11 @@ def annotated(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
     """Records the documents that are annotated, after the annotators that are loaded."""
     asked, load = list[list[str]](), registry.load_pipeline
 
-    def loaded(spec: str) -> Callable[[Document], object]:
-        asked.append([spec])
+    def loaded(language: str) -> Callable[[Document], object]:
+        asked.append([language])
         return lambda document: asked.append(document.texts) or load("words:en")(document)
 
-    monkeypatch.setattr(registry, "load_pipeline", loaded)
+    monkeypatch.setattr(registry, "default_pipeline", loaded)
     return asked
 
 

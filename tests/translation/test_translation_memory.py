@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import math
 from collections.abc import Sequence
 from pathlib import Path
@@ -232,8 +233,30 @@ def test_other_files_and_large_memories_are_refused(tmp_path: Path, monkeypatch:
     ):
         TranslationMemory.read([str(tmp_path / "a.docx")])
     monkeypatch.setattr(translation_memory, "MAX_ENTRIES", 2)
-    with pytest.raises(DocgraphError, match="holds at most 2 pairs; use only the relevant part"):
+    with pytest.raises(DocgraphError, match="at most 2 lines; use only the relevant part"):
         TranslationMemory.read(files(tmp_path)["two.tsv"])
+    with pytest.raises(DocgraphError, match="holds at most 2 pairs; use only the relevant part"):
+        TranslationMemory.read(files(tmp_path)["a.tmx"], ("en", "fr"))
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "error"),
+    [
+        ("m.tsv", b"a\tb\n" * 3_000_000, "a translation memory has at most 2,000,000 lines"),
+        ("m.tsv", b"w " * 2**21, "a translation memory has at most 1 MiB"),
+        ("m.tmx", b"<tmx>" + b" " * 2**22, "a translation memory has at most 1 MiB"),
+    ],
+)
+def test_a_gzip_bomb_is_refused_before_it_is_parsed(
+    name: str, content: bytes, error: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if "MiB" in error:
+        monkeypatch.setattr(translation_memory, "MAX_BYTES", 1 << 20)
+    monkeypatch.setattr(translation_memory, "read", lambda *_: pytest.fail("the file was parsed"))
+    path = tmp_path / f"{name}.gz"
+    path.write_bytes(gzip.compress(b"x\ty\n" * (name == "m.tsv") + content))
+    with pytest.raises(DocgraphError, match=rf"{name}\.gz: {error}; use only the relevant part"):
+        TranslationMemory.read([str(path)], ("en", "fr"))
 
 
 def test_the_command_uses_memories(folders: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

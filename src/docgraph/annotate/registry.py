@@ -12,6 +12,7 @@ from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 
 from docgraph.annotate.pipeline import Annotator, Pipeline
+from docgraph.config import LANGUAGE_CODE
 from docgraph.errors import DocgraphError
 
 GROUP = "docgraph.annotators"
@@ -43,7 +44,6 @@ _EXAMPLE_ARGUMENTS = {
 """Built-in components that need an argument, with an example for the error message."""
 _COMPONENT_JOINT = re.compile(r"\+(?=[a-z_][a-z0-9_]*(?:[:+]|$))")
 """A `+` before a component name; other `+` signs may be part of a file name."""
-_LANGUAGE = re.compile(r"([a-z]{2,3})(?:[-_][A-Za-z]+)?")
 _SPACY_SIZES = ("lg", "md", "sm", "trf")
 _SPACY_NEWS_LANGUAGES = re.compile("ca|da|de|el|es|fi|fr|hr|it|ja|ko|lt|mk|nb|nl|pl|pt|ro|ru|sl|sv|uk")
 
@@ -51,9 +51,8 @@ _SPACY_NEWS_LANGUAGES = re.compile("ca|da|de|el|es|fi|fr|hr|it|ja|ko|lt|mk|nb|nl
 def load_pipeline(spec: str) -> Pipeline:
     """Returns the pipeline of a spec string, or the default pipeline of a language code."""
     spec = spec.strip()
-    language = _LANGUAGE.fullmatch(spec)
-    if language is not None and spec not in names():
-        return default_pipeline(language[1], spec)
+    if LANGUAGE_CODE.fullmatch(spec) and spec not in names():
+        return default_pipeline(spec)
     return Pipeline(tuple(create(part) for part in _COMPONENT_JOINT.split(spec)), spec)
 
 
@@ -74,20 +73,21 @@ def names() -> list[str]:
     return sorted({*BUILT_IN, *(entry.name for entry in entry_points(group=GROUP))})
 
 
-def default_pipeline(language: str, spec: str) -> Pipeline:
-    """Returns the best installed pipeline for a language. Its notes say which layers are missing."""
+def default_pipeline(code: str) -> Pipeline:
+    """Returns the best installed pipeline for the language of a code. Its notes say which layers are missing."""
+    language = re.split("[-_@]", code)[0].lower()
     if language == "en" and ENGLISH.is_dir():
-        return Pipeline((create(f"spacy:{ENGLISH}"), create("coref:en")), spec)
+        return Pipeline((create(f"spacy:{ENGLISH}"), create("coref:en")), code)
     installed = installed_spacy_pipeline(language)
     if installed is None:
-        return _pipeline_without_parser(language, spec)
+        return _pipeline_without_parser(language, code)
     from docgraph.annotate.coref.word_lists import languages
 
     parser = create(f"spacy:{installed}")
     if "heads" in parser.assigns and language in languages():
-        return Pipeline((parser, create(f"coref:{language}")), spec)
+        return Pipeline((parser, create(f"coref:{language}")), code)
     note = f"no coreference for '{language}': the graph has none of its links; add '+fastcoref' or a CoNLL-U file"
-    return Pipeline((parser,), spec, (note,))
+    return Pipeline((parser,), code, (note,))
 
 
 def installed_spacy_pipeline(language: str) -> str | None:

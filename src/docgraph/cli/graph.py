@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -90,10 +90,15 @@ def graph(
     if len(graphs) > 1 and any((html, svg, graphml, json)):
         console.print(f"This is document 1 of {len(graphs)}; --document N draws and exports another.", highlight=False)
     title = graphs[0].annotated_document()[0].id or file.name
-    for path, render in ((html, to_html), (svg, to_svg), (graphml, lambda graph, _: to_graphml(graph))):
+    outputs: tuple[tuple[Path | None, Callable[[], Iterable[str]]], ...] = (
+        (html, lambda: (to_html(graphs[0], title),)),
+        (svg, lambda: (to_svg(graphs[0], title),)),
+        (graphml, lambda: to_graphml(graphs[0])),
+    )
+    for path, render in outputs:
         if path is not None:
-            with replacing(path) as temporary:
-                temporary.write_text(render(graphs[0], title), "utf-8")
+            with replacing(path) as temporary, temporary.open("w", encoding="utf-8", newline="\n") as output:
+                output.writelines(render())
             console.print(f"wrote {path}", highlight=False, markup=False)
     if json:
         from json import dumps

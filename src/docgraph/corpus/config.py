@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from docgraph.config import Entries, Flag, NamePair, Names, Number, PositiveShare, Size, config_class
+from docgraph.config import LANGUAGE_CODE, Entries, Flag, NamePair, Names, Number, PositiveShare, Size, config_class
 
 FormatName = Literal["lines", "docids", "marks", "sgm", "train-tags", "wmt-xml", "tsv", "tmx"]
 SPLITS = ("train", "dev", "test")
@@ -62,6 +62,11 @@ class LanguagesConfig:
 
     source: str = ""
     target: str = ""
+
+    def __post_init__(self) -> None:
+        for code in filter(None, (self.source, self.target)):
+            if not LANGUAGE_CODE.fullmatch(code):
+                raise ValueError(f"'{code}' is not a language code such as en or pt-BR; correct it")
 
 
 @config_class

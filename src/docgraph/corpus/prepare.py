@@ -11,6 +11,7 @@ import hashlib
 import json
 import time
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from itertools import chain
 from pathlib import Path
@@ -26,7 +27,7 @@ from docgraph.corpus.chunks import ENGINES, Chunk, Engine, Shard, Task, split_in
 from docgraph.corpus.config import DataConfig, DataEntry, PrepareConfig
 from docgraph.corpus.readers import Limits, Problems, detect, read_all
 from docgraph.errors import DocgraphError
-from docgraph.files import replacing
+from docgraph.files import lock, replacing, report_errors_as
 
 Progress = Callable[[str, int, int | None], None]
 """Called with (stage, sentences done, sentences in total or None if unknown)."""
@@ -89,34 +90,50 @@ def prepare(
     current = _current_manifest(folder, fingerprint)
     if current is not None:
         return _report(folder, current, time.monotonic() - start, unchanged=True)
-    surveys = _survey_and_learn(config, skip_bad, folder, inputs, progress)
-    task = _task(config, folder / "tokenizer", pipeline.version, cache)
-    notes = dict.fromkeys(pipeline.notes)
-    shards = {
-        split: _SplitShards(folder, split, task.settings, survey.sentences, progress)
-        for split, survey in surveys.items()
-    }
-    outdated = chain.from_iterable(
-        shards[split].outdated(split_into_chunks(split, read_all(entries, Problems(skip_bad), _limits(config))))
-        for split, entries in config.data.splits().items()
-    )
-    for shard in engine(task, outdated, jobs):
-        shards[shard.split].write(shard)
-        notes.update(dict.fromkeys(shard.notes))
-    splits = {
-        split: _describe(folder, split, shards[split].finish(), survey.problems) for split, survey in surveys.items()
-    }
-    manifest = {
-        "version": store.VERSION,
-        "docgraph": __version__,
-        "fingerprint": fingerprint,
-        "splits": splits,
-        "notes": list(notes),
-        "config": to_dict(config),
-    }
-    with replacing(folder / store.MANIFEST) as path:
-        path.write_text(json.dumps(manifest, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    with _locked(folder):
+        surveys = _survey_and_learn(config, skip_bad, folder, inputs, progress)
+        task = _task(config, folder / "tokenizer", pipeline.version, cache)
+        notes = dict.fromkeys(pipeline.notes)
+        shards = {
+            split: _SplitShards(folder, split, task.settings, survey.sentences, progress)
+            for split, survey in surveys.items()
+        }
+        outdated = chain.from_iterable(
+            shards[split].outdated(split_into_chunks(split, read_all(entries, Problems(skip_bad), _limits(config))))
+            for split, entries in config.data.splits().items()
+        )
+        for shard in engine(task, outdated, jobs):
+            shards[shard.split].write(shard)
+            notes.update(dict.fromkeys(shard.notes))
+        splits = {
+            split: _describe(folder, split, shards[split].finish(), survey.problems)
+            for split, survey in surveys.items()
+        }
+        manifest = {
+            "version": store.VERSION,
+            "docgraph": __version__,
+            "fingerprint": fingerprint,
+            "splits": splits,
+            "notes": list(notes),
+            "config": to_dict(config),
+        }
+        with replacing(folder / store.MANIFEST) as path:
+            path.write_text(json.dumps(manifest, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
     return _report(folder, manifest, time.monotonic() - start, unchanged=False)
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Hold the lock of a store; refuses a store that another process is preparing."""
+    with report_errors_as(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        held = lock(folder)
+    if held is None:
+        raise DocgraphError(
+            "another process is preparing this store; wait for it, or choose another 'out'", path=folder
+        )
+    with held:
+        yield
 
 
 def _with_tmx_languages(config: PrepareConfig) -> PrepareConfig:

@@ -13,7 +13,7 @@ The JSON is one object, `"format": "docgraph-graph"`, `"version": 1`:
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 from xml.sax.saxutils import escape, quoteattr
 
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     import torch_geometric.data
 
 FORMAT, VERSION = "docgraph-graph", 1
+MAX_EDGES = 5_000_000
+"""Maximum number of edges that are listed one by one: about 500 MB of GraphML."""
 
 
 def nodes(graph: DocumentGraph) -> Iterator[dict[str, Any]]:
@@ -43,6 +45,8 @@ def nodes(graph: DocumentGraph) -> Iterator[dict[str, Any]]:
 
 def to_json(graph: DocumentGraph, *, expand: bool = False) -> dict[str, Any]:
     """The graph as a JSON object; with `expand`, lexical links are listed as edges instead of groups."""
+    if expand:
+        check_listable(graph)
     listed = {name: links for name, links in graph.relations.items() if expand or not isinstance(links, LexicalLinks)}
     value: dict[str, Any] = {
         "format": FORMAT,
@@ -153,12 +157,22 @@ GRAPHML_KEYS = (
 )
 
 
-def to_graphml(graph: DocumentGraph) -> str:
-    """GraphML with one edge per relation of a node pair, for networkx, Gephi, yEd and igraph."""
-    return "".join(f"{line}\n" for line in _graphml(graph))
+def to_graphml(graph: DocumentGraph) -> Iterator[str]:
+    """Lines of GraphML with one edge per relation of a node pair, for networkx, Gephi, yEd and igraph."""
+    check_listable(graph)
+    return (f"{line}\n" for line in _graphml(graph))
 
 
-def _graphml(graph: DocumentGraph) -> Iterable[str]:
+def check_listable(graph: DocumentGraph) -> None:
+    """Refuses a graph with more edges than a file can reasonably list: lexical links are quadratic in its words."""
+    if (count := sum(map(len, graph.relations.values()))) > MAX_EDGES:
+        raise DocgraphError(
+            f"the graph has {count:,} edges and a list may have {MAX_EDGES:,}; pass --max-distance or --relations, or"
+            " --json, which groups lexical links"
+        )
+
+
+def _graphml(graph: DocumentGraph) -> Iterator[str]:
     yield '<?xml version="1.0" encoding="UTF-8"?>'
     yield '<graphml xmlns="http://graphml.graphdrawing.org/xmlns">'
     for domain, name, kind in GRAPHML_KEYS:
@@ -170,7 +184,7 @@ def _graphml(graph: DocumentGraph) -> Iterable[str]:
         yield f'    <node id="n{number}">{data}</node>'
     for name in graph.relations:
         data = f'<data key="relation">{xml_text(name)}</data>'
-        for index, (source, target) in enumerate(_pairs(graph.edges(name))):
+        for index, (source, target) in enumerate(_stream_pairs(graph.edges(name))):
             number = quoteattr(f"{xml_text(name)}{index}")
             yield f'    <edge id={number} source="n{source}" target="n{target}">{data}</edge>'
     yield "  </graph>"
@@ -180,6 +194,12 @@ def _graphml(graph: DocumentGraph) -> Iterable[str]:
 def xml_text(text: str) -> str:
     """Text escaped for XML; characters that XML cannot hold (control characters) are replaced."""
     return escape(re.sub("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]", "\ufffd", text))
+
+
+def _stream_pairs(edges: Edges, block: int = 100_000) -> Iterator[list[int]]:
+    for first in range(0, len(edges), block):
+        part = slice(first, first + block)
+        yield from _pairs(Edges(edges.source[part], edges.target[part]))
 
 
 def _pairs(edges: Edges) -> list[list[int]]:

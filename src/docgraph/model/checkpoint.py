@@ -46,8 +46,12 @@ from docgraph.model.systems import context_class
 
 BASE_MODULES = ("embeddings.", "encoder.", "decoder.")
 SCALES = ".scales"
-MAX_UNPACKED = 1 << 31
-"""Bytes of gzipped weights after unpacking; more is refused."""
+MAX_HEADER = 1 << 24
+"""Bytes of the header of a safetensors file."""
+MAX_COMPRESSION = 32
+"""Times that gzipped weights may grow; those of real models grow by less than two."""
+UNPACKED_BLOCK = 1 << 24
+"""Gzipped weights are unpacked in blocks of this size."""
 
 
 def save(
@@ -96,7 +100,6 @@ def load(folder: str | Path | ModelFolder, device: torch.device | str = "cpu") -
     source = folder if isinstance(folder, ModelFolder) else ModelFolder(folder)
     tensors = _read_weights(source)
     model = blank(source.config)
-    check_tensors(model.state_dict(), tensors, source.weights)
     model.load_state_dict(tensors)
     return model.to(device).eval()
 
@@ -213,13 +216,19 @@ def _sync(path: Path) -> None:
 
 
 def _read_weights(folder: ModelFolder) -> dict[str, Tensor]:
-    """The weights of a folder in fp32, after verifying their checksum."""
+    """The weights of a folder in fp32, after verifying their checksum, names and shapes.
+
+    Nothing larger than the file, or than a model of its config, is allocated before the shapes are compared.
+    """
     path = folder.verify(folder.weights)
+    expected = blank(folder.config, "meta").state_dict()
     try:
-        stored = load_bytes(_decompressed(path)) if path.suffix == ".gz" else load_file(path)
+        stored = load_bytes(_decompressed(path, expected)) if path.suffix == ".gz" else load_file(path)
     except (SafetensorError, OSError, EOFError, zlib.error) as error:
         raise DocgraphError(f"this is not a whole safetensors file ({error}); {COPY_AGAIN}", path=path) from None
-    tensors = {name: tensor.float() for name, tensor in stored.items() if not name.endswith(SCALES)}
+    tensors = {name: tensor for name, tensor in stored.items() if not name.endswith(SCALES)}
+    check_tensors(expected, tensors, path)
+    tensors = {name: tensor.float() for name, tensor in tensors.items()}
     for name in (name for name in stored if name.endswith(SCALES)):
         matrix = tensors.get(name.removesuffix(SCALES))
         if matrix is None or stored[name].shape != matrix.shape[:1]:
@@ -228,12 +237,17 @@ def _read_weights(folder: ModelFolder) -> dict[str, Tensor]:
     return tensors
 
 
-def _decompressed(path: Path) -> bytes:
+def _decompressed(path: Path, expected: Mapping[str, Tensor]) -> bytes:
+    """The unpacked weights; refuses more than a model of `expected` shapes has or weights can be compressed."""
+    values = sum(tensor.numel() for tensor in expected.values())
+    limit = min(4 * values, MAX_COMPRESSION * path.stat().st_size) + MAX_HEADER
     with gzip.open(path) as file:
-        data = file.read(MAX_UNPACKED + 1)
-    if len(data) > MAX_UNPACKED:
-        raise DocgraphError(f"the weights are larger than {MAX_UNPACKED >> 30} GiB; do not trust this model", path=path)
-    return data
+        data = bytearray()
+        while len(data) <= limit and (block := file.read(min(UNPACKED_BLOCK, limit + 1 - len(data)))):
+            data += block
+    if len(data) > limit:
+        raise DocgraphError(f"the weights are larger than a model of this {CONFIG}; {COPY_AGAIN}", path=path)
+    return bytes(data)
 
 
 def check_tensors(expected: Mapping[str, Tensor], found: Mapping[str, Tensor], path: Path) -> None:

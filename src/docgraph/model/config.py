@@ -3,27 +3,37 @@
 from __future__ import annotations
 
 from dataclasses import field
-from typing import Literal
+from typing import Annotated, Literal
+
+from pydantic import Field
 
 from docgraph.config import Count, Flag, Names, Rate, Share, Size, config_class
+
+# A model folder can come from anywhere. These limits bound what is built before its weights are compared.
+Vocabulary = Annotated[int, Field(strict=True, ge=1, le=2**24)]
+Width = Annotated[int, Field(strict=True, ge=1, le=65_536)]
+Layers = Annotated[int, Field(strict=True, ge=1, le=256)]
+Positions = Annotated[int, Field(strict=True, ge=1, le=65_536)]
+Extent = Annotated[int, Field(strict=True, ge=1, le=10_000)]
+"""A number of sentences or words that a system reads."""
 
 
 @config_class
 class TransformerConfig:
     """The sentence-level Transformer (Base). The defaults are the base model of Vaswani et al. (2017)."""
 
-    source_vocabulary: Size = 32000
-    target_vocabulary: Size = 32000
-    dimension: Size = 512
-    feed_forward: Size = 2048
+    source_vocabulary: Vocabulary = 32000
+    target_vocabulary: Vocabulary = 32000
+    dimension: Width = 512
+    feed_forward: Width = 2048
     heads: Size = 8
-    encoder_layers: Size = 6
-    decoder_layers: Size = 6
+    encoder_layers: Layers = 6
+    decoder_layers: Layers = 6
     dropout: Rate = 0.1
     activation: Literal["relu", "swish", "gelu"] = "relu"
     norm: Literal["post", "pre"] = "post"
     positions: Literal["sinusoidal", "learned"] = "sinusoidal"
-    max_positions: Size = 1024
+    max_positions: Positions = 1024
     """Sub-words of the longest sentence."""
     share_embeddings: Literal["all", "target", "none"] = "all"
     """all: source, target and output use one matrix; target: target and output use one; none: three matrices."""
@@ -56,7 +66,7 @@ class GraphConfig:
     """The document-graph encoder."""
 
     relations: Names = ("all",)
-    layers: Size = 2
+    layers: Layers = 2
     share_layers: Flag = True
     activation: Literal["tanh", "sigmoid", "relu"] = "tanh"
     residual: Flag = True
@@ -66,7 +76,7 @@ class GraphConfig:
     nodes: Literal["sentence", "word", "both"] = "sentence"
     """Nodes the Transformer attends to: sentences of the document, words of the current sentence, or both."""
     sentence_embedding: Flag = True
-    max_sentences: Size = 512
+    max_sentences: Extent = 512
     """Rows of the sentence-position embedding; later sentences use the last row."""
 
 
@@ -74,11 +84,11 @@ class GraphConfig:
 class LinkedConfig:
     """What the context encoders `linked` and `pointer` read: the most strongly linked words and sentences."""
 
-    words: Size = 48
+    words: Extent = 48
     """Source words of other sentences."""
-    sentences: Size = 4
+    sentences: Extent = 4
     """Earlier sentences whose translations are read."""
-    length: Size = 64
+    length: Extent = 64
     """Sub-words read from the beginning of each of these translations."""
     own_weight: Share = 1.0
     """Factor for the weight `pointer` gives to words of its own translations, as opposed to given ones; 0: ignore
@@ -96,9 +106,9 @@ class ContextConfig:
     """paper: lambda X + (1 - lambda) H_c; identity: X + (1 - lambda) H_c with a zero-initialised output projection."""
     dropout: Rate = 0.1
     heads: Size = 8
-    previous: Size = 2
+    previous: Extent = 2
     """Sentences before the current one that CTX, HAN and Unified read."""
-    layers: Size = 1
+    layers: Layers = 1
     """Layers of CTX's encoder and of each level of HM-GDC; in Unified, the layers of Base that read context."""
     graph: GraphConfig = field(default_factory=GraphConfig)
     linked: LinkedConfig = field(default_factory=LinkedConfig)
@@ -108,9 +118,9 @@ class ContextConfig:
 class ConcatenationConfig:
     """Base over several sentences at once: 2-to-1, 2-to-2, k-to-1."""
 
-    source: Size = 2
+    source: Extent = 2
     """Sentences of a source sequence: the current one comes last, after the sentences before it."""
-    target: Size = 1
+    target: Extent = 1
     """Sentences of a target sequence; the last one is the translation."""
     separator: Size = 3
     """Token between sentences: the unknown piece, which sub-word models with byte fallback never produce."""

@@ -74,9 +74,9 @@ def import_marian(source: str, folder: str | Path, precision: Precision = "float
     weights = next((place / name for name in WEIGHTS if (place / name).is_file()), None)
     if weights is None:
         raise DocgraphError(f"the folder has neither {WEIGHTS[0]} nor {WEIGHTS[1]}; download it again", path=place)
-    model = blank(ModelConfig(config))
     state = convert_weights(_read_weights(weights), config, weights)
-    check_tensors(model.state_dict(), state, weights)
+    check_tensors(blank(ModelConfig(config), "meta").state_dict(), state, weights)
+    model = blank(ModelConfig(config))
     model.load_state_dict(state)
     files = [place / name for name in (*NEEDED, *OPTIONAL) if name != "config.json" and (place / name).is_file()]
     save(model, folder, files, precision, languages=_languages(Path(source), place / "tokenizer_config.json"))

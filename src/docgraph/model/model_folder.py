@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from docgraph import __version__
-from docgraph.config import parse
+from docgraph.config import LANGUAGE_CODE, parse
 from docgraph.errors import DocgraphError
 from docgraph.model.config import ModelConfig
 
@@ -85,7 +85,7 @@ class ModelFolder:
     def languages(self) -> tuple[str, str] | None:
         """The codes of the source and the target language, if the folder names them."""
         codes = self._metadata.get("languages")
-        return (str(codes[0]), str(codes[1])) if isinstance(codes, list) and len(codes) == 2 else None
+        return None if codes is None else (codes[0], codes[1])
 
     @property
     def precision(self) -> Precision:
@@ -148,12 +148,20 @@ def _read_metadata(folder: Path) -> dict[str, Any]:
     files = metadata.get("files")
     if not isinstance(metadata.get("model"), dict) or not isinstance(files, dict) or not set(WEIGHTS) & set(files):
         raise DocgraphError(f"the config of this model lacks its fields or files; {COPY_AGAIN}", path=path)
+    if not _are_languages(metadata.get("languages")):
+        raise DocgraphError(f"'languages' is not a pair of language codes such as en and fr; {COPY_AGAIN}", path=path)
     for name in files:
         if name != Path(name).name:
             raise DocgraphError(f"the config names '{name}', outside the model folder; do not trust it", path=path)
         if not (folder / name).is_file():
             raise DocgraphError(f"the file is missing from the model folder; {COPY_AGAIN}", path=folder / name)
     return metadata
+
+
+def _are_languages(codes: Any) -> bool:
+    """True for None and for two language codes, which are written into documents and select an annotator."""
+    pair = isinstance(codes, list) and len(codes) == 2
+    return codes is None or (pair and all(isinstance(code, str) and LANGUAGE_CODE.fullmatch(code) for code in codes))
 
 
 def _check_format(metadata: Any, path: Path) -> None:

@@ -138,7 +138,9 @@ class Trainer:
         self.log = resources.enter_context(closing(log))
         self.metrics: MetricsWriter | None = None
         if self.world.is_main:
-            writer = MetricsWriter(path / METRICS, config.tensorboard, progress.step, progress.validated)
+            writer = MetricsWriter(
+                path / METRICS, config.tensorboard, progress.step, progress.validated, progress.ended
+            )
             self.metrics = resources.enter_context(closing(writer))
         self.peak = peak_flops(self.world.device)
         self.saved_step, self.stop_agreed = progress.step, False

@@ -20,14 +20,18 @@ Record = dict[str, Any]
 class MetricsWriter:
     """Appends records to metrics.jsonl and optionally to TensorBoard."""
 
-    def __init__(self, path: Path, tensorboard: bool, step: int, validated: int) -> None:
-        """Opens the file at update `step`, last validated at update `validated`.
+    def __init__(self, path: Path, tensorboard: bool, step: int, validated: int, ended: int) -> None:
+        """Opens the file at update `step`, last validated at update `validated`; a run ended at update `ended`.
 
         Removes later records: a killed process wrote them after its last state, and the resumed run writes them again.
         """
         if path.is_file():
-            limit = {"train": step, "validation": validated}
-            records = [record for record in read_metrics(path) if record["step"] <= limit[record["kind"]]]
+            limit = {"train": step, "validation": validated, "average": ended}
+            records = [
+                record
+                for record in read_metrics(path)
+                if record["step"] <= limit["average" if "average" in record else record["kind"]]
+            ]
             with replacing(path) as temporary:
                 temporary.write_text("".join(f"{json.dumps(record)}\n" for record in records), encoding="utf-8")
         self._file = path.open("a", encoding="utf-8")

@@ -12,7 +12,6 @@ state-000012/     the resume state
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import json
 import os
@@ -30,11 +29,11 @@ from docgraph.config import to_dict
 from docgraph.corpus.store import read_manifest
 from docgraph.corpus.target_context import digest
 from docgraph.errors import DocgraphError
-from docgraph.files import replacing
+from docgraph.files import lock, replacing
 from docgraph.model.model_folder import ModelFolder
 from docgraph.training.config import TrainingConfig
 
-CONFIG, SIGNATURE, METRICS, LOG, LOCK = "config.yaml", "signature.json", "metrics.jsonl", "train.log", ".lock"
+CONFIG, SIGNATURE, METRICS, LOG = "config.yaml", "signature.json", "metrics.jsonl", "train.log"
 CHANGEABLE_FIELDS = {
     *("data", "base", "steps", "checkpoints", "log_every", "max_nonfinite", "tensorboard", "workers"),
     *("validation.every", "validation.bleu_every", "validation.patience", "translations.folder"),
@@ -57,13 +56,11 @@ class RunFolder:
         """
         with self.reporting_write_errors():
             self.checkpoints.mkdir(parents=True, exist_ok=True)
-            self._lock = (self.path / LOCK).open("w")
-        try:
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
+            self._lock = lock(self.path)
+        if self._lock is None:
             raise DocgraphError(
                 "another process is training in this folder; wait for it, or choose another --run", path=self.path
-            ) from None
+            )
         for leftover in (*self.path.glob(".*.tmp"), *self.checkpoints.glob(".*.tmp")):
             shutil.rmtree(leftover) if leftover.is_dir() and not leftover.is_symlink() else leftover.unlink()
         if (self.path / CONFIG).is_file():

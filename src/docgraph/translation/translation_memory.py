@@ -27,7 +27,7 @@ import numpy.typing as npt
 from docgraph.annotate.rule_based import unicode_words
 from docgraph.corpus.config import DataEntry
 from docgraph.corpus.readers import Problems, read
-from docgraph.corpus.readers.text_files import read_lines
+from docgraph.corpus.readers.text_files import read_blocks, read_lines
 from docgraph.errors import DocgraphError
 from docgraph.model.batch import DocumentExample
 from docgraph.model.tokenizer import Ids, Tokenizer
@@ -36,6 +36,9 @@ ENTRIES = 8
 """Entries read per sentence: as many as sentences of the document itself. Each costs time (docs/results.md)."""
 MAX_ENTRIES = 2_000_000
 """Maximum size of a memory."""
+MAX_BYTES = 1 << 30
+"""Maximum size of a file of a memory, unpacked."""
+_USE_LESS = "use only the relevant part"
 SMALL = 1_000
 """A memory of up to this many entries applies neither COMMON nor MIN_SHARED."""
 COMMON = 0.1
@@ -80,11 +83,13 @@ class TranslationMemory:
     def read(cls, files: Sequence[str], languages: tuple[str, str] | None = None) -> TranslationMemory:
         """Reads files: each is a .tmx, a .tsv with source and target, or SOURCE,TARGET, two parallel text files."""
         entries = [_entry(text, languages) for text in files]
+        for path in (path for entry in entries for path in entry.paths):
+            _check_size(path)
         documents = (document for entry in entries for document in read(entry, Problems(skip=True)))
         pairs = (pair for document in documents for pair in zip(document.source, document.target, strict=True))
         limited = list(islice(pairs, MAX_ENTRIES + 1))
         if len(limited) > MAX_ENTRIES:
-            raise DocgraphError(f"a translation memory holds at most {MAX_ENTRIES:,} pairs; use only the relevant part")
+            raise DocgraphError(f"a translation memory holds at most {MAX_ENTRIES:,} pairs; {_USE_LESS}")
         return cls.of(limited)
 
     def __len__(self) -> int:
@@ -181,16 +186,31 @@ def _words(text: str) -> list[str]:
 def _entry(text: str, languages: tuple[str, str] | None) -> DataEntry:
     """Returns the corpus entry of a memory file, or of two parallel files."""
     if Path(text).exists() or "," not in text:
-        name = Path(text).name.lower().removesuffix(".gz").removesuffix(".xz")
-        if name.endswith(".tmx"):
+        if _extension(text) == ".tmx":
             return DataEntry(text, languages=languages)
-        if name.endswith(".tsv"):
+        if _extension(text) == ".tsv":
             return DataEntry(text, columns=_columns(text))
         raise DocgraphError(
             "a translation memory must be a .tmx or .tsv file, or two text files SOURCE,TARGET", path=text
         )
     source, _, target = text.partition(",")
     return DataEntry(source, target)
+
+
+def _extension(path: str) -> str:
+    """Returns the extension of a file name, without that of a compression."""
+    return Path(Path(path).name.lower().removesuffix(".gz").removesuffix(".xz")).suffix
+
+
+def _check_size(path: str) -> None:
+    """Refuses a file that is too large, in one pass over its unpacked blocks: a small file can unpack to any size."""
+    size = lines = 0
+    for block in read_blocks(path):
+        size, lines = size + len(block), lines + block.count(b"\n")
+        if size > MAX_BYTES:
+            raise DocgraphError(f"a translation memory has at most {MAX_BYTES >> 20:,} MiB; {_USE_LESS}", path=path)
+        if lines > MAX_ENTRIES and _extension(path) != ".tmx":
+            raise DocgraphError(f"a translation memory has at most {MAX_ENTRIES:,} lines; {_USE_LESS}", path=path)
 
 
 def _columns(path: str) -> tuple[str, ...]:

@@ -205,14 +205,15 @@ class Translator:
         """The annotation pipeline, loaded on first use; None if the model reads no document graphs."""
         if self._needs.relations is None:
             return None
-        from docgraph.annotate.registry import load_pipeline
+        from docgraph.annotate.registry import default_pipeline, load_pipeline
 
-        spec = self._annotator or (self.languages[0] if self.languages else None)
-        if spec is None:
+        if self._annotator is not None:
+            return load_pipeline(self._annotator)
+        if self.languages is None:
             raise DocgraphError(
                 "the model reads document graphs but does not state its languages; pass an annotator, such as words:fr"
             )
-        return load_pipeline(spec)
+        return default_pipeline(self.languages[0])
 
     @property
     def memory(self) -> TranslationMemory | None:

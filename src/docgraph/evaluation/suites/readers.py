@@ -64,7 +64,7 @@ def _read(path: Path) -> Suite:
         return read_jsonl(path)
     try:
         value = json.loads(read_text(path))
-    except (json.JSONDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         line = getattr(error, "lineno", None)
         raise DocgraphError("this is not valid JSON; download the file again", path=path, line=line) from None
     if isinstance(value, dict):
@@ -142,10 +142,13 @@ def _read_bawden(path: Path, blocks: dict[str, Any]) -> Suite:
 
 
 def _bawden_block(number: str, block: Any) -> Iterator[Contrast]:
+    if not isinstance(block, dict):
+        raise ValueError("it is not an object")
     if "trg" in block:  # anaphora: one source, several translations of it
         for pair in get_field(block, "trg", list):
+            pronoun = get_field(pair, "type", str)
             right = "correct" if "correct" in pair else "semi-correct"
-            labels = {"pronoun": get_field(pair, "type", str), "antecedent": right}
+            labels = {"pronoun": pronoun, "antecedent": right}
             sides = get_texts(block, "src"), get_texts(pair, right), get_texts(pair, "incorrect")
             yield _bawden_contrast(*sides, labels, number)
     else:
@@ -209,6 +212,8 @@ def _context_source(folder: Path, languages: tuple[str, str]) -> AddContext:
 
 def _add_from_documents(contrast: Contrast, record: Any, folder: Path, languages: tuple[str, str]) -> Contrast:
     name, segment = get_field(record, "document id", str), get_field(record, "segment id", int)
+    if name != Path(name).name:
+        raise ValueError(f"'{name}' is not the name of a document")
     base = folder / name.partition("_")[0] / name.partition(".")[0]
     source, target = (_read_subtitles(base.with_name(f"{base.name}.{language}")) for language in languages)
     # Segments are numbered from 1 in the German set, from 0 in the French one.

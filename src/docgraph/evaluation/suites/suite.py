@@ -108,8 +108,10 @@ def write_suite(suite: Suite, path: str | Path) -> None:
     """Write a suite in docgraph's format, atomically."""
     header = {"suite": suite.name, **{name: getattr(suite, name) for name in HEADER[1:]}}
     records = [header, *({k: v for k, v in asdict(c).items() if v not in (None, (), {})} for c in suite.contrasts)]
+    lines = "".join(f"{json.dumps(record, ensure_ascii=False)}\n" for record in records)
     with replacing(path) as temporary:
-        temporary.write_text("".join(f"{json.dumps(r, ensure_ascii=False)}\n" for r in records), encoding="utf-8")
+        # Only lone surrogates cannot be encoded; their backslash escapes are those of JSON.
+        temporary.write_text(lines, encoding="utf-8", errors="backslashreplace")
 
 
 def _parse(line: str) -> dict[str, Any]:

@@ -167,15 +167,17 @@ def add_recall(
         raise DocgraphError("output folder exists; choose another one", path=target)
     context = ContextConfig("pointer", "post", "target", heads=config.transformer.heads, linked=linked)
     with torch.random.fork_rng(devices=[]):
+        base = checkpoint.load(source)
         torch.manual_seed(SEED)  # reproducible initial weights of the gate, which only matter for training
         model = DocumentTransformer(replace(config, context=context))
-    checkpoint.load_base(model, source)
+    model.load_state_dict({**model.state_dict(), **base.state_dict()})
     card = Path(folder) / CARD
+    has_card = card.is_file() and not card.is_symlink()  # a link could name any file of the user
     files = [file for file in source.tokenizer_files() if file.name != CARD]
     checkpoint.save(
         model,
         target,
-        [*files, *([card] if card.is_file() else [])],
+        [*files, *([card] if has_card else [])],
         precision or source.precision,
         languages=source.languages,
     )
