@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from docgraph.translation.checks import Doubt, doubts
 from docgraph.translation.hypotheses import SearchConfig
 from docgraph.translation.preprocessing import Segment
-from docgraph.translation.repair import Attempt, Repairer, clauses, copy_literals
+from docgraph.translation.repair import Attempt, Piece, Repairer, clauses, copy_literals
 
 SOURCE = "The king came home from the war, and his men were with him in 1815."
 LOOP = "Le roi est rentré avec le roi avec le roi avec le roi en 1815."
@@ -32,16 +32,16 @@ class Table:
     def __init__(self, table: dict[tuple[str, bool], list[str]]) -> None:
         self.table, self.searches = table, list[SearchConfig]()
 
-    def decode(self, segments: Sequence[Segment], search: SearchConfig) -> list[list[Attempt]]:
+    def decode(self, pieces: Sequence[Piece], search: SearchConfig) -> list[list[Attempt]]:
         self.searches.append(search)
         return [
             [attempt(each.source, text) for text in self.table.get((each.source, search.no_repeat_ngram > 0), [LOOP])]
-            for each in segments
+            for _, each in pieces
         ]
 
     def repair(self, source: str, text: str, total: int = 1) -> Attempt:
         repairer = Repairer(self.decode, check, str)
-        [best] = repairer.repair([segment(source)], [attempt(source, text)], SearchConfig(), total)
+        [best] = repairer.repair([(0, segment(source))], [attempt(source, text)], SearchConfig(), total)
         return best
 
 
@@ -90,7 +90,7 @@ def test_nothing_is_decoded_again_if_most_texts_are_doubtful() -> None:
     table = Table({(SOURCE, False): [GOOD]})
     repairer = Repairer(table.decode, check, str)
     attempts = [attempt(SOURCE, LOOP)] * 30
-    assert repairer.repair([segment(SOURCE)] * 30, attempts, SearchConfig(), 40) == attempts
+    assert repairer.repair([(0, segment(SOURCE))] * 30, attempts, SearchConfig(), 40) == attempts
     assert table.searches == []
 
 

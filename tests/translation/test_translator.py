@@ -16,6 +16,7 @@ from docgraph.errors import DocgraphError
 from docgraph.formats import read, render, write
 from docgraph.model.checkpoint import save
 from docgraph.translation import document_decoding as decoding
+from docgraph.translation import translator as translator_module
 from docgraph.translation.hypotheses import SearchConfig
 from docgraph.translation.translator import TranslationRequest, Translator
 from model.examples import small_config, small_model
@@ -142,6 +143,21 @@ def test_repair_leaves_good_translations_and_lessens_doubts(base: Translator) ->
     worst = Counter(reason for sentence in before for reason in sentence.doubts)
     assert Counter(reason for sentence in after for reason in sentence.doubts).total() <= worst.total()
     assert [base.translate([text], BEAM).texts[0] for text in texts] == after.texts
+
+
+@pytest.mark.parametrize("known", [(), (None, "Elle le fit.", None, None)])
+def test_repair_reads_what_the_first_pass_read(translator: Translator, known: tuple[str | None, ...]) -> None:
+    document = Document.from_sentences(SENTENCES)
+    first = translator.translate(document, BEAM, known=known)
+    prepared = translator._prepare(TranslationRequest(document, known))
+    options = translator_module._Options(BEAM, "parallel", explain=False, tokens=decoding.BATCH_TOKENS)
+    [decoded] = translator._decode([prepared], options)
+    again = [m for m in range(len(SENTENCES)) if not first.sentences[m].given]
+    for m in again:
+        [attempts] = translator._decode_again(prepared, decoded, [(m, prepared.segments[m])], BEAM)
+        assert [attempt.text for attempt in attempts] == [each.text for each in first.sentences[m].candidates]
+    alone = [translator.translate([SENTENCES[m]], BEAM).texts[0] for m in again]
+    assert alone != [first.texts[m] for m in again]
 
 
 def test_threads_share_a_translator(translator: Translator) -> None:

@@ -1,4 +1,4 @@
-"""Checks of a translation against its source: loops, lengths, copies, and lost numbers, literals and brackets.
+"""Checks of a translation against its source: loops, lengths, copies, lost numbers, literals, brackets and negation.
 
 The checks compare strings and know little of the languages. They are meant to raise few false alarms: a number may be
 written in words, a time in 24 hours, a century in Roman numerals.
@@ -13,9 +13,9 @@ from typing import NamedTuple
 
 from docgraph.formats.base import CJK
 from docgraph.formats.literals import LITERAL
-from docgraph.translation.language_check import is_function_word
+from docgraph.translation.negation import loses_negation
+from docgraph.translation.repetition import is_loop, split_words
 
-_WORD = re.compile(r"[^\W_]+(?:·[^\W_]+)*")
 _CJK = re.compile(f"[{CJK}]")
 _CJK_WEIGHT = 3
 """Letters of an alphabet that a CJK character counts for."""
@@ -23,16 +23,7 @@ _LONG_FACTOR, _LONG_SLACK = 2.2, 25
 """A translation longer than factor * source + slack characters is too long."""
 _SHORT_FACTOR, _SHORT_SLACK = 0.5, 15
 """A translation shorter than factor * source - slack characters is too short."""
-_LONGEST_UNIT = 12
-"""Words of the longest phrase whose immediate repetition is looked for."""
-_TWICE, _NEARBY = 2, 8
-"""A phrase may be said twice, separated by punctuation, if a content word of the source is, within 8 words."""
-_OFTEN_SIZE, _OFTEN = 4, 3
-"""Words of a phrase that may not be said this often anywhere in a translation, unless the source repeats itself."""
-_SEPARATORS = frozenset(',;:.!?…–—()"«»“”\n')
 _AROUND_WORDS = ",;:.!?…()[]\"'«»“”‘’"
-_CHARACTER_LOOP = re.compile(r"([^\W\d_]{1,8}?)\1{4,}|([^\w\s])(?:\s?\2){9,}|\b(\w+)·\3\b")
-"""A syllable five times or a punctuation mark ten times in a row, or a word with itself as its other form."""
 _COPIED_WORDS, _COPIED_SHARE = 5, 0.75
 """Minimum number of small-letter words in a source, and the share of them in the translation, for a copy."""
 
@@ -98,7 +89,8 @@ def doubts(
     found: list[Doubt] = []
     if source.strip() and not translation.strip():
         return (Doubt("empty", 200),)
-    if _is_loop(source, translation):
+    target = languages[1] if languages else None
+    if is_loop(source, translation, target):
         found.append(Doubt("repetition", 100))
     source_length, length = _length(source), _length(translation)
     if length > _LONG_FACTOR * source_length + _LONG_SLACK:
@@ -109,10 +101,11 @@ def doubts(
         found.append(Doubt("not translated", 40))
     found += [Doubt(f"{literal} is missing", 20) for literal in lost_literals(source, translation)]
     if any(map(str.isdigit, source)):
-        target = languages[1] if languages else None
         found += [
             Doubt(f"{number} is missing", 10) for number in _lost_numbers(normalized or source, translation, target)
         ]
+    if loses_negation(source, translation, languages):
+        found.append(Doubt("negation is missing", 25))
     if _loses_brackets(source, translation):
         found.append(Doubt("brackets differ", 5))
     return tuple(found)
@@ -129,57 +122,8 @@ def lost_literals(source: str, translation: str) -> list[str]:
     return [literal for literal, count in literals.items() if translation.count(literal) < count]
 
 
-def _words(text: str) -> list[str]:
-    return [word.lower() for word in _WORD.findall(text)]
-
-
 def _length(text: str) -> int:
     return len(text) + (_CJK_WEIGHT - 1) * (0 if text.isascii() else len(_CJK.findall(text)))
-
-
-def _is_loop(source: str, translation: str) -> bool:
-    """Returns whether a translation repeats a phrase, at once or often, and the source does not."""
-    source_words, words = _words(source), _words(translation)
-    allowed = max(1, *(repeats for repeats, _ in _repetitions(source)), 1)
-    for repeats, is_separate in _repetitions(translation):
-        # "un homme, un homme charmant" for "a man, a charming man"
-        if repeats > allowed and not (repeats == _TWICE and is_separate and _repeats_nearby(source_words)):
-            return True
-    often = _most_frequent(words, _OFTEN_SIZE)
-    if often >= _OFTEN and often > _most_frequent(source_words, 2):
-        return True
-    return _CHARACTER_LOOP.search(translation) is not None and _CHARACTER_LOOP.search(source) is None
-
-
-def _repetitions(text: str) -> Iterator[tuple[int, bool]]:
-    """Yields how often a phrase is said in a row, and whether punctuation separates it from the one before.
-
-    A single word said twice is left out: "nous nous levons" is no loop. A single word is never separate.
-    """
-    matches = list(_WORD.finditer(text))
-    words = [match[0].lower() for match in matches]
-    for size in range(1, min(_LONGEST_UNIT, len(words) // 2) + 1):
-        same = 0
-        for place in range(size, len(words)):
-            same = same + 1 if words[place] == words[place - size] else 0
-            if same >= size and same % size == 0:
-                between = text[matches[place - size].end() : matches[place - size + 1].start()]
-                separated = size > 1 and not {*between}.isdisjoint(_SEPARATORS)
-                if size > 1 or same > 1:
-                    yield same // size + 1, separated
-
-
-def _repeats_nearby(words: Sequence[str]) -> bool:
-    """Returns whether a word other than a function word occurs twice within a few words."""
-    return any(
-        not is_function_word(word) and word in words[place + 1 : place + 1 + _NEARBY]
-        for place, word in enumerate(words)
-    )
-
-
-def _most_frequent(words: list[str], size: int) -> int:
-    counts = Counter(zip(*(words[start:] for start in range(size)), strict=False))
-    return max(counts.values(), default=0)
 
 
 def _is_copy(source: str, translation: str) -> bool:
@@ -188,7 +132,7 @@ def _is_copy(source: str, translation: str) -> bool:
     own = [token for token in tokens if token.islower() and token.isalpha() and len(token) > 1]
     if len(own) < _COPIED_WORDS:
         return False
-    copied = Counter(own) & Counter(_words(translation))
+    copied = Counter(own) & Counter(split_words(translation))
     return copied.total() >= _COPIED_SHARE * len(own)
 
 

@@ -54,11 +54,15 @@ class Attempt:
     doubts: tuple[Doubt, ...]
 
 
-class Decode(Protocol):
-    """Translates segments separately."""
+Piece = tuple[int, Segment]
+"""The place of a segment in its document, and a text that is decoded there: the segment itself or a part of it."""
 
-    def __call__(self, segments: Sequence[Segment], search: SearchConfig) -> list[list[Attempt]]:
-        """Returns the attempts of each segment, best first."""
+
+class Decode(Protocol):
+    """Translates pieces in the context of their document; pieces of one place are consecutive."""
+
+    def __call__(self, pieces: Sequence[Piece], search: SearchConfig) -> list[list[Attempt]]:
+        """Returns the attempts of each piece, best first."""
 
 
 Check = Callable[[Segment, str], tuple[Doubt, ...]]
@@ -72,10 +76,10 @@ class Repairer:
         self._decode, self._check, self._normalize = decode, check, normalize
 
     def repair(
-        self, segments: Sequence[Segment], attempts: Sequence[Attempt], search: SearchConfig, total: int
+        self, segments: Sequence[Piece], attempts: Sequence[Attempt], search: SearchConfig, total: int
     ) -> list[Attempt]:
         """Returns the best attempt for each of some doubtful segments, of `total` that were translated."""
-        best = [self._with_literals(*pair) for pair in zip(segments, attempts, strict=True)]
+        best = [self._with_literals(segment, each) for (_, segment), each in zip(segments, attempts, strict=True)]
         if search.sampling or (total >= _FEW and len(segments) > _MOST_DOUBTFUL * total):
             return best
         beams = max(BEAMS, 2 * search.beams)
@@ -92,30 +96,35 @@ class Repairer:
     def _try(
         self,
         best: list[Attempt],
-        segments: Sequence[Segment],
-        decode: Callable[[Sequence[Segment]], list[list[Attempt]]],
+        segments: Sequence[Piece],
+        decode: Callable[[Sequence[Piece]], list[list[Attempt]]],
         applies: Callable[[Attempt], bool],
     ) -> None:
         """Decodes the segments that are still doubtful; keeps the first attempt that passes, or else the best one."""
         places = [place for place, attempt in enumerate(best) if attempt.doubts and applies(attempt)]
         chosen = [segments[place] for place in places]
-        for place, segment, found in zip(places, chosen, decode(chosen) if chosen else [], strict=True):
+        for place, (_, segment), found in zip(places, chosen, decode(chosen) if chosen else [], strict=True):
             attempts = [best[place], *(self._with_literals(segment, attempt) for attempt in found)]
             best[place] = _best(attempts)
 
-    def _in_pieces(self, segments: Sequence[Segment], search: SearchConfig) -> list[list[Attempt]]:
+    def _in_pieces(self, segments: Sequence[Piece], search: SearchConfig) -> list[list[Attempt]]:
         """Translates the clauses of each segment separately; no attempt for a segment that cannot be cut."""
-        pieces = [self._pieces(segment) for segment in segments]
-        texts = [piece for each in pieces if len(each) > 1 for piece in each]
-        translatable = [piece for piece in texts if is_translatable(piece.text)]
+        pieces = [self._pieces(segment) for _, segment in segments]
+        translatable = [
+            (place, piece)
+            for (place, _), each in zip(segments, pieces, strict=True)
+            if len(each) > 1
+            for piece in each
+            if is_translatable(piece.text)
+        ]
         decoded = iter(self._decode(translatable, search) if translatable else [])
         best = {
             id(piece): _best([self._with_literals(piece, attempt) for attempt in next(decoded)])
-            for piece in translatable
+            for _, piece in translatable
         }
         return [
             [self._join(segment, each, best)] if len(each) > 1 else []
-            for segment, each in zip(segments, pieces, strict=True)
+            for (_, segment), each in zip(segments, pieces, strict=True)
         ]
 
     def _pieces(self, segment: Segment) -> list[Segment]:

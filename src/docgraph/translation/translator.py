@@ -11,7 +11,7 @@ import io
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Literal, Protocol, TypeVar
@@ -48,7 +48,7 @@ from docgraph.translation.explain import ContextWeights, context_weights_of
 from docgraph.translation.hypotheses import Hypothesis, SearchConfig
 from docgraph.translation.postprocessing import Postprocessor
 from docgraph.translation.preprocessing import Preprocessor, Segment, Segments, example_from_text
-from docgraph.translation.repair import Attempt, Repairer
+from docgraph.translation.repair import Attempt, Piece, Repairer
 from docgraph.translation.result import Candidate, SentenceTranslation, Translation
 
 if TYPE_CHECKING:  # imported only if a translation memory is used: its readers are slow to import
@@ -460,9 +460,10 @@ class Translator:
                 }
         doubtful = [m for m, attempt in attempts.items() if attempt.doubts]
         if doubtful and self.repair:
-            repairer = Repairer(self._decode_alone, self._doubts, self._preprocessor.normalize)
+            decode = partial(self._decode_again, prepared, decoded)
+            repairer = Repairer(decode, self._doubts, self._preprocessor.normalize)
             first = [attempts[m] for m in doubtful]
-            repaired = repairer.repair([segments[m] for m in doubtful], first, search, len(attempts))
+            repaired = repairer.repair([(m, segments[m]) for m in doubtful], first, search, len(attempts))
             attempts |= dict(zip(doubtful, repaired, strict=True))
         return attempts
 
@@ -473,19 +474,37 @@ class Translator:
     def _doubts(self, segment: Segment, text: str) -> tuple[Doubt, ...]:
         return doubts(segment.source, text, self.languages, segment.text)
 
-    def _decode_alone(self, segments: Sequence[Segment], search: SearchConfig) -> list[list[Attempt]]:
-        """Returns the attempts for each segment as a document of its own."""
-        batch = []
-        for segment in segments:
-            alone = Segments([segment], [range(1)])
-            example, known = self._model_input(alone, range(1), {})
-            request = TranslationRequest(Document.from_sentences([segment.text]))
-            batch.append(_Prepared(request, alone, {}, range(1), range(1), example, known))
-        decoded = self._decode(batch, _Options(search, "parallel", explain=False, tokens=BATCH_TOKENS))
+    def _decode_again(
+        self, prepared: _Prepared, decoded: _Decoded, pieces: Sequence[Piece], search: SearchConfig
+    ) -> list[list[Attempt]]:
+        """Returns the attempts for some pieces of a decoded document, in the context of its other segments."""
+        if self._needs.translates_sentences_alone and not prepared.given:
+            batch = [self._in_context([(piece, [])]) for _, piece in pieces]
+        else:
+            batch = []
+            for shown, own in chunks(len(prepared.segments)):
+                by_place = {m: [piece for place, piece in pieces if place == m] for m in own}
+                texts: list[tuple[Segment, list[Hypothesis]]] = []
+                for m in shown:
+                    again = [(piece, list[Hypothesis]()) for piece in by_place.get(m, ())]
+                    texts += again or [(prepared.segments[m], decoded.hypotheses[m])]
+                if any(by_place.values()):
+                    batch.append(self._in_context(texts))
+        results = self._decode(batch, _Options(search, "parallel", explain=False, tokens=BATCH_TOKENS))
         return [
-            [self._attempt(segment, hypothesis) for hypothesis in document.hypotheses[0]]
-            for segment, document in zip(segments, decoded, strict=True)
+            [self._attempt(one.segments[m], hypothesis) for hypothesis in result.hypotheses[m]]
+            for one, result in zip(batch, results, strict=True)
+            for m in one.own
+            if m not in one.known
         ]
+
+    def _in_context(self, texts: Sequence[tuple[Segment, list[Hypothesis]]]) -> _Prepared:
+        """Returns segments with their hypotheses as a document of its own; those without any are decoded."""
+        segments = Segments([segment for segment, _ in texts], [range(m, m + 1) for m in range(len(texts))])
+        span = range(len(texts))
+        example, known = self._model_input(segments, span, {m: found for m, (_, found) in enumerate(texts) if found})
+        request = TranslationRequest(Document.from_sentences([]))
+        return _Prepared(request, segments, {}, span, span, example, known)
 
     def _candidates(
         self, segments: Segments, sentence: int, hypotheses: Hypotheses, checked: Mapping[int, Attempt]
