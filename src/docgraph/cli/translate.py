@@ -121,7 +121,7 @@ def translate(
         bool,
         typer.Option(
             help="Decode a doubtful translation again: a loop, a much longer or shorter one, a copy of the source, lost"
-            " numbers, placeholders or brackets."
+            " numbers, placeholders, brackets or negation."
         ),
     ] = True,
     resume: Annotated[
