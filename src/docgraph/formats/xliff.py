@@ -57,11 +57,41 @@ class _Element:
         return next((child for child in self.children if child.name == name), None)
 
 
-def scan(data: bytes, name: str) -> Catalog:
-    """Read an XLIFF file."""
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """The readable texts of a unit (1.2) or segment (2.x)."""
+
+    source: str
+    target: str
+    state: str
+    attributes: dict[str, str]
+    """Those of the unit or segment."""
+
+
+def read_pairs(data: bytes, name: str) -> Iterator[Pair]:
+    """Yield the source and the translation of each unit of an XLIFF file, empty if it has none."""
+    content, _ = _decode(data, name)
+    for element in _elements(content, name):
+        source, target = element.child("source"), element.child("target")
+        if element.name in ("trans-unit", "segment") and source is not None:
+            text, translation = (
+                "" if each is None else _block(content, (each.tag_end, each.end_tag)).readable
+                for each in (source, target)
+            )
+            place = element if target is None or "state" not in target.attributes else target
+            yield Pair(text, translation, place.attributes.get("state", ""), element.attributes)
+
+
+def _decode(data: bytes, name: str) -> tuple[str, str]:
+    """Return (text, encoding) of an XLIFF file, after checking that it is well-formed."""
     _check_xml(data, name)
     declared = _ENCODING.match(data.lstrip())
-    content, encoding = decode_text(data, name, declared[1].decode() if declared else None)
+    return decode_text(data, name, declared[1].decode() if declared else None)
+
+
+def scan(data: bytes, name: str) -> Catalog:
+    """Read an XLIFF file."""
+    content, encoding = _decode(data, name)
     units: list[Unit] = []
     files: list[_Element] = []
     for element in _elements(content, name):

@@ -12,7 +12,7 @@ from docgraph.model.config import FreezePolicy, ModelConfig
 from docgraph.model.context_attention import AttentionRecorder, ContextReader, Integration
 from docgraph.model.kv_cache import DecoderCache
 from docgraph.model.memory import Memories, Memory, Queries
-from docgraph.model.output import ChunkLoss, DecoderOutput, chunk_loss, linear_cross_entropy
+from docgraph.model.output import ChunkLoss, CopyDistribution, DecoderOutput, chunk_loss, linear_cross_entropy
 from docgraph.model.packing import Packing
 from docgraph.model.systems import context_class
 from docgraph.model.transformer import Decoder, DecoderLayer, Embeddings, Encoder, Reader, no_context
@@ -184,6 +184,22 @@ class DocumentTransformer(nn.Module):
         encoded = self.encode(batch, memories, readers["encoder"])
         self.decode_with(side.tokens, encoded, side.sentences, batch.source.sentences, readers["decoder"])
         return recorders
+
+    @torch.no_grad()
+    def copies(self, batch: DocumentBatch) -> CopyDistribution | None:
+        """What the output copies from other translations at each reference token, [Nt].
+
+        None if the output copies nothing, or if the states that read the memory depend on the context.
+        """
+        states = self.context.output_states(batch, self)
+        if states is None or batch.target is None:
+            return None
+        memories = Memories(target=self.target_memory(batch))
+        layer = self.integration.reader("decoder", memories, batch.target.queries)("output", 0)
+        if layer is None:
+            nothing = states.new_zeros(len(states), 0)
+            return CopyDistribution(nothing.long(), nothing.float())
+        return layer(states)
 
     def compile_parts(self, dynamic: bool = True) -> None:
         """Compile the costly parts of a training step in place; `dynamic` for batches of different sizes."""

@@ -20,6 +20,7 @@ import torch
 from torch import Tensor
 
 from docgraph.model.batch import DocumentBatch, DocumentExample, collate
+from docgraph.model.config import ModelConfig
 from docgraph.model.document_transformer import DocumentTransformer
 from docgraph.model.memory import Memories, Memory
 from docgraph.model.packing import windows
@@ -132,6 +133,38 @@ def _untranslated(document: DocumentExample, known: Known) -> DocumentExample:
     """Strips the targets and marks which ones the user supplied."""
     given = np.array([m in known and known[m][0].given for m in range(len(document.source))], dtype=np.bool_)
     return replace(document, target=(), target_words=(), given=given)
+
+
+@dataclass(frozen=True, eq=False)
+class Excerpt:
+    """Some sentences of a document as a document of their own, followed by those whose translations they read."""
+
+    example: DocumentExample
+    known: Known
+    """The known translations, by position in the excerpt."""
+    origins: list[int]
+    """The index of each sentence in the whole document."""
+
+    @classmethod
+    def of(cls, document: DocumentExample, known: Known, sentences: Sequence[int], config: ModelConfig) -> Excerpt:
+        """Returns an excerpt to translate `sentences`.
+
+        The graph of the whole document selects what is read. So the sentences are translated as in the whole document,
+        by a model that reads no other context.
+        """
+        selection = prepare(_untranslated(document, known), config).selection
+        table = np.full((len(sentences), 0), -1) if selection is None else selection.sentences[list(sentences)]
+        read = np.unique(table[table >= 0])
+        if not len(read):
+            return cls(DocumentExample([document.source[m] for m in sentences]), {}, list(sentences))
+        moved = np.full((len(sentences) + len(read), table.shape[1]), -1)
+        moved[: len(sentences)] = np.where(table >= 0, np.searchsorted(read, table) + len(sentences), -1)
+        origins = [*sentences, *read.tolist()]
+        example = DocumentExample(
+            [document.source[m] for m in origins], window=range(len(sentences)), ahead=True, memory_sentences=moved
+        )
+        own = {place: known[m] for place, m in enumerate(origins) if place >= len(sentences)}
+        return cls(example, own, origins)
 
 
 def _evict(state_cache: StateCache) -> None:

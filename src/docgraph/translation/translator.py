@@ -18,23 +18,26 @@ from typing import TYPE_CHECKING, Literal, Protocol, TypeVar
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from docgraph.annotate.pipeline import Pipeline
-from docgraph.document import Document
+from docgraph.annotation import Annotation
+from docgraph.document import Document, Sentence
 from docgraph.errors import DocgraphError
 from docgraph.formats import read
 from docgraph.model import checkpoint
-from docgraph.model.batch import DocumentExample, Ids
+from docgraph.model.batch import DocumentExample, Ids, collate
 from docgraph.model.device import find_device
 from docgraph.model.document_transformer import DocumentTransformer
 from docgraph.model.model_folder import ModelFolder, find_model
 from docgraph.model.quantize import pack_for_cpu
-from docgraph.model.systems import context_needs
+from docgraph.model.systems import context_needs, prepare
 from docgraph.model.tokenizer import UNKNOWN, Tokenizer
 from docgraph.translation.checks import Doubt, doubts
 from docgraph.translation.document_decoding import (
     BATCH_TOKENS,
     DecodedDocument,
+    Excerpt,
     Hypotheses,
     Known,
     Mode,
@@ -50,11 +53,16 @@ from docgraph.translation.postprocessing import Postprocessor
 from docgraph.translation.preprocessing import Preprocessor, Segment, Segments, example_from_text
 from docgraph.translation.repair import Attempt, Piece, Repairer
 from docgraph.translation.result import Candidate, SentenceTranslation, Translation
+from docgraph.translation.word_alignment import SubwordAttention, subword_attention
 
 if TYPE_CHECKING:  # imported only if a translation memory is used: its readers are slow to import
     from docgraph.translation.translation_memory import TranslationMemory
 
 Precision = Literal["float32", "bfloat16", "int8"]
+ANNOTATIONS = 8
+"""Documents whose annotation is kept, so that a correction need not annotate its document again."""
+MIN_CHANGE = 0.02
+"""Change of the probability mass of copies from which a sentence is decoded again."""
 
 
 @dataclass(eq=False)
@@ -154,13 +162,15 @@ class Translator:
         self._annotator, self._model_lock, self._annotation_lock = annotator, Lock(), Lock()
         self.decoder: Decoder = self.decode
         """Does the work of the model. A server replaces it, so that requests of several threads share batches."""
-        self.memory = None
+        self._annotations: dict[tuple[Sentence, ...], Annotation] = {}
+        """Annotations of the last documents with known translations, least recently used first."""
         self.repair = True
         """Whether translations that fail the checks of checks.py are decoded again; they are reported in any case."""
         if tag is None and (tags := tokenizer.source.tags):
             listed = ", ".join(tags[:12]) + (", ..." if len(tags) > 12 else "")
             raise DocgraphError(f"this model translates into several languages; choose one by its tag: {listed}")
         self._needs = context_needs(model.config)
+        self.memory = None
         if self._needs.graph_relations(any_given=False) is not None:
             _ = self.pipeline  # every document needs it, so report a missing annotator now
         positions = model.config.transformer.max_positions // self._needs.sentences_per_sequence
@@ -230,7 +240,12 @@ class Translator:
                 "this model cannot read a translation memory; convert it with docgraph recall, or use an embedded one"
             )
         self._memory = memory
-        self._state_cache: StateCache | None = None if memory is None else {}
+        self._state_cache: StateCache | None = {} if self._needs.only_given_translations else None
+
+    @property
+    def translates_sentences_alone(self) -> bool:
+        """Whether the model reads no other sentences, except for known translations."""
+        return self._needs.translates_sentences_alone
 
     @property
     def language(self) -> str:
@@ -300,6 +315,140 @@ class Translator:
             size += prepared.size
         yield from self._translate_batch(batch, options)
 
+    def translate_sentences(
+        self,
+        document: Document,
+        sentences: Iterable[int],
+        search: SearchConfig = SearchConfig(),
+        *,
+        known: Sequence[str | None] = (),
+    ) -> dict[int, SentenceTranslation]:
+        """Translates some sentences of a document as `translate` would, in less time.
+
+        A model that reads other source sentences or its own translations translates the whole document.
+        """
+        chosen = sorted({*sentences})
+        if not self._needs.translates_sentences_alone:
+            translated = self.translate(document, search, known=known).sentences
+            return {m: translated[m] for m in chosen}
+        prepared = self._prepare(TranslationRequest(document, known))
+        hypotheses: Hypotheses = [[] for _ in prepared.segments.segments]
+        for rows, excerpt in self._excerpts(prepared, chosen):
+            [decoded] = self.decoder([excerpt.example], search, known=[excerpt.known])
+            for m, found in zip(rows, decoded.sentences, strict=False):
+                hypotheses[m] = found
+        translation = self._translation(prepared, _Decoded(hypotheses, [], 1), search)
+        return {m: translation.sentences[m] for m in chosen}
+
+    def affected(
+        self,
+        document: Document,
+        translations: Sequence[str | None],
+        before: Sequence[str | None],
+        after: Sequence[str | None],
+    ) -> list[int]:
+        """Returns the sentences whose `translations` may change if known translations change from `before` to `after`.
+
+        They are the ones that read a translation that changed, unless it proposes no other word at any place. Sentences
+        without a translation are left out.
+        """
+        texts = {m: text for m, text in enumerate(translations) if text is not None}
+        old, new = (self._prepare(TranslationRequest(document, known)) for known in (before, after))
+        unknown = [m for m in texts if m not in new.given]
+        if self._needs.reads_own_translations:
+            return unknown if old.given != new.given else []
+        changed = {m for m in unknown if m in old.given}
+        if self._needs.only_given_translations:
+            shown = {m: text for m, text in texts.items() if m not in old.given and m not in new.given}
+            masses = [self._copied_mass(prepared, shown) for prepared in (old, new)]
+            changed |= {m for m in shown if _may_differ(*(mass[m] for mass in masses))}
+        return sorted(changed)
+
+    def _copied_mass(self, prepared: _Prepared, texts: Mapping[int, str]) -> dict[int, Tensor]:
+        """Returns the probability of copying [n, 2] at each token of some translations: that token, another token."""
+        parts: dict[int, list[Tensor]] = {m: [] for m in texts}
+        targets = dict(self._given_segments(texts, prepared.segments))
+        owner = {m: sentence for sentence in texts for m in prepared.segments.of_sentence[sentence]}
+        eos = self.model.config.transformer.eos
+        for rows, excerpt in self._excerpts(prepared, texts):
+            known = [targets[m] for m in rows] + list(excerpt.known.values())
+            target = [np.array([*best.tokens, eos]) for best, *_ in known]
+            example = replace(excerpt.example, target=target, given=np.arange(len(known)) >= len(rows))
+            with self._model_lock, torch.inference_mode():
+                batch = collate([prepare(example, self.model.config)], self.model.config.transformer.bos)
+                batch = replace(batch.to(self.model.device), state_cache=self._state_cache)
+                copies = self.model.copies(batch)
+            assert batch.target is not None
+            assert batch.gold is not None
+            sizes = batch.target.sentences.boundaries.diff().tolist()
+            if copies is None:
+                mass = torch.full((sum(sizes), 2), torch.nan)
+            else:
+                own = copies.probability_of(batch.gold)
+                mass = torch.stack([own, copies.share - own], dim=1).cpu()
+            for m, part in zip(rows, torch.split(mass, sizes), strict=True):
+                parts[owner[m]].append(part)
+        return {m: torch.cat([torch.zeros(0, 2), *each]) for m, each in parts.items()}
+
+    def explain_sentence(
+        self,
+        document: Document,
+        sentence: int,
+        translations: Sequence[str | None],
+        *,
+        known: Sequence[str | None] = (),
+    ) -> ContextWeights | None:
+        """Returns what the translation of a sentence read, given the `translations` of the document.
+
+        `known` are those that the user supplied. None for a sentence that the model does not see.
+        """
+        text = translations[sentence]
+        if text is None or not self._needs.translates_sentences_alone:
+            return self.translate(document, known=translations, explain=True).sentences[sentence].context
+        prepared = self._prepare(TranslationRequest(document, known))
+        targets = dict(self._given_segments({sentence: text}, prepared.segments))
+        owners = prepared.segments.sentence_indices(range(len(prepared.segments)))
+        weights: list[ContextWeights] = []
+        for rows, excerpt in self._excerpts(prepared, [sentence]):
+            hypotheses = [targets[m] for m in rows] + list(excerpt.known.values())
+            shown = [owners[m] for m in excerpt.origins if m < len(owners)]
+            with self._model_lock:
+                weights += context_weights_of(self.model, self.tokenizer, excerpt.example, hypotheses, shown)[
+                    : len(rows)
+                ]
+        return ContextWeights.mean(weights)
+
+    def annotate(self, document: Document) -> Annotation:
+        """Returns the annotation of a document, by the annotator of the model or of its source language."""
+        with self._annotation_lock:
+            pipeline = self.pipeline
+            if pipeline is None:
+                from docgraph.annotate.registry import load_pipeline
+
+                pipeline = load_pipeline(self._annotator or self.language)
+            return pipeline(Document.from_sentences(document.texts))
+
+    def subword_attention(self, sources: Sequence[str], targets: Sequence[str]) -> list[SubwordAttention]:
+        """Returns the attention of translations over their sources, which aligns their words."""
+        with self._model_lock:
+            return subword_attention(self.model, self.tokenizer, sources, targets, self.tag)
+
+    def _excerpts(self, prepared: _Prepared, sentences: Iterable[int]) -> Iterator[tuple[list[int], Excerpt]]:
+        """Yields some sentences with the known translations that they read, as model input, for each chunk.
+
+        The indices of their segments come first.
+        """
+        segments = prepared.segments
+        known = dict(self._given_segments(prepared.given, segments))
+        wanted = {m for sentence in sentences for m in segments.of_sentence[sentence]} - known.keys()
+        for shown, own in chunks(len(segments)):
+            if rows := [m for m in own if m in wanted]:
+                example, seen = self._model_input(segments, shown, known)
+                excerpt = Excerpt.of(example, seen, [m - shown.start for m in rows], self.model.config)
+                # Entries of a translation memory come after all segments.
+                origins = [m + (shown.start if m < len(shown) else len(segments)) for m in excerpt.origins]
+                yield rows, replace(excerpt, origins=origins)
+
     def _translate_batch(
         self, batch: list[tuple[Request, _Prepared]], options: _Options
     ) -> Iterator[tuple[Request, Translation]]:
@@ -355,14 +504,25 @@ class Translator:
         relations = self._needs.graph_relations(any_given(known))
         annotation = None
         if relations is not None and texts:
-            with self._annotation_lock:
-                annotation = None if self.pipeline is None else self.pipeline(segments.document(span))
+            annotation = self._annotate(segments.document(span))
         example = example_from_text(texts, self.tokenizer, annotation, relations, tag=self.tag)
         example = replace(example, ahead=True)
         if self.memory is None:
             return example, known
         example, entries = self.memory.append_entries(example, texts, known, self.tokenizer, self._max_length, self.tag)
         return example, {**known, **{place: self._given(ids[:-1]) for place, ids in entries.items()}}
+
+    def _annotate(self, document: Document) -> Annotation | None:
+        """Returns the annotation of a document; None if the model reads no document graphs."""
+        with self._annotation_lock:
+            annotation = self._annotations.pop(document.sentences, None)
+            if annotation is None and self.pipeline is not None:
+                annotation = self.pipeline(document)
+            if annotation is not None:
+                self._annotations[document.sentences] = annotation
+                for old in list(self._annotations)[:-ANNOTATIONS]:
+                    del self._annotations[old]
+        return annotation
 
     def _decode(self, batch: list[_Prepared], options: _Options) -> list[_Decoded]:
         """Decodes documents, or one chunk of a document, together."""
@@ -527,3 +687,9 @@ class Translator:
         coder, tokens = self.tokenizer.target, hypothesis.tokens
         known = (token for token, piece in zip(tokens, coder.pieces(tokens), strict=True) if piece != UNKNOWN)
         return self._postprocessor.finish(source, coder.decode(known).replace("\ufffd", ""))
+
+
+def _may_differ(before: Tensor, after: Tensor) -> bool:
+    """Returns whether a translation loses support, or other tokens gain some, anywhere; masses [n, 2] of copies."""
+    gain = after - before
+    return bool((~(torch.stack([-gain[:, 0], gain[:, 1]]) < MIN_CHANGE)).any())

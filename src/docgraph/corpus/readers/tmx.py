@@ -25,9 +25,13 @@ MAX_DEPTH = 100
 
 
 @dataclass
-class _Unit:
+class Unit:
+    """A unit of a translation memory."""
+
     line: int
     document: str = ""
+    properties: dict[str, str] = field(default_factory=dict)
+    """Values of the <prop> elements, by type; the first of each type."""
     segments: dict[str, tuple[int, str]] = field(default_factory=dict)
     """(line, text) by language; the first segment of each language."""
 
@@ -44,9 +48,9 @@ class _UnitParser:
         self.source = ""
         """The language in the header's srclang."""
         self._path = path
-        self._units: list[_Unit] = []
-        self._unit: _Unit | None = None
-        self._language = ""
+        self._units: list[Unit] = []
+        self._unit: Unit | None = None
+        self._language = self._property = ""
         self._depth = self._codes = self._size = self._line = 0
         self._text: list[str] | None = None
         """Text of the current segment or property; None outside of them."""
@@ -58,7 +62,7 @@ class _UnitParser:
         parser.EntityDeclHandler = self._refuse_entity
         parser.SkippedEntityHandler = self._refuse_entity
 
-    def units(self) -> Iterator[_Unit]:
+    def units(self) -> Iterator[Unit]:
         """Yield the units in order, parsing a block of the file at a time."""
         size = 0
         try:
@@ -76,7 +80,7 @@ class _UnitParser:
         except (ValueError, LookupError) as error:  # raised for an encoding that Python does not have
             raise self._error(f"the encoding of this file is unknown ({error}); convert it to UTF-8") from None
 
-    def _take_units(self) -> list[_Unit]:
+    def _take_units(self) -> list[Unit]:
         units, self._units = self._units, []
         return units
 
@@ -95,15 +99,14 @@ class _UnitParser:
         if name == "header":
             self.source = primary_language(attributes.get("srclang", ""))
         elif name == "tu":
-            self._unit, self._language = _Unit(self._parser.CurrentLineNumber), ""
+            self._unit, self._language = Unit(self._parser.CurrentLineNumber), ""
         elif name == "tuv":
             self._language = primary_language(attributes.get("xml:lang") or attributes.get("lang", ""))
         elif name in CODES:
             self._codes += 1
-        elif name == "seg" or (
-            name == "prop" and attributes.get("type", "").lower().removeprefix("x-") in DOCUMENT_PROPERTIES
-        ):
+        elif name in ("seg", "prop"):
             self._text, self._size, self._line = [], 0, self._parser.CurrentLineNumber
+            self._property = attributes.get("type", "").lower()
 
     def _characters(self, text: str) -> None:
         # A text of MAX_LINE characters exceeds every limit, so that the rest of it need not be kept.
@@ -122,10 +125,17 @@ class _UnitParser:
             if self._text is not None and self._unit is not None:
                 text = clean("".join(self._text))
                 if name == "prop":
-                    self._unit.document = self._unit.document or text
+                    self._unit.properties.setdefault(self._property, text)
+                    if self._property.removeprefix("x-") in DOCUMENT_PROPERTIES:
+                        self._unit.document = self._unit.document or text
                 elif self._language:
                     self._unit.segments.setdefault(self._language, (self._line, text))
             self._text = None
+
+
+def read_units(path: str) -> Iterator[Unit]:
+    """Yield the units of a file, in all their languages."""
+    return _UnitParser(path).units()
 
 
 def read_tmx(entry: DataEntry, problems: Problems) -> Iterator[ParallelDocument]:

@@ -145,6 +145,10 @@ class ContextEncoder(nn.Module):
         """The layer that reads the target memory at the output, instead of context attention in the decoder."""
         return None
 
+    def output_states(self, batch: DocumentBatch, base: Base) -> Tensor | None:
+        """The decoder states that predict each reference token, [Nt, d], if no context changes them; None otherwise."""
+        return None
+
     def begin(self, batch: DocumentBatch, base: Base) -> tuple[Tensor, int]:
         """The input of the encoder stack, [Ns, d], and the number of its layers that have already been applied."""
         return base.embeddings(batch.source.tokens, batch.source.sentences.positions, "source"), 0

@@ -36,6 +36,7 @@ from docgraph.model.memory import SlotLayout, SlotMemory
 from docgraph.model.model_folder import ModelFolder, Precision
 from docgraph.model.output import CopyDistribution
 from docgraph.model.systems import ContextNeeds, context_encoder
+from docgraph.model.systems.base_states import decoder_states
 from docgraph.model.systems.linked import CacheMemory, LinkedWords
 from docgraph.model.transformer import Base
 
@@ -139,6 +140,13 @@ class PointerOverLinked(LinkedWords):
     def output(self, transformer: TransformerConfig) -> ContextLayer:
         """The pointer."""
         return Pointer(transformer.dimension, self.config.dropout, transformer.eos)
+
+    def output_states(self, batch: DocumentBatch, base: Base) -> Tensor | None:
+        """The states of Base, unless the encoder reads context; those in `batch.state_cache` are not computed again."""
+        side = batch.context_target
+        if side is None or self.reads_source:
+            return None
+        return decoder_states(side, batch, base, None)[side.sentences.tokens_of(batch.context_index)]
 
     def values(self, side: Side, base: Base) -> Tensor:
         """The tokens themselves, [N]."""

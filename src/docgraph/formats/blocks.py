@@ -1,0 +1,129 @@
+"""Blocks: what part of its document a sentence belongs to (a heading, a list item, a cell, a subtitle cue).
+
+The parsers keep positions only, so the kind is told from the source before a sentence: the nearest tag, the start of
+its line, or the times of its cue.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import groupby
+
+from docgraph.document import Document, Sentence
+
+REACH = 4_000
+"""Characters before a sentence in which its tag is looked for."""
+_CUE_TIMES = re.compile(r"(?m)^[ \t]*((?:\d+:)?\d+:\d+[.,]\d+[ \t]*-->[ \t]*(?:\d+:)?\d+:\d+[.,]\d+)")
+_MARKDOWN = (
+    (re.compile(r"\s{0,3}#{1,6}(?:\s|$)"), "heading"),
+    (re.compile(r"[\s>]*(?:[-*+]|\d{1,9}[.)])\s"), "list item"),
+    (re.compile(r"[\s>]*\|"), "cell"),
+    (re.compile(r"\s{0,3}>"), "quotation"),
+)
+_UNDERLINE = re.compile(r"[^\n]*\r?\n[ \t]*([=\-~^\"'`#*+])\1{2,}[ \t]*(?:\r?\n|\Z)")
+"""The line under a heading (Markdown, reStructuredText)."""
+_TAG = re.compile(
+    r"<(?P<close>/?)(?:(?P<space>\w+):)?(?P<name>title|h[1-6]|h|li|list-item|td|th|table-cell|tc|dt|dd|blockquote|figcaption)"
+    r"(?P<rest>[^<>]*)>"
+)
+_KINDS = {
+    "title": "heading",
+    "h": "heading",
+    **{f"h{level}": "heading" for level in range(1, 7)},
+    "li": "list item",
+    "list-item": "list item",
+    "td": "cell",
+    "th": "cell",
+    "tc": "cell",
+    "table-cell": "cell",
+    "dt": "list item",
+    "dd": "list item",
+    "blockquote": "quotation",
+    "figcaption": "caption",
+}
+_WORD_STYLE = re.compile(
+    r"""<w:(?P<name>pStyle|numPr)\b(?:\s+w:val="(?P<style>[^"]*)")?[^<>]*>|<(?P<paragraph>w:p)[ >]"""
+)
+_MESSAGES = frozenset(["po", "xliff", "json", "arb", "yaml", "properties"])
+_CELLS = frozenset(["xlsx", "csv", "tsv"])
+
+
+@dataclass(frozen=True)
+class SentenceBlock:
+    """The block of a sentence."""
+
+    kind: str
+    """paragraph, heading, list item, cell, quotation, caption, cue or message."""
+    index: int
+    """Number of the block in the document."""
+    label: str | None = None
+    """Times of a cue, or the speaker."""
+
+
+def blocks_of(document: Document) -> list[SentenceBlock]:
+    """Returns the block of each sentence; sentences of one paragraph share a block."""
+    return list(_blocks(document))
+
+
+def _blocks(document: Document) -> Iterator[SentenceBlock]:
+    base = document.format.partition(":")[0]
+    cues = list(_CUE_TIMES.finditer(document.source)) if base in ("srt", "vtt") else []
+    place = 0
+    for index, (_, sentences) in enumerate(groupby(document.sentences, key=lambda sentence: sentence.paragraph)):
+        first, *others = sentences
+        if cues:
+            while place + 1 < len(cues) and cues[place + 1].end() <= first.start:
+                place += 1
+            block = SentenceBlock("cue", index, " ".join(cues[place][1].split()))
+        else:
+            block = SentenceBlock(_kind(base, document.source, first), index, first.speaker)
+        yield from [block] * (1 + len(others))
+
+
+def _kind(base: str, source: str, sentence: Sentence) -> str:
+    if base in _MESSAGES:
+        return "message"
+    if base in _CELLS:
+        return "cell"
+    if base in ("markdown", "rst"):
+        return _kind_of_line(source, sentence)
+    if base == "docx":
+        return _kind_in_word(source, sentence.start)
+    return _kind_by_tags(source, sentence.start) if base in ("html", "odt", "pptx", "epub") else "paragraph"
+
+
+def _kind_of_line(source: str, sentence: Sentence) -> str:
+    begin = source.rfind("\n", 0, sentence.start) + 1
+    line = source[begin : begin + REACH]
+    if _UNDERLINE.match(line):
+        return "heading"
+    return next((kind for pattern, kind in _MARKDOWN if pattern.match(line)), "paragraph")
+
+
+def _kind_by_tags(source: str, start: int) -> str:
+    """Returns the kind of the innermost element that is open before a position and says what it is."""
+    closed: list[str] = []
+    for tag in reversed(list(_TAG.finditer(source, max(0, start - REACH), start))):
+        if tag["rest"].endswith("/"):
+            continue
+        if tag["close"]:
+            closed.append(tag["name"])
+        elif closed and closed[-1] == tag["name"]:
+            closed.pop()
+        else:
+            return _KINDS[tag["name"]]
+    return "paragraph"
+
+
+def _kind_in_word(source: str, start: int) -> str:
+    """Returns the kind of a paragraph of WordprocessingML by its style, or by the cell that contains it."""
+    for match in reversed(list(_WORD_STYLE.finditer(source, max(0, start - REACH), start))):
+        if match["paragraph"]:
+            break
+        if match["name"] == "numPr" or (match["style"] or "").lower().startswith("list"):
+            return "list item"
+        if (match["style"] or "").lower().startswith(("heading", "title", "subtitle")):
+            return "heading"
+    return _kind_by_tags(source, start)

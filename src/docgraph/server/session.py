@@ -1,0 +1,372 @@
+"""Session: one file under correction. Correct a sentence, and the sentences that are linked with it follow.
+
+The user confirms translations. The model reads the confirmed ones as context (known translations), and what it would
+now translate otherwise is proposed. Every change can be undone. The state is plain data: a session that is restored
+from it goes on as if it had not been interrupted.
+
+    session = Session(read("report.docx"), Translator.load())
+    for indices in session.translate():
+        ...
+    session.correct(3, "La défenseure des droits a présenté le bilan annuel.", confirm=True)
+    session.accept([7, 9])
+    content, media_type, suffix = session.download("original")
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+from docgraph.document import Document
+from docgraph.errors import DocgraphError
+from docgraph.formats import get_format, render
+from docgraph.formats.blocks import blocks_of
+from docgraph.translation.bilingual import BILINGUAL, BilingualSegment
+from docgraph.translation.chains import DocumentChains
+from docgraph.translation.checks import doubts
+from docgraph.translation.hypotheses import SearchConfig
+from docgraph.translation.result import SentenceTranslation
+from docgraph.translation.translator import Translator
+
+STEP = 24
+"""Sentences translated together by `translate`."""
+MAX_HISTORY = 100
+"""Changes that can be undone."""
+_SPACES = re.compile(r"[ \t\r\n\f\v\0]+")
+_VERSION = 1
+
+
+@dataclass(frozen=True)
+class _SentenceState:
+    """What is known of the translation of a sentence."""
+
+    translation: str | None = None
+    confirmed: bool = False
+    machine: str | None = None
+    """The translation by the model, given the confirmed translations of other sentences."""
+    score: float | None = None
+    """Score of `machine`."""
+    doubtful: Sequence[str] = ()
+    """Doubts about `machine`."""
+    refused: str | None = None
+    """A translation by the model that is not proposed."""
+
+    @property
+    def proposal(self) -> str | None:
+        """The translation by the model, if it is new to the user."""
+        is_new = self.machine != self.translation and self.machine != self.refused
+        return self.machine if is_new and self.translation is not None and not self.confirmed else None
+
+    def translated_by(self, translation: SentenceTranslation) -> _SentenceState:
+        """Returns the state with a new translation by the model."""
+        return replace(self, machine=translation.text, score=translation.score, doubtful=list(translation.doubts))
+
+
+@dataclass
+class _Step:
+    """A change that can be undone: the sentences that it changed, before and after."""
+
+    before: dict[str, dict[str, Any]] = field(default_factory=dict)
+    after: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+
+class Session:
+    """The documents of a file, their translations, and the changes made to them. Not for several threads at once."""
+
+    def __init__(
+        self,
+        documents: Sequence[Document],
+        translator: Translator,
+        state: Mapping[str, Any] | None = None,
+        search: SearchConfig = SearchConfig(),
+    ) -> None:
+        """`documents` are those of one file, in order; sentences are numbered through all of them. `state` is that of
+        an earlier session."""
+        self.documents, self.translator, self.search = list(documents), translator, search
+        self._texts = [text for document in self.documents for text in document.texts]
+        self._spans = list(_spans(self.documents))
+        self._states = [_SentenceState()] * len(self._texts)
+        self._undone: list[_Step] = []
+        self._done: list[_Step] = []
+        self._chains = [DocumentChains(document, translator) for document in self.documents]
+        self._blocks = [block for document in self.documents for block in blocks_of(document)]
+        self._digest = hashlib.sha256("\0".join(self._texts).encode("utf-8", "surrogatepass")).hexdigest()
+        if state is not None:
+            self._restore(state)
+
+    def _restore(self, state: Mapping[str, Any]) -> None:
+        is_known = state.get("version", _VERSION) == _VERSION
+        if not is_known or state.get("digest", self._digest) != self._digest:
+            raise DocgraphError("the saved work belongs to another document or version; translate the document again")
+        self._states = [_SentenceState(**each) for each in state["sentences"]]
+        if len(self._states) != len(self._texts):
+            raise DocgraphError("the saved work has another number of sentences; translate the document again")
+        self._done, self._undone = ([_Step(**step) for step in state.get(name, [])] for name in ("done", "undone"))
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """The session as plain data, for JSON."""
+        return {
+            "version": _VERSION,
+            "digest": self._digest,
+            "sentences": [asdict(each) for each in self._states],
+            "done": [asdict(step) for step in self._done],
+            "undone": [asdict(step) for step in self._undone],
+        }
+
+    def __len__(self) -> int:
+        return len(self._texts)
+
+    @property
+    def can_undo(self) -> bool:
+        """Whether there is a change to undo."""
+        return bool(self._done)
+
+    @property
+    def can_redo(self) -> bool:
+        """Whether there is an undone change."""
+        return bool(self._undone)
+
+    @property
+    def sentences(self) -> list[dict[str, Any]]:
+        """The sentences as clients see them."""
+        return [self.sentence(index) for index in range(len(self))]
+
+    def sentence(self, index: int) -> dict[str, Any]:
+        """Returns a sentence as clients see it."""
+        state = self._states[self._checked(index)]
+        is_translated = "confirmed" if state.confirmed else "translated"
+        return {
+            "index": index,
+            "source": self._texts[index],
+            "translation": state.translation,
+            "state": "waiting" if state.translation is None else is_translated,
+            "proposal": state.proposal,
+            "doubtful": self._doubtful(index),
+            "score": state.score if state.translation == state.machine else None,
+            "block": asdict(self._blocks[index]),
+        }
+
+    def _doubtful(self, index: int) -> list[str]:
+        """Returns what may be wrong with the translation that is shown."""
+        state = self._states[index]
+        if state.translation is None or state.confirmed:
+            return []
+        if state.translation == state.machine:
+            return list(state.doubtful)
+        found = doubts(self._texts[index], state.translation, self.translator.languages)
+        return [doubt.reason for doubt in found]
+
+    def _checked(self, index: int) -> int:
+        if not 0 <= index < len(self):
+            raise DocgraphError(f"there is no sentence {index}; the document has sentences 0 to {len(self) - 1}")
+        return index
+
+    def _known(self, number: int) -> list[str | None]:
+        """Returns the confirmed translations of a document."""
+        return [state.translation if state.confirmed else None for state in self._states_of(number)]
+
+    def _states_of(self, number: int) -> list[_SentenceState]:
+        span = self._spans[number]
+        return self._states[span.start : span.stop]
+
+    def translate(self) -> Iterator[list[int]]:
+        """Translates the sentences that have no translation, some at a time; yields their indices.
+
+        The iterator may be dropped at any time; a new one goes on.
+        """
+        for number, span in enumerate(self._spans):
+            while waiting := [index for index in span if self._states[index].translation is None]:
+                step = waiting[:STEP] if self.translator.translates_sentences_alone else waiting
+                self._translate(number, step)
+                for index in step:
+                    self._states[index] = replace(self._states[index], translation=self._states[index].machine)
+                yield step
+
+    def _translate(self, number: int, indices: Iterable[int]) -> None:
+        """Lets the model translate some sentences of a document."""
+        first, document = self._spans[number].start, self.documents[number]
+        chosen = [index - first for index in indices]
+        if not chosen:
+            return
+        translated = self.translator.translate_sentences(document, chosen, self.search, known=self._known(number))
+        for m, sentence in translated.items():
+            self._states[first + m] = self._states[first + m].translated_by(sentence)
+
+    def correct(self, index: int, translation: str, confirm: bool = True) -> list[dict[str, Any]]:
+        """Sets the translation of a sentence; returns what the model now proposes for others.
+
+        A confirmed translation is context for the other sentences and is not changed any more. If `confirm` is False,
+        the sentence is no longer confirmed.
+        """
+        text = _SPACES.sub(" ", translation).strip(" ")
+        if not text:
+            raise DocgraphError("a translation cannot be empty; write one, or keep the one there is")
+        before, old = list(self._states), self._states[self._checked(index)]
+        refused = old.refused if text == old.machine else old.machine
+        state = replace(old, translation=text, confirmed=confirm, refused=refused)
+        return self._change(before, {index: state})
+
+    def accept(self, indices: Iterable[int]) -> list[dict[str, Any]]:
+        """Replaces the translations of some sentences by their proposals; returns the changes."""
+        states = {index: self._states[self._checked(index)] for index in indices}
+        accepted = {
+            index: replace(state, translation=state.proposal) for index, state in states.items() if state.proposal
+        }
+        self._change(list(self._states), accepted)
+        return [
+            {"index": index, "before": states[index].translation, "after": state.translation}
+            for index, state in accepted.items()
+        ]
+
+    def refuse(self, indices: Iterable[int]) -> list[dict[str, Any]]:
+        """Drops the proposals for some sentences; the same ones are not made again. No translation changes."""
+        states = {index: self._states[self._checked(index)] for index in indices}
+        refused = {index: replace(state, refused=state.proposal) for index, state in states.items() if state.proposal}
+        return self._change(list(self._states), refused)
+
+    def _change(self, before: list[_SentenceState], states: Mapping[int, _SentenceState]) -> list[dict[str, Any]]:
+        """Sets the states of some sentences, translates those again that may change, and adds a step to the history."""
+        known = [self._known(number) for number in range(len(self.documents))]
+        for index, state in states.items():
+            self._states[index] = state
+        for number in {self._number(index) for index in states}:
+            self._follow(number, known[number])
+        changed = [index for index, old in enumerate(before) if old != self._states[index]]
+        if changed:
+            self._done.append(
+                _Step(
+                    {str(index): asdict(before[index]) for index in changed},
+                    {str(index): asdict(self._states[index]) for index in changed},
+                )
+            )
+            del self._done[:-MAX_HISTORY]
+            self._undone.clear()
+        return [
+            {"index": index, "before": self._states[index].translation, "after": self._states[index].proposal}
+            for index in changed
+            if self._states[index].proposal is not None and self._states[index].proposal != before[index].proposal
+        ]
+
+    def _follow(self, number: int, before: Sequence[str | None]) -> None:
+        """Translates the sentences of a document again that may change with its confirmed translations."""
+        after = self._known(number)
+        if after == before:
+            return
+        span = self._spans[number]
+        machine = [state.machine for state in self._states_of(number)]
+        affected = self.translator.affected(self.documents[number], machine, before, after)
+        self._translate(number, [span.start + m for m in affected])
+
+    def _number(self, index: int) -> int:
+        """Returns the number of the document that contains a sentence."""
+        return next(number for number, span in enumerate(self._spans) if index in span)
+
+    def undo(self) -> list[dict[str, Any]]:
+        """Undoes the last change; returns the changed translations."""
+        if not self._done:
+            raise DocgraphError("there is no change to undo")
+        step = self._done.pop()
+        self._undone.append(step)
+        return self._set(step.before)
+
+    def redo(self) -> list[dict[str, Any]]:
+        """Makes the last undone change again; returns the changed translations."""
+        if not self._undone:
+            raise DocgraphError("there is no undone change")
+        step = self._undone.pop()
+        self._done.append(step)
+        return self._set(step.after)
+
+    def _set(self, states: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
+        changes = []
+        for key, state in states.items():
+            old, new = self._states[int(key)], _SentenceState(**state)
+            # Sentences that were translated since the change stay so.
+            self._states[int(key)] = new if new.translation is not None or old.translation is None else old
+            if old.translation != self._states[int(key)].translation:
+                changes.append(
+                    {"index": int(key), "before": old.translation, "after": self._states[int(key)].translation}
+                )
+        return changes
+
+    def compare(self) -> list[dict[str, Any]]:
+        """Returns the translation of each translated sentence without context."""
+        indices = [index for index, state in enumerate(self._states) if state.translation is not None]
+        places = {index: (number, index - span.start) for number, span in enumerate(self._spans) for index in span}
+        alone = [self._alone(*places[index]) for index in indices]
+        translations = self.translator.translate_all(alone, self.search)
+        return [
+            {"index": index, "translation": translation.texts[0]}
+            for index, translation in zip(indices, translations, strict=True)
+        ]
+
+    def _alone(self, number: int, m: int) -> Document:
+        """Returns a sentence as a document of its own."""
+        return replace(self.documents[number], sentences=self.documents[number].sentences[m : m + 1])
+
+    def chains(self) -> dict[str, Any]:
+        """Returns the chains of linked words with their translations, and the links between sentences."""
+        chains, links = [], []
+        for number, span in enumerate(self._spans):
+            graph = self._chains[number].graph([state.translation for state in self._states_of(number)], span.start)
+            chains += graph["chains"]
+            links += graph["links"]
+        return {"chains": chains, "links": links}
+
+    def explain(self, index: int) -> dict[str, Any]:
+        """Returns what the translation of a sentence read, and how much."""
+        number = self._number(self._checked(index))
+        first, text = self._spans[number].start, self._states[index].translation
+        values: dict[str, Any] = {"index": index, "gate": None, "source": [], "target": [], "memory": [], "n_best": []}
+        if text is None or self._states[index].confirmed:
+            return values
+        translations = [state.translation for state in self._states_of(number)]
+        weights = self.translator.explain_sentence(
+            self.documents[number], index - first, translations, known=self._known(number)
+        )
+        if weights is not None:
+            values["gate"] = weights.gate
+            for side, read in (("source", weights.source), ("target", weights.target)):
+                values[side] = [{"sentence": first + m, "weight": weight} for m, weight in read.items()]
+        if self.translator.memory is not None:
+            pairs = self.translator.memory.nearest_pairs([self._texts[index]])
+            values["memory"] = [{"source": source, "translation": target} for source, target in pairs]
+        return values
+
+    def download(self, kind: str) -> tuple[bytes, str, str]:
+        """Returns the translated file (`original`), or source and translation side by side; media type, file suffix.
+
+        A sentence without a translation keeps its source in the original format and has no translation in the others.
+        """
+        languages = self.translator.languages
+        if kind == "original":
+            texts = [
+                [state.translation or text for state, text in zip(self._states_of(number), document.texts, strict=True)]
+                for number, document in enumerate(self.documents)
+            ]
+            content = render(self.documents, texts, languages[1] if languages else None)
+            if isinstance(content, str):
+                content = content.encode(self.documents[0].encoding if self.documents else "utf-8", "replace")
+            extensions = get_format(self.documents[0].format).extensions if self.documents else ()
+            return content, "application/octet-stream", extensions[0] if extensions else ".txt"
+        if kind not in BILINGUAL:
+            raise DocgraphError(f"there is no download '{kind}'; choose original, {', '.join(BILINGUAL)}")
+        segments = [
+            BilingualSegment(text, state.translation, state.confirmed, document.id)
+            for number, document in enumerate(self.documents)
+            for text, state in zip(document.texts, self._states_of(number), strict=True)
+        ]
+        form = BILINGUAL[kind]
+        return form.write(segments, languages).encode(), form.media_type, form.suffixes[0]
+
+
+def _spans(documents: Sequence[Document]) -> Iterator[range]:
+    """Yields the indices of the sentences of each document."""
+    first = 0
+    for document in documents:
+        yield range(first, first + len(document))
+        first += len(document)

@@ -1,0 +1,133 @@
+"""Word alignment of sentences with their translations, by the cross-attention of the model that translates.
+
+One teacher-forced pass gives the attention of each target sub-word over the source. For words w of the source and v of
+the translation, a(v, w) is the attention from v to w, as a share of what v attends to, and b(w, v) as a share of what w
+receives. The translation of w is the word with the largest a(v, w) b(w, v), if it attends to no other word more.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor, nn
+
+from docgraph.model.attention import MultiHeadAttention, unmask_empty_rows
+from docgraph.model.batch import DocumentExample, collate
+from docgraph.model.document_transformer import DocumentTransformer
+from docgraph.model.packing import windows
+from docgraph.model.tokenizer import Ids, Tokenizer, words_of_pieces
+
+Span = tuple[int, int]
+Matrix = npt.NDArray[np.float64]
+WORD = re.compile(r"\w+(?:[-.]\w+)*")
+"""A word of a translation; l'accord is two."""
+TOKENS = 1 << 12
+"""Sub-words in a batch."""
+MIN_SHARE = 0.15
+"""Least a(v, w) of a translation: below, the word is not translated by one word."""
+
+
+@dataclass(frozen=True, eq=False)
+class SubwordAttention:
+    """Attention of the sub-words of a translation over those of its source."""
+
+    weights: Matrix
+    """[T, S]."""
+    source_spans: Ids
+    """[S, 2]: the characters of each source sub-word."""
+    target_spans: Ids
+    """[T, 2]."""
+
+    def translations(self, words: Sequence[Span], text: str) -> list[Span | None]:
+        """Returns the span of the translation of each source word, in `text`; None if there is none."""
+        # The single letters of French elisions (l, d, s) translate nothing.
+        targets = [match.span() for match in WORD.finditer(text) if len(match[0]) > 1 or not match[0].isalpha()]
+        if not words or not targets:
+            return [None] * len(words)
+        joined = _by_word(_by_word(self.weights, self.target_spans, targets).T, self.source_spans, words).T
+        forward = joined / np.maximum(joined.sum(1, keepdims=True), 1e-9)
+        backward = joined / np.maximum(joined.sum(0, keepdims=True), 1e-9)
+        product = forward * backward
+        best = product.argmax(0)
+        chosen = forward.argmax(1)
+        found: list[Span | None] = []
+        for word, place in enumerate(best.tolist()):
+            is_aligned = chosen[place] == word and forward[place, word] >= MIN_SHARE
+            found.append(targets[place] if is_aligned else None)
+        return found
+
+
+def _by_word(rows: Matrix, spans: Ids, words: Sequence[Span]) -> Matrix:
+    """Sums the rows [P, n] of the sub-words of each word -> [W, n]; sub-words of no word are left out."""
+    starts, ends = (np.array(each) for each in zip(*words, strict=True))
+    owner = words_of_pieces(spans, starts, ends)
+    sums = np.zeros((len(words), rows.shape[1]))
+    np.add.at(sums, owner[owner >= 0], rows[owner >= 0])
+    return sums
+
+
+@torch.inference_mode()
+def subword_attention(
+    model: DocumentTransformer,
+    tokenizer: Tokenizer,
+    sources: Sequence[str],
+    targets: Sequence[str],
+    tag: str | None = None,
+) -> list[SubwordAttention]:
+    """Returns the attention of each translation over its source, without context."""
+    limit = model.config.transformer.max_positions
+    encoded = [_truncate(*tokenizer.source.encode(text, tag), limit) for text in sources]
+    decoded = [_truncate(*tokenizer.target.encode(text), limit) for text in targets]
+    found: list[SubwordAttention] = []
+    sizes = [max(len(source), len(target)) for (source, _), (target, _) in zip(encoded, decoded, strict=True)]
+    for part in windows(sizes, TOKENS) if sizes else ():
+        chosen = slice(part.start, part.stop)
+        example = DocumentExample([ids for ids, _ in encoded[chosen]], [ids for ids, _ in decoded[chosen]])
+        weights = _attention(model, example)
+        for row, (source, source_spans), (target, target_spans) in zip(
+            weights, encoded[chosen], decoded[chosen], strict=True
+        ):
+            matrix = row[: len(target), : len(source)].double().cpu().numpy()
+            matrix[:, -1] = 0.0  # attention to the end of the sentence is attention to nothing
+            found.append(SubwordAttention(matrix, source_spans, target_spans))
+    return found
+
+
+def _truncate(ids: Ids, spans: Ids, limit: int) -> tuple[Ids, Ids]:
+    return (ids, spans) if len(ids) <= limit else (np.append(ids[: limit - 1], ids[-1]), spans[[*range(limit - 1), -1]])
+
+
+def _attention(model: DocumentTransformer, example: DocumentExample) -> Tensor:
+    """[B, Tt, Ts]: attention in the layer that aligns best, mean over heads; padded."""
+    batch = collate([example], model.config.transformer.bos).to(model.device)
+    source, target = batch.source, batch.target
+    assert target is not None
+    layers = model.decoder.layers
+    # The last but one aligns best (Garg et al. 2019); with two layers, the last.
+    layer = layers[max(len(layers) - 2, min(len(layers), 2) - 1)]
+    attention: MultiHeadAttention = layer.cross_attention  # type: ignore[assignment]  # a ModuleList has no types
+    seen: list[Tensor] = []
+
+    def record(_: nn.Module, arguments: tuple[Any, ...]) -> None:
+        queries, memory = target.sentences, source.sentences
+        query = queries.pad(attention.split(attention.query(arguments[0]))).transpose(1, 2)
+        key = memory.pad(attention.project(arguments[1])[0]).transpose(1, 2)
+        scores = ((query * query.shape[-1] ** -0.5) @ key.transpose(-2, -1)).float()
+        visible = unmask_empty_rows(memory.mask[:, None, None, :])
+        seen.append(scores.masked_fill(~visible, -torch.inf).softmax(-1).mean(1))
+
+    hook = attention.register_forward_pre_hook(record)
+    try:
+        embedded = model.embeddings(source.tokens, source.sentences.positions, "source")
+        states = model.encoder(embedded, source.sentences)
+        inputs = model.embeddings(target.tokens, target.sentences.positions, "target")
+        model.decoder(inputs, states, target.sentences, source.sentences)
+    finally:
+        hook.remove()
+    return seen[0]
