@@ -7,6 +7,7 @@ its line, or the times of its cue.
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import groupby
@@ -69,17 +70,21 @@ def blocks_of(document: Document) -> list[SentenceBlock]:
 
 def _blocks(document: Document) -> Iterator[SentenceBlock]:
     base = document.format.partition(":")[0]
-    cues = list(_CUE_TIMES.finditer(document.source)) if base in ("srt", "vtt") else []
-    place = 0
+    if base in ("srt", "vtt"):
+        yield from _cues(document)
+        return
     for index, (_, sentences) in enumerate(groupby(document.sentences, key=lambda sentence: sentence.paragraph)):
         first, *others = sentences
-        if cues:
-            while place + 1 < len(cues) and cues[place + 1].end() <= first.start:
-                place += 1
-            block = SentenceBlock("cue", index, " ".join(cues[place][1].split()))
-        else:
-            block = SentenceBlock(_kind(base, document.source, first), index, first.speaker)
-        yield from [block] * (1 + len(others))
+        yield from [SentenceBlock(_kind(base, document.source, first), index, first.speaker)] * (1 + len(others))
+
+
+def _cues(document: Document) -> Iterator[SentenceBlock]:
+    """Yields the cue in which each sentence begins."""
+    times = list(_CUE_TIMES.finditer(document.source))
+    ends = [match.end() for match in times]
+    for sentence in document.sentences:
+        place = max(bisect_right(ends, sentence.start) - 1, 0)
+        yield SentenceBlock("cue", place, " ".join(times[place][1].split()) if times else None)
 
 
 def _kind(base: str, source: str, sentence: Sentence) -> str:
