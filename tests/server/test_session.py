@@ -56,8 +56,9 @@ def near(monkeypatch: pytest.MonkeyPatch) -> None:
 def any_translator(request: pytest.FixtureRequest, translator: Translator) -> Translator:
     if request.param == "recall":
         return translator
-    folder = model_folder(request.getfixturevalue("tmp_path_factory").mktemp("docgraph"))
-    return Translator.load(folder, device="cpu")
+    reader = Translator.load(model_folder(request.getfixturevalue("tmp_path_factory").mktemp("docgraph")), device="cpu")
+    reader.repair = False  # almost all translations of a random model are doubtful
+    return reader
 
 
 def translated(documents: list[Document], translator: Translator) -> Session:
@@ -99,7 +100,7 @@ def test_a_session_translates_as_the_translator(any_translator: Translator, monk
     assert {each["state"] for each in session.sentences} == {"translated"}
 
 
-@settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.lists(
         st.tuples(

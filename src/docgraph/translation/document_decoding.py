@@ -19,6 +19,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from docgraph.graph.selection import Selection
 from docgraph.model.batch import DocumentBatch, DocumentExample, collate
 from docgraph.model.config import ModelConfig
 from docgraph.model.document_transformer import DocumentTransformer
@@ -155,14 +156,14 @@ class Excerpt:
         selection = prepare(_untranslated(document, known), config).selection
         table = np.full((len(sentences), 0), -1) if selection is None else selection.sentences[list(sentences)]
         read = np.unique(table[table >= 0])
-        if not len(read):
-            return cls(DocumentExample([document.source[m] for m in sentences]), {}, list(sentences))
-        moved = np.full((len(sentences) + len(read), table.shape[1]), -1)
-        moved[: len(sentences)] = np.where(table >= 0, np.searchsorted(read, table) + len(sentences), -1)
         origins = [*sentences, *read.tolist()]
-        example = DocumentExample(
-            [document.source[m] for m in origins], window=range(len(sentences)), ahead=True, memory_sentences=moved
-        )
+        example = DocumentExample([document.source[m] for m in origins])
+        if selection is None or not (len(read) or document.memory_sentences is not None):
+            return cls(example, {}, origins)
+        moved = np.where(table >= 0, np.searchsorted(read, table) + len(sentences), -1)
+        moved = np.pad(moved, ((0, len(read)), (0, 0)), constant_values=-1).astype(np.int32)
+        words = np.full((len(origins), selection.words.shape[1]), -1, dtype=np.int32)
+        example = replace(example, window=range(len(sentences)), ahead=True, selection=Selection(words, moved))
         own = {place: known[m] for place, m in enumerate(origins) if place >= len(sentences)}
         return cls(example, own, origins)
 

@@ -332,13 +332,14 @@ class Translator:
             translated = self.translate(document, search, known=known).sentences
             return {m: translated[m] for m in chosen}
         prepared = self._prepare(TranslationRequest(document, known))
-        hypotheses: Hypotheses = [[] for _ in prepared.segments.segments]
+        # Other sentences read no translations of the model, so that any will do.
+        other = [Hypothesis((), 0.0, 0.0)]
+        hypotheses: Hypotheses = [prepared.known.get(m, other) for m in range(len(prepared.segments))]
         for rows, excerpt in self._excerpts(prepared, chosen):
             [decoded] = self.decoder([excerpt.example], search, known=[excerpt.known])
             for m, found in zip(rows, decoded.sentences, strict=False):
                 hypotheses[m] = found
-        translation = self._translation(prepared, _Decoded(hypotheses, [], 1), search)
-        return {m: translation.sentences[m] for m in chosen}
+        return self._sentences(prepared, _Decoded(hypotheses, [], 1), search, chosen)
 
     def affected(
         self,
@@ -588,9 +589,18 @@ class Translator:
 
     def _translation(self, prepared: _Prepared, decoded: _Decoded, search: SearchConfig) -> Translation:
         """Returns the translation of a document, given the hypotheses of its segments."""
-        segments, sentences = prepared.segments, []
-        checked = self._checked(prepared, decoded, search)
-        for index, sentence in enumerate(prepared.request.document.sentences):
+        document = prepared.request.document
+        sentences = self._sentences(prepared, decoded, search, range(len(document)))
+        return Translation(document, tuple(sentences.values()), decoded.passes)
+
+    def _sentences(
+        self, prepared: _Prepared, decoded: _Decoded, search: SearchConfig, chosen: Iterable[int]
+    ) -> dict[int, SentenceTranslation]:
+        """Returns the translations of some sentences of a document, given the hypotheses of its segments."""
+        segments, sentences, chosen = prepared.segments, dict[int, SentenceTranslation](), list(chosen)
+        checked = self._checked(prepared, decoded, search, chosen)
+        for index in chosen:
+            source = prepared.request.document.sentences[index].text
             indices = segments.of_sentence[index]
             known = prepared.given.get(index)
             candidates = self._candidates(segments, index, decoded.hypotheses, checked) if known is None else ()
@@ -601,22 +611,26 @@ class Translator:
                 entries = self.memory.nearest_pairs(segments[m].text for m in indices)
             doubts = tuple(doubt.reason for m in indices if m in checked for doubt in checked[m].doubts)
             # An empty translation is replaced by the source: a lost line would shift all others.
-            text = best or sentence.text
-            sentences.append(
-                SentenceTranslation(sentence.text, text, candidates, context, known is not None, entries, doubts)
+            text = best or source
+            sentences[index] = SentenceTranslation(
+                source, text, candidates, context, known is not None, entries, doubts
             )
-        return Translation(prepared.request.document, tuple(sentences), decoded.passes)
+        return sentences
 
-    def _checked(self, prepared: _Prepared, decoded: _Decoded, search: SearchConfig) -> dict[int, Attempt]:
-        """Returns the best translation of each segment with its doubts; doubtful ones are repaired if `repair` is set.
+    def _checked(
+        self, prepared: _Prepared, decoded: _Decoded, search: SearchConfig, sentences: Iterable[int]
+    ) -> dict[int, Attempt]:
+        """Returns the best translation of each segment of some sentences with its doubts, repaired if `repair` is set.
 
         Known translations are left out.
         """
         segments, attempts = prepared.segments, dict[int, Attempt]()
-        for index, indices in enumerate(segments.of_sentence):
+        for index in sentences:
             if index not in prepared.given:
                 attempts |= {
-                    m: self._attempt(segments[m], decoded.hypotheses[m][0]) for m in indices if decoded.hypotheses[m]
+                    m: self._attempt(segments[m], decoded.hypotheses[m][0])
+                    for m in segments.of_sentence[index]
+                    if decoded.hypotheses[m]
                 }
         doubtful = [m for m, attempt in attempts.items() if attempt.doubts]
         if doubtful and self.repair:
@@ -650,13 +664,26 @@ class Translator:
                     texts += again or [(prepared.segments[m], decoded.hypotheses[m])]
                 if any(by_place.values()):
                     batch.append(self._in_context(texts))
-        results = self._decode(batch, _Options(search, "parallel", explain=False, tokens=BATCH_TOKENS))
+        rows = [[m for m in one.own if m not in one.known] for one in batch]
+        hypotheses = self._decode_rows(batch, rows, search)
         return [
-            [self._attempt(one.segments[m], hypothesis) for hypothesis in result.hypotheses[m]]
-            for one, result in zip(batch, results, strict=True)
-            for m in one.own
-            if m not in one.known
+            [self._attempt(one.segments[m], hypothesis) for hypothesis in found]
+            for one, places, results in zip(batch, rows, hypotheses, strict=True)
+            for m, found in zip(places, results, strict=True)
         ]
+
+    def _decode_rows(self, batch: list[_Prepared], rows: list[list[int]], search: SearchConfig) -> list[Hypotheses]:
+        """Returns the hypotheses of some segments of each document; all others are known."""
+        if not self._needs.translates_sentences_alone:
+            results = self._decode(batch, _Options(search, "parallel", explain=False, tokens=BATCH_TOKENS))
+            return [[result.hypotheses[m] for m in places] for result, places in zip(results, rows, strict=True)]
+        excerpts = [
+            Excerpt.of(one.example, one.known, places, self.model.config)
+            for one, places in zip(batch, rows, strict=True)
+            if one.example is not None
+        ]
+        decoded = self.decoder([each.example for each in excerpts], search, known=[each.known for each in excerpts])
+        return [document.sentences[: len(places)] for document, places in zip(decoded, rows, strict=True)]
 
     def _in_context(self, texts: Sequence[tuple[Segment, list[Hypothesis]]]) -> _Prepared:
         """Returns segments with their hypotheses as a document of its own; those without any are decoded."""

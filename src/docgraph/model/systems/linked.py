@@ -152,7 +152,12 @@ class LinkedWords(BaseStatesContext):
 
 
 def _selection(example: DocumentExample, linked: LinkedConfig, needs: ContextNeeds) -> Selection:
-    """The links of each sentence; only to sentences with user-supplied translations if the model reads no others."""
+    """The links of each sentence; only to sentences with user-supplied translations if the model reads no others.
+
+    An excerpt of a document comes with its links.
+    """
+    if example.selection is not None:
+        return example.selection
     if example.graph is None:
         selection = Selection.empty(len(example.source), linked.words, linked.sentences)
     else:
