@@ -9,10 +9,26 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, NamedTuple
 
-MarkupRole = Literal["", "open", "close", "atom"]
-"""What inline markup does: opens or closes an element, or stands for words of its own (inline code, a placeholder)."""
+MarkupRole = Literal["", "open", "close", "atom", "break"]
+"""What inline markup does: opens or closes an element, stands for words of its own (inline code, a placeholder), or
+separates two subtitle cues."""
+
+
+class Link(NamedTuple):
+    """A link between characters of a sentence and of its translation."""
+
+    target: int
+    """Position in the translation."""
+    source: int
+    """Position in the sentence."""
+    weight: float
+    """The weights of a word of the translation sum to at most 1."""
+
+
+Alignment = tuple[Link, ...]
+"""The links of a sentence, by position in its translation."""
 
 
 @dataclass(frozen=True, slots=True)

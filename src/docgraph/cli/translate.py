@@ -117,6 +117,20 @@ def translate(
         bool,
         typer.Option("--force", help="Translate a text even if it is not in the source language of the model."),
     ] = False,
+    reading_speed: Annotated[
+        float | None,
+        typer.Option(
+            min=1,
+            metavar="CPS",
+            help="For subtitles: maximum characters per second. Words move between the cues of a sentence; times stay.",
+        ),
+    ] = None,
+    line_length: Annotated[
+        int | None,
+        typer.Option(
+            min=8, metavar="CHARACTERS", help="For subtitles: maximum characters per line; longer lines are broken."
+        ),
+    ] = None,
     repair: Annotated[
         bool,
         typer.Option(
@@ -156,6 +170,8 @@ def translate(
 
     docgraph translate manual.html -o manual.fr.html --memory company.tmx
 
+    docgraph translate talk.srt -o talk.fr.srt --line-length 42 --reading-speed 17
+
     echo "She saw the door. It was open." | docgraph translate --explain page.html
     """
     from docgraph.model.model_folder import ModelFolder, find_model
@@ -169,6 +185,7 @@ def translate(
         raise DocgraphError("--explain writes a page for one file; pass a single file with it")
     form: Form = "jsonl" if jsonl else "table" if scores or n_best > 1 else "document"
     with _no_collection():
+        from docgraph.formats import SubtitleLimits
         from docgraph.translation.files import FileOptions, translate_files
         from docgraph.translation.hypotheses import SearchConfig
         from docgraph.translation.jobs import find_jobs
@@ -192,8 +209,11 @@ def translate(
         "the tag": str(tag),
         "the precision": str(precision),
         "the repair": str(repair),
+        "the limits of subtitles": f"{reading_speed} {line_length}",
     }
-    options = FileOptions(search, mode, format, form, explain is not None or jsonl, resume, batch, made_with, force)
+    limits = SubtitleLimits(reading_speed, line_length)
+    shows_context = explain is not None or jsonl
+    options = FileOptions(search, mode, format, form, shows_context, resume, batch, made_with, force, limits)
     begun = time.monotonic()
     try:
         with _Progress(jobs.translated) as progress:

@@ -15,10 +15,11 @@ from functools import cache
 from pathlib import Path
 from typing import IO
 
-from docgraph.document import Document
+from docgraph.document import Alignment, Document
 from docgraph.errors import DocgraphError
 from docgraph.files import display_name, replacing
 from docgraph.formats.base import Block, Format, decode, document_of
+from docgraph.formats.cue_breaks import SubtitleLimits, cue_ends
 from docgraph.formats.docx import DOCX
 from docgraph.formats.epub import EPUB
 from docgraph.formats.html import HTML
@@ -31,7 +32,7 @@ from docgraph.formats.po import PO
 from docgraph.formats.pptx import PPTX
 from docgraph.formats.properties import PROPERTIES
 from docgraph.formats.rst import RST
-from docgraph.formats.subtitles import SRT, VTT
+from docgraph.formats.subtitles import SRT, VTT, wrap_cues
 from docgraph.formats.tables import CSV, TSV, table_format
 from docgraph.formats.xliff import XLIFF
 from docgraph.formats.xlsx import XLSX
@@ -42,6 +43,7 @@ __all__ = [
     "MAX_BYTES",
     "Block",
     "Format",
+    "SubtitleLimits",
     "by_extension",
     "document_of",
     "get_format",
@@ -52,6 +54,8 @@ __all__ = [
     "write",
 ]
 
+Alignments = Sequence[Alignment | None]
+"""The alignment of each sentence of a document with its translation; None, or empty, if it is not known."""
 _TEXTS = (LINES, TEXT, MARKDOWN, RST, SRT, VTT, HTML)
 _PACKAGES = (DOCX, ODT, PPTX, XLSX, EPUB)
 _STRINGS = (PO, XLIFF, JSON, ARB, YAML, PROPERTIES, CSV, TSV)
@@ -114,20 +118,27 @@ def read_document(
 
 
 def render(
-    documents: Sequence[Document], texts: Sequence[Sequence[str]] | None = None, language: str | None = None
+    documents: Sequence[Document],
+    texts: Sequence[Sequence[str]] | None = None,
+    language: str | None = None,
+    alignments: Sequence[Alignments] | None = None,
+    limits: SubtitleLimits = SubtitleLimits(),
 ) -> str | bytes:
     """Return the file that the documents were read from (str, or bytes for a container), with new sentences `texts`.
 
-    `language` is written where the file declares its language.
+    `language` is written where the file declares its language. `alignments` (of translations) help to divide sentences
+    among subtitle cues, which `limits` applies to.
     """
     if texts is None:
         texts = [document.texts for document in documents]
     sources = []
-    for document, new in zip(documents, texts, strict=True):
+    for document, new, links in zip(documents, texts, alignments or [()] * len(documents), strict=True):
         if len(new) != len(document):
             raise ValueError(f"document '{document.id}' has {len(document)} sentences and {len(new)} were given")
         form = get_format(document.format)
-        source = _replace(form, document, new).source
+        source = _replace(form, document, new, links, limits).source
+        if form.cues is not None and limits.line_length is not None:
+            source = wrap_cues(source, form, limits.line_length)
         sources.append(source if language is None else form.declare(source, language))
     pack = get_format(documents[0].format).pack if documents else None
     if pack is None:
@@ -138,14 +149,21 @@ def render(
     return container if sources[0] == documents[0].source else pack(container, sources[0])
 
 
-def _replace(form: Format, document: Document, texts: Sequence[str]) -> Document:
-    return replace_sentences(document, texts, form.escape, form.escapes, form.is_intact, form.filler)
+def _replace(
+    form: Format,
+    document: Document,
+    texts: Sequence[str],
+    alignments: Alignments = (),
+    limits: SubtitleLimits = SubtitleLimits(),
+) -> Document:
+    ends = [] if form.cues is None else cue_ends(document, texts, form.cues(document.source), alignments, limits)
+    return replace_sentences(document, texts, form.escape, form.escapes, form.is_intact, form.filler, ends)
 
 
-def with_texts(document: Document, texts: Sequence[str]) -> Document:
-    """Return the document with `texts` as its sentences, in the same format."""
+def with_texts(document: Document, texts: Sequence[str], alignments: Alignments = ()) -> Document:
+    """Return the document with `texts` as its sentences, in the same format; `alignments` as in `render`."""
     form = get_format(document.format)
-    new = _replace(form, document, texts)
+    new = _replace(form, document, texts, alignments)
     if form.pack is None or document.container is None or new.source == document.source:
         return new
     return replace(new, container=form.pack(document.container, new.source))
@@ -156,9 +174,11 @@ def write(
     path: str | Path,
     texts: Sequence[Sequence[str]] | None = None,
     language: str | None = None,
+    alignments: Sequence[Alignments] | None = None,
+    limits: SubtitleLimits = SubtitleLimits(),
 ) -> None:
     """Write the result of `render` to a file, completely or not at all; `-` is standard output."""
-    content = render(documents, texts, language)
+    content = render(documents, texts, language, alignments, limits)
     if isinstance(content, str):
         encoding = documents[0].encoding if documents else "utf-8"
         content = content.encode(encoding, "replace")

@@ -38,6 +38,15 @@ def _unchanged(text: str, _: str = "") -> str:
     return text
 
 
+@dataclass(slots=True)
+class Cue:
+    """One subtitle: its times in seconds and its lines, as spans in the source."""
+
+    begin: float
+    end: float
+    lines: list[Span]
+
+
 @dataclass(frozen=True, slots=True)
 class Format:
     """A file format; decoding bytes, replacing sentences and writing files are common to all formats."""
@@ -63,6 +72,8 @@ class Format:
     """(raw form of a sentence, its text with atoms, its markup) -> whether the raw form reads back as these."""
     filler: str = ""
     """Written where a line without text would end a block too early (a subtitle cue)."""
+    cues: Callable[[str], Iterable[Cue]] | None = None
+    """Source -> cues, for subtitles, whose breaks are placed by time and alignment."""
 
 
 @dataclass(slots=True)
@@ -150,11 +161,11 @@ class Block:
         """Hide source[start:end], which stands for words (inline code, an image); the spaces around it stay two."""
         self.markup(start, end, role="atom")
 
-    def line_break(self, start: int, end: int) -> None:
+    def line_break(self, start: int, end: int, role: MarkupRole = "") -> None:
         """Read source[start:end], the end of a line or subtitle, as a space, or as nothing between CJK characters."""
         if not self._chars:
             return
-        self.markup(start, end)
+        self.markup(start, end, role=role)
         if self._chars[-1] != " ":
             self._wrap = len(self._chars)
             self._append(" ", end, end)

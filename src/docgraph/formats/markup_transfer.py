@@ -47,10 +47,12 @@ def replace_sentences(
     escapes: Mapping[str, Callable[[str], str]] | None = None,
     is_intact: IsIntact | None = None,
     filler: str = "",
+    cue_ends: Sequence[Sequence[int]] = (),
 ) -> Document:
     """Return the document with `texts` as its sentences; changed sentences have no `markup`, only raw source.
 
-    `escapes`, `is_intact` and `filler` are those of `Format`.
+    `escapes`, `is_intact` and `filler` are those of `Format`. `cue_ends` has, for each sentence of subtitles, the
+    positions of its cue breaks in the new text (on one line).
     """
     parts: list[str] = []
     sentences: list[Sentence] = []
@@ -71,7 +73,11 @@ def replace_sentences(
         if changed:
             check = is_intact if not sentence.syntax else None
             written = replace(sentence, markup=markup)
-            raw = _apart(document.source, sentence, _transfer(written, text, own_escape, check, filler))
+            if cue_ends and cue_ends[index]:
+                raw = _transfer_cues(written, one_line(text), cue_ends[index], own_escape, filler)
+            else:
+                raw = _transfer(written, text, own_escape, check, filler)
+            raw = _apart(document.source, sentence, raw)
         else:
             raw = _replace_nested(document.source[sentence.start : sentence.end], sentence.start, nested)
         gap = document.source[old_end : sentence.start]
@@ -147,7 +153,7 @@ def _transfer(
     If the first one does not read back, markup that opens or closes goes around whole words. If that does not read
     back either, emphasis is given up, and emphasis that began before the sentence lasts until its end.
     """
-    text = _one_line(text)
+    text = one_line(text)
     raw = ""
     for whole_words in (False, True):
         raw, flat = _insert(sentence.markup, _positions(sentence, text, whole_words), text, escape, filler)
@@ -161,8 +167,52 @@ def _transfer(
     return opened + raw + closed
 
 
-def _one_line(text: str) -> str:
+def one_line(text: str) -> str:
+    """Return a new text as it is written: on one line, without NUL characters."""
     return " ".join(line.strip() for line in text.replace("\0", "").splitlines()).strip()
+
+
+def _transfer_cues(
+    sentence: Sentence, text: str, ends: Sequence[int], escape: Callable[[str], str], filler: str
+) -> str:
+    """Return the raw form of a text in several subtitle cues, of which each keeps its own markup.
+
+    Markup at the start or the end of a cue stays there. `ends` are the positions of the breaks in the text.
+    """
+    breaks = [markup for markup in sentence.markup if markup.role == "break"]
+    parts: list[str] = []
+    bounds = [0, *(markup.offset for markup in breaks), len(sentence.text)]
+    new_bounds = [0, *ends, len(text)]
+    groups = _between_breaks(sentence.markup)
+    for number, (start, end) in enumerate(itertools.pairwise(bounds)):
+        markups = groups[number]
+        start += len(sentence.text[start:end]) - len(sentence.text[start:end].lstrip())
+        new = text[new_bounds[number] : new_bounds[number + 1]].strip()
+        opening = "".join(markup.raw for markup in markups if markup.offset <= start)
+        closing = "".join(markup.raw for markup in markups if markup.offset >= max(end, start + 1))
+        inner = tuple(
+            replace(markup, offset=markup.offset - start) for markup in markups if start < markup.offset < end
+        )
+        cue = replace(sentence, text=sentence.text[start:end], markup=inner)
+        raw = _transfer(cue, new, escape, None, filler) if new else _without_breaks(inner) + filler
+        parts += [opening, raw, closing, breaks[number].raw if number < len(breaks) else ""]
+    return "".join(parts)
+
+
+def _between_breaks(markups: Sequence[InlineMarkup]) -> list[list[InlineMarkup]]:
+    """Return the markup before, between and after the breaks."""
+    groups: list[list[InlineMarkup]] = [[]]
+    for markup in markups:
+        if markup.role == "break":
+            groups.append([])
+        else:
+            groups[-1].append(markup)
+    return groups
+
+
+def _without_breaks(markups: Sequence[InlineMarkup]) -> str:
+    """Return markup without line breaks: a blank line would end a subtitle."""
+    return "".join(markup.raw for markup in markups if not _is_break(markup.raw))
 
 
 def _insert(
@@ -239,7 +289,7 @@ def _positions(sentence: Sentence, text: str, whole_words: bool = False) -> list
     With `whole_words`, markup that opens or closes goes to the start or the end of a word only.
     """
     tokens, words = _boundaries(_TOKEN, text), _boundaries(_WORD, text)
-    landmarks = _landmarks(sentence.text, text) if sentence.markup else []
+    landmarks = find_landmarks(sentence.text, text) if sentence.markup else []
     sides = _sides(sentence)
     exact = _positions_of_shared_words(sentence, sides, text)
     breaks_left = sides.count("between")
@@ -247,7 +297,7 @@ def _positions(sentence: Sentence, text: str, whole_words: bool = False) -> list
     positions: list[int] = []
     token, last, opened = 0, 0, False
     for index, (markup, side) in enumerate(zip(sentence.markup, sides, strict=True)):
-        target, at_landmark = _project(markup.offset, side, landmarks)
+        target, at_landmark = project(markup.offset, side, landmarks)
         if index in empty:
             position = last
         elif side == "between":
@@ -299,7 +349,7 @@ def _positions_of_shared_words(sentence: Sentence, sides: list[Side], text: str)
     return positions
 
 
-def _landmarks(old: str, new: str) -> list[Landmark]:
+def find_landmarks(old: str, new: str) -> list[Landmark]:
     """Return the longest sequence of landmarks in the same order in both texts, between the two ends of the texts.
 
     Only marks that occur equally often in both texts count.
@@ -329,7 +379,7 @@ def _landmarks(old: str, new: str) -> list[Landmark]:
     return [(0, 0, 0), *reversed(backwards)]
 
 
-def _project(offset: int, side: Side, landmarks: list[Landmark]) -> tuple[float, bool]:
+def project(offset: int, side: Side, landmarks: list[Landmark]) -> tuple[float, bool]:
     """Map a position of the old text to the new one; the flag says that it touches a one-character landmark."""
     index = bisect_right(landmarks, (offset, math.inf, 0)) - 1
     old, new, length = landmarks[index]
@@ -342,6 +392,11 @@ def _project(offset: int, side: Side, landmarks: list[Landmark]) -> tuple[float,
     following = landmarks[min(index + 1, len(landmarks) - 1)]
     share = (offset - old) / max(following[0] - old, 1)
     return new + share * (following[1] - new), False
+
+
+def token_spans(text: str) -> list[Span]:
+    """Return the spans of the words of a text, with the punctuation marks beside them."""
+    return [match.span() for match in _TOKEN.finditer(text)]
 
 
 def _boundaries(pattern: re.Pattern[str], text: str) -> tuple[list[int], list[int]]:

@@ -6,13 +6,15 @@ voices, which are read as speakers, and character references.
 
 from __future__ import annotations
 
+import html
+import itertools
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from docgraph.document import Document, Sentence
-from docgraph.formats.base import LINE, Block, Format, Span, line_groups, strip_span
+from docgraph.formats.base import LINE, Block, Cue, Format, Span, line_groups, strip_span
 from docgraph.formats.html import add_text
 from docgraph.formats.html import escape as escape_html
 
@@ -23,6 +25,9 @@ _TIMING = re.compile(rf"[ \t]*(?P<begin>{_TIME})[ \t]*-->[ \t]*(?P<end>{_TIME})(
 _SRT_NUMBER = re.compile(r"[ \t]*\d+[ \t]*$")
 _SRT_TAG = re.compile(r"</?[a-zA-Z][^<>\r\n]*>|\{\\[^{}\r\n]*\}|\{[a-zA-Z]:[^{}\r\n]*\}")
 _VTT_TAG = re.compile(r"<[^<>\r\n]*>")
+_ANY_TAG = re.compile(rf"{_SRT_TAG.pattern}|{_VTT_TAG.pattern}")
+_WORD = re.compile(rf"(?:{_ANY_TAG.pattern}|[^ \t\r\n])+")
+"""A word with its tags, which may contain spaces."""
 _VTT_NOT_CUES = re.compile(r"(?:NOTE|STYLE|REGION|WEBVTT)(?:[ \t]|$)")
 _VOICE = re.compile(r"[ \t]*<v(?:\.[^\s<>]*)?[ \t]+(?P<speaker>[^<>\r\n]*)>")
 _DASH = re.compile(r"[ \t]*(?:<[^<>\r\n]*>)*[ \t]*(?P<dash>[-‐–—][ \t]*)(?=[^\s\d-])")
@@ -30,17 +35,10 @@ _SOUND = re.compile(r"[ \t]*(?:<[^<>\r\n]*>)*[ \t]*(?:[♪♫\[(（【]|>>|&gt;&
 _SOUND_ENDS = ("♪", "♫", "]", ")", "）", "】")
 _PAUSE = 2.0
 """Seconds without a subtitle after which a new sentence begins."""
-_MAX_CUES = 6
-"""A sentence over more cues has no punctuation: then each of its cues is read as a sentence."""
-
-
-@dataclass(slots=True)
-class Cue:
-    """One subtitle: its times in seconds and its lines, as spans in the source."""
-
-    begin: float
-    end: float
-    lines: list[Span]
+_MAX_CUES, _MOST_CUES = 6, 24
+"""A sentence over more cues with fewer than one punctuation mark in six cues, or over many more, has no punctuation:
+then each of its cues is read as a sentence."""
+_MARK = re.compile(r"[,;:.!?…–—、，；：](?!\w)")
 
 
 @dataclass(slots=True)
@@ -109,16 +107,17 @@ def _document(
     paragraph = 0
     for utterance in _utterances(source, cues):
         found = read(utterance.lines, utterance.speaker)
-        if any(_cue_breaks(sentence, utterance.cues) >= _MAX_CUES for sentence in found):
+        if any(_lacks_punctuation(sentence, utterance.cues) for sentence in found):
             found = [sentence for lines in _lines_by_cue(utterance) for sentence in read(lines, utterance.speaker)]
         sentences += found
         paragraph += bool(found)
     return [Document(tuple(sentences), source)]
 
 
-def _cue_breaks(sentence: Sentence, cues: list[int]) -> int:
-    """Return how many cues begin inside the sentence."""
-    return bisect_left(cues, sentence.end) - bisect_right(cues, sentence.start)
+def _lacks_punctuation(sentence: Sentence, cues: list[int]) -> bool:
+    """Return whether the sentence spans more cues than its punctuation explains."""
+    breaks = bisect_left(cues, sentence.end) - bisect_right(cues, sentence.start)
+    return breaks >= _MAX_CUES and (breaks >= _MOST_CUES or _MAX_CUES * len(_MARK.findall(sentence.text[:-1])) < breaks)
 
 
 def _lines_by_cue(utterance: _Utterance) -> Iterator[list[Span]]:
@@ -157,7 +156,8 @@ def _block(source: str, lines: list[Span], speaker: str | None, tag: re.Pattern[
     block = Block(source, speaker)
     for index, (start, end) in enumerate(lines):
         if index:
-            block.line_break(lines[index - 1][1], start)
+            last = lines[index - 1][1]
+            block.line_break(last, start, "break" if "-->" in source[last:start] else "")
         for match in tag.finditer(source, start, end):
             add_plain(block, start, match.start())
             block.markup(*match.span())
@@ -171,7 +171,68 @@ def escape_srt(text: str) -> str:
     return text.replace("-->", "→")
 
 
+def wrap_cues(source: str, form: Format, limit: int) -> str:
+    """Return subtitles with the lines of each cue that has a longer line than `limit` broken again, evenly."""
+    assert form.cues is not None
+    parts, position = [], 0
+    for cue in form.cues(source):
+        if any(_visible(source[start:end]) > limit for start, end in cue.lines):
+            new = [line for group in _line_groups(source, cue) for line in _wrapped(group, limit)]
+            newline = "\r\n" if "\r\n" in source[cue.lines[0][0] - 2 : cue.lines[0][0]] else "\n"
+            parts += [source[position : cue.lines[0][0]], newline.join(new)]
+            position = cue.lines[-1][1]
+    return "".join([*parts, source[position:]])
+
+
+def fast_cues(source: str, form: Format, speed: float) -> tuple[int, int]:
+    """Return how many cues have more than `speed` characters per second, and the number of cues."""
+    assert form.cues is not None
+    cues = [cue for cue in form.cues(source) if cue.lines]
+    lengths = [sum(_visible(source[start:end]) for start, end in cue.lines) for cue in cues]
+    fast = sum(length > speed * (cue.end - cue.begin) for cue, length in zip(cues, lengths, strict=True))
+    return fast, len(cues)
+
+
+def _line_groups(source: str, cue: Cue) -> list[str]:
+    """Return the lines of a cue; lines that continue the one before are joined, those of other speakers are not."""
+    groups: list[str] = []
+    for start, end in cue.lines:
+        if groups and not _DASH.match(source, start, end) and not _VOICE.match(source, start, end):
+            groups[-1] += f" {source[start:end]}"
+        else:
+            groups.append(source[start:end])
+    return groups
+
+
+def _visible(text: str) -> int:
+    """Return the number of characters that are shown."""
+    return len(html.unescape(_ANY_TAG.sub("", text)))
+
+
+def _wrapped(text: str, limit: int) -> list[str]:
+    """Return a text as the fewest lines of at most `limit` characters, as even as possible; words are not cut."""
+    words = [word for word in _WORD.findall(text) if word]
+    lengths = [_visible(word) for word in words]
+    lines = len(_filled(lengths, limit))
+    width = next(width for width in range(1, limit + 1) if len(_filled(lengths, width)) <= lines)
+    bounds = itertools.pairwise([0, *itertools.accumulate(_filled(lengths, width))])
+    return [" ".join(words[first:last]) for first, last in bounds]
+
+
+def _filled(lengths: list[int], width: int) -> list[int]:
+    """Return the number of words of each line if lines are filled one after the other."""
+    lines: list[int] = []
+    room = 0
+    for length in lengths:
+        if not lines or length + 1 > room:
+            lines.append(0)
+            room = width + 1
+        lines[-1] += 1
+        room -= length + 1
+    return lines
+
+
 _FILLER = "\u00a0"
 """Stands in a cue whose words went elsewhere: a blank line would end the cue, and the rest of it would be lost."""
-SRT = Format("srt", (".srt",), parse_srt, escape_srt, filler=_FILLER)
-VTT = Format("vtt", (".vtt",), parse_vtt, escape_html, filler=_FILLER)
+SRT = Format("srt", (".srt",), parse_srt, escape_srt, filler=_FILLER, cues=_srt_cues)
+VTT = Format("vtt", (".vtt",), parse_vtt, escape_html, filler=_FILLER, cues=_vtt_cues)

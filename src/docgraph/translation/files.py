@@ -21,8 +21,9 @@ from typing import Protocol
 from docgraph.document import Document
 from docgraph.errors import DocgraphError, UntranslatableError
 from docgraph.files import display_name, replacing
-from docgraph.formats import get_format, read, render, write
+from docgraph.formats import SubtitleLimits, get_format, read, render, write
 from docgraph.formats.base import NEWLINE, decode
+from docgraph.formats.subtitles import fast_cues
 from docgraph.translation.document_decoding import BATCH_TOKENS, Hypotheses, Mode
 from docgraph.translation.hypotheses import SearchConfig
 from docgraph.translation.jobs import STANDARD, Form, Job, Jobs, unreadable
@@ -50,6 +51,7 @@ class FileOptions:
     reused only if all digests are equal."""
     force: bool = False
     """Translate texts in another language than the source language of the model."""
+    limits: SubtitleLimits = field(default_factory=SubtitleLimits)
 
 
 class Progress(Protocol):
@@ -222,8 +224,9 @@ class _Run:
         self.report.doubtful += translation.doubtful
         complete = len(file.translations) == len(file.documents)
         try:
-            _write_output(file, self.options.form, complete, self.language)
+            _write_output(file, self.options.form, complete, self.language, self.options.limits)
             if complete:
+                self._report_fast_cues(file)
                 self.report.translated += 1
                 self.progress.finish(file.job)
                 if file.partial is not None:
@@ -233,6 +236,18 @@ class _Run:
         except OSError as error:
             self._fail(file.job, error)
         return file.translations
+
+    def _report_fast_cues(self, file: _OpenFile) -> None:
+        """Tells how many subtitles are too fast to be read, if there is a limit."""
+        limits, form = self.options.limits, get_format(file.documents[0].format)
+        if limits.reading_speed is None or form.cues is None or self.options.form != "document":
+            return
+        source = "".join(_render(each, "document", 0, None, limits) for each in file.translations)
+        fast, total = fast_cues(source, form, limits.reading_speed)
+        if fast:
+            name = display_name(file.job.source)
+            message = f"{name}: {fast:,} of {total:,} subtitles exceed {limits.reading_speed:g} characters per second"
+            self.progress.note(message)
 
     def copy(self, job: Job) -> None:
         """Copies a file that no format reads."""
@@ -282,32 +297,33 @@ class _Run:
         return {**self.made_with, "the known translations": known}
 
 
-def _write_output(file: _OpenFile, form: Form, complete: bool, language: str | None) -> None:
+def _write_output(file: _OpenFile, form: Form, complete: bool, language: str | None, limits: SubtitleLimits) -> None:
     """Writes a file that is complete; on standard output, the latest document."""
     output, translations = file.job.output, file.translations
     is_container = file.documents[0].container is not None
     if form == "document" and (output != STANDARD or is_container):
         if complete:
-            write(file.documents, output, [translation.texts for translation in translations], language)
+            texts, alignments = [each.texts for each in translations], [each.alignments for each in translations]
+            write(file.documents, output, texts, language, alignments, limits)
     elif output == STANDARD:
-        text = _render(translations[-1], form, len(translations) - 1, language)
+        text = _render(translations[-1], form, len(translations) - 1, language, limits)
         encoding = file.documents[0].encoding if form == "document" else "utf-8"
         sys.stdout.buffer.write(text.encode(encoding, "replace"))
         sys.stdout.buffer.flush()
     elif complete:
         with replacing(output) as path:
-            parts = (_render(each, form, index, language) for index, each in enumerate(translations))
+            parts = (_render(each, form, index, language, limits) for index, each in enumerate(translations))
             path.write_text("".join(parts), encoding="utf-8")
 
 
-def _render(translation: Translation, form: Form, index: int, language: str | None) -> str:
+def _render(translation: Translation, form: Form, index: int, language: str | None, limits: SubtitleLimits) -> str:
     if form == "jsonl":
         name = {"document": translation.source.id}
         entries = ({**name, "sentence": m, **each.to_json()} for m, each in enumerate(translation))
         return "".join(json.dumps(entry, ensure_ascii=False) + "\n" for entry in entries)
     if form == "table":
         return ("\n" if index else "") + "".join(_table_rows(translation))
-    content = render([translation.source], [translation.texts], language)
+    content = render([translation.source], [translation.texts], language, [translation.alignments], limits)
     assert isinstance(content, str)
     return content
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from docgraph.document import Document
+from docgraph.document import Alignment, Document
 from docgraph.formats import with_texts
 
 if TYPE_CHECKING:
@@ -42,6 +42,9 @@ class SentenceTranslation:
 
     doubts: tuple[str, ...] = ()
     """What may be wrong with the translation, such as "repetition"; see checks.py."""
+
+    alignment: Alignment | None = None
+    """Links with the words of the source, for a sentence that spans subtitle cues."""
 
     @property
     def score(self) -> float | None:
@@ -87,6 +90,11 @@ class Translation:
         return [sentence.text for sentence in self.sentences]
 
     @property
+    def alignments(self) -> list[Alignment | None]:
+        """The alignment of each sentence, if it is needed to write the document."""
+        return [sentence.alignment for sentence in self.sentences]
+
+    @property
     def doubtful(self) -> int:
         """Number of sentences with doubts."""
         return sum(bool(sentence.doubts) for sentence in self.sentences)
@@ -94,7 +102,7 @@ class Translation:
     @cached_property
     def document(self) -> Document:
         """The document with its sentences replaced by their translations, ready for `docgraph.formats.write`."""
-        return with_texts(self.source, self.texts)
+        return with_texts(self.source, self.texts, self.alignments)
 
     def __str__(self) -> str:
         return "\n".join(self.texts)

@@ -591,7 +591,7 @@ class Translator:
         """Returns the translation of a document, given the hypotheses of its segments."""
         document = prepared.request.document
         sentences = self._sentences(prepared, decoded, search, range(len(document)))
-        return Translation(document, tuple(sentences.values()), decoded.passes)
+        return Translation(document, self._aligned(document, [*sentences.values()]), decoded.passes)
 
     def _sentences(
         self, prepared: _Prepared, decoded: _Decoded, search: SearchConfig, chosen: Iterable[int]
@@ -616,6 +616,17 @@ class Translator:
                 source, text, candidates, context, known is not None, entries, doubts
             )
         return sentences
+
+    def _aligned(self, document: Document, sentences: Sequence[SentenceTranslation]) -> tuple[SentenceTranslation, ...]:
+        """Returns translations with the alignments that are needed to divide them among subtitle cues."""
+        spanning = [m for m, each in enumerate(document) if any(markup.role == "break" for markup in each.markup)]
+        if not spanning:
+            return tuple(sentences)
+        chosen = [sentences[m] for m in spanning]
+        attention = self.subword_attention([each.source for each in chosen], [each.text for each in chosen])
+        links = (found.links(each.source, each.text) for each, found in zip(chosen, attention, strict=True))
+        alignments = dict(zip(spanning, links, strict=True))
+        return tuple(replace(each, alignment=alignments.get(m)) for m, each in enumerate(sentences))
 
     def _checked(
         self, prepared: _Prepared, decoded: _Decoded, search: SearchConfig, sentences: Iterable[int]

@@ -17,11 +17,14 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
+from docgraph.document import Alignment, Link
+from docgraph.formats.markup_transfer import token_spans
 from docgraph.model.attention import MultiHeadAttention, unmask_empty_rows
 from docgraph.model.batch import DocumentExample, collate
 from docgraph.model.document_transformer import DocumentTransformer
 from docgraph.model.packing import windows
 from docgraph.model.tokenizer import Ids, Tokenizer, words_of_pieces
+from docgraph.model.transformer import DecoderLayer
 
 Span = tuple[int, int]
 Matrix = npt.NDArray[np.float64]
@@ -29,6 +32,8 @@ WORD = re.compile(r"\w+(?:[-.]\w+)*")
 """A word of a translation; l'accord is two."""
 TOKENS = 1 << 12
 """Sub-words in a batch."""
+MIN_WEIGHT = 0.02
+"""Links with less weight are left out."""
 MIN_SHARE = 0.15
 """Least a(v, w) of a translation: below, the word is not translated by one word."""
 
@@ -61,6 +66,26 @@ class SubwordAttention:
             is_aligned = chosen[place] == word and forward[place, word] >= MIN_SHARE
             found.append(targets[place] if is_aligned else None)
         return found
+
+    def links(self, source: str, text: str) -> Alignment:
+        """Returns the links between sub-words with letters or digits; those of a word of `text` sum to about 1."""
+        columns, rows = _with_letters(source, self.source_spans), _with_letters(text, self.target_spans)
+        if not columns or not rows:
+            return ()
+        weights = self.weights[np.ix_(rows, columns)]
+        weights = weights / np.maximum(weights.sum(1, keepdims=True), 1e-9)
+        # The last character of a sub-word stands for it: the first may be the space before its word.
+        places, origins = self.target_spans[rows, 1] - 1, self.source_spans[columns, 1] - 1
+        words = np.searchsorted([start for start, _ in token_spans(text)], places, side="right")
+        weights /= np.bincount(words)[words][:, None]
+        return tuple(
+            Link(int(places[row]), int(origins[column]), float(weights[row, column]))
+            for row, column in zip(*np.nonzero(weights >= MIN_WEIGHT), strict=True)
+        )
+
+
+def _with_letters(text: str, spans: Ids) -> list[int]:
+    return [n for n, (start, end) in enumerate(spans.tolist()) if any(map(str.isalnum, text[start:end]))]
 
 
 def _by_word(rows: Matrix, spans: Ids, words: Sequence[Span]) -> Matrix:
@@ -104,30 +129,31 @@ def _truncate(ids: Ids, spans: Ids, limit: int) -> tuple[Ids, Ids]:
 
 
 def _attention(model: DocumentTransformer, example: DocumentExample) -> Tensor:
-    """[B, Tt, Ts]: attention in the layer that aligns best, mean over heads; padded."""
+    """[B, Tt, Ts]: attention in the layers that align best, mean over heads; padded."""
     batch = collate([example], model.config.transformer.bos).to(model.device)
     source, target = batch.source, batch.target
     assert target is not None
-    layers = model.decoder.layers
-    # The last but one aligns best (Garg et al. 2019); with two layers, the last.
-    layer = layers[max(len(layers) - 2, min(len(layers), 2) - 1)]
-    attention: MultiHeadAttention = layer.cross_attention  # type: ignore[assignment]  # a ModuleList has no types
+    # The last but one aligns best (Garg et al. 2019); with two layers, the mean of both.
+    layers = list(model.decoder.layers)[:-1][-1:] if len(model.decoder.layers) > 2 else list(model.decoder.layers)
     seen: list[Tensor] = []
 
-    def record(_: nn.Module, arguments: tuple[Any, ...]) -> None:
+    def record(module: nn.Module, arguments: tuple[Any, ...]) -> None:
+        assert isinstance(module, MultiHeadAttention)
         queries, memory = target.sentences, source.sentences
-        query = queries.pad(attention.split(attention.query(arguments[0]))).transpose(1, 2)
-        key = memory.pad(attention.project(arguments[1])[0]).transpose(1, 2)
+        query = queries.pad(module.split(module.query(arguments[0]))).transpose(1, 2)
+        key = memory.pad(module.project(arguments[1])[0]).transpose(1, 2)
         scores = ((query * query.shape[-1] ** -0.5) @ key.transpose(-2, -1)).float()
         visible = unmask_empty_rows(memory.mask[:, None, None, :])
         seen.append(scores.masked_fill(~visible, -torch.inf).softmax(-1).mean(1))
 
-    hook = attention.register_forward_pre_hook(record)
+    attentions = [layer.cross_attention for layer in layers if isinstance(layer, DecoderLayer)]
+    hooks = [attention.register_forward_pre_hook(record) for attention in attentions]
     try:
         embedded = model.embeddings(source.tokens, source.sentences.positions, "source")
         states = model.encoder(embedded, source.sentences)
         inputs = model.embeddings(target.tokens, target.sentences.positions, "target")
         model.decoder(inputs, states, target.sentences, source.sentences)
     finally:
-        hook.remove()
-    return seen[0]
+        for hook in hooks:
+            hook.remove()
+    return torch.stack(seen).mean(0)
