@@ -57,6 +57,8 @@ class Sentence:
     """Names the escape function of the format (`Format.escapes`) for text in another syntax (an HTML attribute)."""
     prefix: str = ""
     """Raw markup that is written before the sentence if it changes (the anchor of a renamed heading)."""
+    language: str = ""
+    """Code of the language that the file declares for this sentence (fr); empty if it declares none."""
 
 
 @dataclass(frozen=True, slots=True)

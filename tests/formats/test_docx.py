@@ -229,6 +229,15 @@ def test_utf16_parts_stay_utf16() -> None:
         assert opened.infolist()[0].compress_type == ZIP_DEFLATED
 
 
+def test_paragraphs_have_the_proofing_language_of_most_of_their_text() -> None:
+    def marked(text: str, code: str) -> str:
+        return f'<w:r><w:rPr><w:lang w:val="{code}"/></w:rPr><w:t>{text}</w:t></w:r>'
+
+    french = marked("Bonjour à tous", "fr-FR")
+    xml = f"<w:p>{french}</w:p><w:p>{french}{run(' and good morning to you all')}</w:p><w:p>{run('Hello')}</w:p>"
+    assert [sentence.language for sentence in read_one(body(xml))] == ["fr", "", ""]
+
+
 def test_proofing_language_becomes_the_target_language() -> None:
     marks = [f'<w:lang w:val="{name}"/>' for name in ("en-US", "en-GB", "de-DE")]
     text = "".join(f"<w:r><w:rPr>{mark}</w:rPr><w:t>{i}</w:t></w:r>" for i, mark in enumerate(marks))

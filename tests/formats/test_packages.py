@@ -67,6 +67,22 @@ def test_odt_language_becomes_the_target_language() -> None:
     assert brazilian * 2 + german in contents(rewrite(document, ["Um."], "pt-BR"))["styles.xml"].decode()
 
 
+def test_odt_paragraphs_have_the_declared_language_of_their_style() -> None:
+    styles = "".join(
+        f'<style:style style:name="{name}"><style:text-properties fo:language="{code}"/></style:style>'
+        for name, code in (("P1", "fr"), ("T1", "de"))
+    )
+    span = '<text:span text:style-name="T1">Eins zwei drei</text:span>'
+    paragraphs = f"<text:p>{span} four</text:p><text:p>{span} and many more words</text:p><text:p>Six.</text:p>"
+    body = f'{styles}<text:p text:style-name="P1">Un.</text:p>{paragraphs}'
+    assert [sentence.language for sentence in read_one(odt(body), "odt")] == ["fr", "de", "", ""]
+
+
+def test_pptx_paragraphs_have_the_declared_language_of_their_runs() -> None:
+    slides = [slide(["One"], ["Drei"]).replace('lang="en-US"', 'lang="de-DE"', 1)]
+    assert [sentence.language for sentence in read_one(pptx(slides), "pptx")][:2] == ["de", "en"]
+
+
 def test_protected_odt_is_refused() -> None:
     parts = contents(EXAMPLES["odt"])
     parts["META-INF/manifest.xml"] = b"<manifest><manifest:encryption-data/></manifest>"

@@ -53,6 +53,16 @@ def test_unreadable_text_is_kept(translator: Translator) -> None:
     assert mixed.endswith("rapport. 🚢")
 
 
+def test_lines_in_another_language_are_kept_unless_everything_is_translated(translator: Translator) -> None:
+    french = "Il faut bien que nous le fassions dans les temps."
+    assert translator.translate([SENTENCES[0], french]).texts[1] == french
+    translator.keep_foreign = False
+    try:
+        assert translator.translate([SENTENCES[0], french]).sentences[1].candidates
+    finally:
+        translator.keep_foreign = True
+
+
 def test_addresses_and_placeholders_are_byte_identical(translator: Translator) -> None:
     texts = {
         "See https://github.com/pyenv/pyenv/pull/3442 for the details.": "https://github.com/pyenv/pyenv/pull/3442",

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from docgraph.document import Document
+from docgraph.document import Document, Sentence
 from docgraph.errors import DocgraphError
-from docgraph.translation.language_check import ENOUGH, NAMES, check_language, other_language
+from docgraph.translation.language_check import ENOUGH, NAMES, check_language, foreign_sentences, other_language
 
 TEXTS = {
     "en": "The commission made a new proposal, and we do not know what will become of it. They are not in a hurry.",
@@ -64,3 +64,55 @@ def test_the_message_says_what_to_do() -> None:
 def test_a_text_with_enough_of_its_own_language_is_never_refused(noise: list[str], place: int) -> None:
     own = [TEXTS["en"]] * (1 + sum(map(len, noise)) // (5 * len(TEXTS["en"])))
     assert other_language([*noise[:place], *own, *noise[place:]], "en") is None
+
+
+def document_of(*sentences: tuple[str, int, str]) -> Document:
+    """A document of (text, paragraph, declared language)."""
+    found, start = [], 0
+    for text, paragraph, language in sentences:
+        found.append(Sentence(text, start, start + len(text), paragraph, language=language))
+        start += len(text) + 1
+    return Document(tuple(found), " ".join(text for text, _, _ in sentences), format="text")
+
+
+@pytest.mark.parametrize("other", [code for code in TEXTS if code != "en"])
+def test_lines_in_another_language_are_foreign(other: str) -> None:
+    lines = [TEXTS["en"], TEXTS[other], "A file name: max_positions", TEXTS["en"]]
+    assert foreign_sentences(Document.from_sentences(lines), "en") == {1}
+    assert foreign_sentences(Document.from_sentences(lines), other) == {0, 3}
+    assert foreign_sentences(Document.from_sentences(lines), "ru") == foreign_sentences(
+        Document.from_sentences(lines), None
+    )
+
+
+def test_a_paragraph_is_foreign_as_a_whole() -> None:
+    first, second = "Il faut bien que nous le fassions dans les temps.", "D'accord !"
+    document = document_of((TEXTS["en"], 0, ""), (first, 1, ""), (second, 1, ""), (second, 2, ""))
+    assert foreign_sentences(document, "en") == {1, 2}
+
+
+@pytest.mark.parametrize(
+    ("declared", "text", "is_foreign"),
+    [
+        ("fr", "Liberté, égalité, fraternité", True),
+        ("en", "Liberté, égalité, fraternité", False),
+        ("", "Liberté, égalité, fraternité", False),
+        ("fr", "The door of the house was open.", False),
+        ("de", "Freude schöner Götterfunken", True),
+    ],
+)
+def test_declared_languages_count_where_words_do_not_decide(declared: str, text: str, is_foreign: bool) -> None:
+    document = document_of((TEXTS["en"], 0, "en"), (text, 1, declared))
+    assert foreign_sentences(document, "en") == ({1} if is_foreign else set())
+
+
+def test_a_language_that_is_declared_everywhere_does_not_count() -> None:
+    document = document_of((TEXTS["en"], 0, "fr"), ("Summary", 1, "fr"), ("Zusammenfassung", 2, "de"))
+    assert foreign_sentences(document, "en") == {2}
+
+
+@pytest.mark.parametrize(
+    "text", ["A very good, a very kind gentleman.", "plan means x (plan de réduction des gaz)", "C'est la vie", ""]
+)
+def test_unclear_texts_are_not_foreign(text: str) -> None:
+    assert foreign_sentences(Document.from_sentences([text]), "en") == frozenset()

@@ -115,7 +115,11 @@ def translate(
     batch: Annotated[int, typer.Option(min=1, help="Source sub-words translated together.")] = 16_384,
     force: Annotated[
         bool,
-        typer.Option("--force", help="Translate a text even if it is not in the source language of the model."),
+        typer.Option(
+            "--force",
+            help="Translate everything: texts, and paragraphs in them, that are not in the source language of the"
+            " model.",
+        ),
     ] = False,
     reading_speed: Annotated[
         float | None,
@@ -196,7 +200,7 @@ def translate(
         source_language = folder.languages[0] if folder.languages else None
         jobs = find_jobs(files or [], None if output is None else Path(output), form, format, known, source_language)
         translator = Translator.load(folder, device, precision, threads, annotator, tag)
-        translator.repair = repair
+        translator.repair, translator.keep_foreign = repair, not force
         if memory:
             from docgraph.translation.translation_memory import TranslationMemory
 
@@ -209,6 +213,7 @@ def translate(
         "the tag": str(tag),
         "the precision": str(precision),
         "the repair": str(repair),
+        "the languages that are translated": "all" if force else "",
         "the limits of subtitles": f"{reading_speed} {line_length}",
     }
     limits = SubtitleLimits(reading_speed, line_length)
@@ -239,6 +244,7 @@ def _summary(jobs: Jobs, report: Report, seconds: float) -> str:
 
     work = f"{_count(report.sentences, 'sentence')} in {seconds:.1f} s"
     work += f", {report.doubtful:,} doubtful {_HINT}" if report.doubtful else ""
+    work += f", {report.foreign:,} left in another language (--force translates them)" if report.foreign else ""
     if not jobs.several:
         [job] = jobs.translated
         output = display_name(job.output)

@@ -6,6 +6,7 @@ import codecs
 import re
 import unicodedata
 from bisect import bisect_left, bisect_right
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -103,6 +104,8 @@ class Block:
         """Raw markup that is written before the first sentence if it changes."""
         self.nested: list[Block] = []
         """Blocks inside the markup of this one: link titles, texts of images."""
+        self._languages = Counter[str]()
+        """Characters by the language that the file declares for them."""
         self._chars: list[str] = []
         self._starts: list[int] = []
         self._ends: list[int] = []
@@ -170,6 +173,17 @@ class Block:
             self._wrap = len(self._chars)
             self._append(" ", end, end)
 
+    def declare_language(self, code: str, start: int) -> None:
+        """Record the language that the file declares for the text from character `start` of the block on."""
+        if code:
+            self._languages[code.lower()] += len(self._chars) - start
+
+    @property
+    def language(self) -> str:
+        """The language that the file declares for most of the text; empty if there is none."""
+        [(code, count)] = self._languages.most_common(1) or [("", 0)]
+        return code if 2 * count > len(self._chars) else ""
+
     def sentences(self, language: str, paragraph: int) -> list[Sentence]:
         """Split the text into sentences; parts without a word (`* * *`) are left out and stay in the source."""
         text = "".join(self._chars)
@@ -191,7 +205,8 @@ class Block:
             InlineMarkup(span.offset - a, span.raw, span.role, span.start) for span in self._markup[first:last]
         )
         text = "".join(self._chars[a:b])
-        return Sentence(text, self._starts[a], self._ends[b - 1], paragraph, markup, self.speaker, self.syntax)
+        span = self._starts[a], self._ends[b - 1]
+        return Sentence(text, *span, paragraph, markup, self.speaker, self.syntax, language=self.language)
 
     def _append(self, char: str, start: int, end: int) -> None:
         self._chars.append(char)

@@ -45,6 +45,9 @@ _TEXT_ELEMENT = re.compile(r"<(?P<name>[^\s<>/!?]*\bt)(?P<rest>(?:\s[^<>]*)?)(?<
 _MAX_NAMES = 10_000
 _PIECE = "\x01"
 """Separates the pieces of a part; XML cannot contain it."""
+_RUN_LANGUAGE = re.compile(r"""(?:\sw:val|\slang)\s*=\s*["']([A-Za-z]{2,3})(?![A-Za-z])""")
+_STYLE_NAME = re.compile(r"""\s(?:text|style):(?:style-)?name\s*=\s*["']([^"'<>]*)""")
+_STYLE_LANGUAGE = re.compile(r"""\sfo:language\s*=\s*["']([A-Za-z]{2,3})["']""")
 _HARD_BREAK = re.compile(r"[\n\r\t\v]+|_x000[AaBbDd]_|&#(?:10|13|x[0Aa]|x[0Dd]);")
 
 
@@ -166,15 +169,22 @@ class Vocabulary:
         text_start: int | None = None
         run_end: int | None = None
         hidden, depth, multiline = "", 0, False
+        language = ""
         for tag in _TAG.finditer(source, start, end):
             name = name_of(tag["name"])
+            if name in ("w:r", "a:r"):
+                language = ""
+            elif name in ("w:lang", "a:rPr") and (declared := _RUN_LANGUAGE.search(tag["rest"])):
+                language = declared[1]
             if hidden:
                 if name == hidden and not tag["rest"].endswith("/"):
                     depth += -1 if tag["close"] else 1
                     hidden = hidden if depth else ""
                 continue
             if text_start is not None:
+                first, begun = blocks[-1], len(blocks[-1])
                 _add_lines(blocks, text_start, tag.start(), multiline)
+                first.declare_language(language, begun)
                 text_start = tag.end()
             if name in self.paragraphs:
                 if len(blocks) > 1 or len(blocks[0]):
@@ -202,6 +212,9 @@ class Vocabulary:
         position, inside = start, False
         hidden_start: int | None = None
         depth = 0
+        styles = _style_languages(source, start, end)
+        languages = [""]
+        """Declared languages of the open elements of a paragraph."""
         for tag in _TAG.finditer(source, start, end):
             name = name_of(tag["name"])
             is_empty = tag["name"] is None or tag["rest"].endswith("/")
@@ -214,12 +227,15 @@ class Vocabulary:
                     hidden_start, position = None, tag.end()
                 continue
             if inside:
+                begun = len(blocks[-1])
                 add_text(blocks[-1], position, tag.start())
+                blocks[-1].declare_language(languages[-1], begun)
                 position = tag.end()
             if name in self.paragraphs:
                 yield blocks
                 blocks = [Block(source)]
                 position, inside = tag.end(), not tag["close"] and not is_empty
+                languages = [_language_of_style(tag["rest"], styles)]
             elif not inside:
                 if name in self.hidden and not is_empty:
                     hidden_start, depth = tag.start(), 1
@@ -231,9 +247,31 @@ class Vocabulary:
                 blocks[-1].markup(tag.start(), tag.end())
             elif name in self.text:
                 blocks[-1].markup(tag.start(), tag.end(), role="close" if tag["close"] else "open")
+                if not tag["close"]:
+                    languages.append(_language_of_style(tag["rest"], styles) or languages[-1])
+                elif len(languages) > 1:
+                    languages.pop()
             else:
                 hidden_start, depth = tag.start(), 1
         yield blocks
+
+
+def _style_languages(source: str, start: int, end: int) -> dict[str, str]:
+    """Return the declared language of each style of a part that declares one, by the name of the style."""
+    found: dict[str, str] = {}
+    style = ""
+    for tag in _TAG.finditer(source, start, end) if source.find("fo:language", start, end) >= 0 else ():
+        if tag["name"] == "style:style" and not tag["close"]:
+            named = _STYLE_NAME.search(tag["rest"])
+            style = named[1] if named else ""
+        elif tag["name"] == "style:text-properties" and style and (code := _STYLE_LANGUAGE.search(tag["rest"])):
+            found[style] = code[1]
+    return found
+
+
+def _language_of_style(attributes: str, styles: dict[str, str]) -> str:
+    named = _STYLE_NAME.search(attributes) if styles else None
+    return styles.get(named[1], "") if named else ""
 
 
 class _Names:

@@ -83,6 +83,8 @@ class Report:
     sentences: int = 0
     doubtful: int = 0
     """Sentences whose translation fails a check (checks.py)."""
+    foreign: int = 0
+    """Sentences that were left as they are because their paragraph is in another language."""
 
 
 def translate_files(
@@ -222,6 +224,7 @@ class _Run:
         file.translations.append(translation)
         self.report.sentences += len(translation)
         self.report.doubtful += translation.doubtful
+        self.report.foreign += len(self.translator.foreign_sentences(translation.source))
         complete = len(file.translations) == len(file.documents)
         try:
             _write_output(file, self.options.form, complete, self.language, self.options.limits)

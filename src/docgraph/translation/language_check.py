@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import cache
+from itertools import groupby
 
 from docgraph.document import Document
 from docgraph.errors import DocgraphError
@@ -24,6 +25,9 @@ _MOST = 20_000
 """Characters that vote, from the whole length of a text."""
 _SHORTEST = 3
 """Minimum words of a sentence that votes."""
+_CLEAR_HITS, _CLEAR_SHARE, _CLEAR_FACTOR = 3, 0.2, 3
+"""A paragraph is in another language if it has so many function words of it, and that share of its words, and at most a
+third as many of its own language."""
 _WORD = re.compile(r"[^\W\d_]+")
 _SCRIPTS = {
     "Cyrillic script": re.compile(r"[\u0400-\u052f]"),
@@ -112,6 +116,51 @@ def language_shares(text: str) -> dict[str, float]:
     words = [word for word in _WORD.findall(text[:_MOST].lower()) if is_function_word(word)]
     counts = Counter(language for word in words for language in _languages_of_word()[word])
     return {language: count / len(words) for language, count in counts.most_common()}
+
+
+def foreign_sentences(document: Document, language: str | None) -> frozenset[int]:
+    """Returns the sentences of paragraphs that are clearly in another language than `language`.
+
+    A paragraph that the file declares to be in another language is foreign unless its words are those of `language`;
+    declarations of the main language of the file do not count, because they are often left from a template.
+    """
+    if language not in _FUNCTION_WORDS:
+        return frozenset()
+    declared = Counter[str]()
+    for sentence in document:
+        declared[sentence.language] += len(sentence.text)
+    usual = {"", language, max(declared, key=lambda code: declared[code], default="")}
+    foreign: set[int] = set()
+    for indices in _paragraphs(document):
+        sentences = [document.sentences[m] for m in indices]
+        winner = _clear_language(" ".join(sentence.text for sentence in sentences), language)
+        is_declared = all(sentence.language not in usual for sentence in sentences)
+        if winner not in (None, language) or (is_declared and winner is None):
+            foreign.update(indices)
+    return frozenset(foreign)
+
+
+def _paragraphs(document: Document) -> Iterator[list[int]]:
+    """Yields the sentences of each paragraph; in a text of one sentence per line, of each line."""
+    places = range(len(document))
+    if document.format == "lines":
+        yield from ([m] for m in places)
+    else:
+        for _, group in groupby(places, key=lambda m: document.sentences[m].paragraph):
+            yield list(group)
+
+
+def _clear_language(text: str, own: str) -> str | None:
+    """Returns the code of the language of a text by its function words: `own`, another one, or None if unclear."""
+    words = [word for word in _WORD.findall(text.lower()[:_MOST]) if len(word) > 1]
+    found = [languages for word in words if (languages := _languages_of_word().get(word))]
+    own_hits = sum(own in languages for languages in found)
+    # Words that the own language has, too (in, a, on), say nothing.
+    others = Counter(language for languages in found if own not in languages for language in languages)
+    [(other, hits)] = others.most_common(1) or [("", 0)]
+    if hits >= _CLEAR_HITS and hits >= _CLEAR_SHARE * len(words) and _CLEAR_FACTOR * own_hits <= hits:
+        return other
+    return own if own_hits >= 2 and own_hits > hits else None
 
 
 def is_function_word(word: str) -> bool:

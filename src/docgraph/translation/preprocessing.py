@@ -3,7 +3,8 @@
 `Preprocessor.segment` turns the sentences of a document into segments, the texts that the model translates:
 
 1. A line of several sentences is split (for models that translate sentences independently).
-2. A sentence without words (a number, an address, a file name) gets no segment: it stays as it is.
+2. A sentence without words (a number, an address, a file name), or in another language, gets no segment: it stays as
+   it is.
 3. A sentence longer than the model can read is cut.
 4. Each segment is normalised: rewritten in characters and words that the model knows.
 5. A heading in Title Case is lowercased if the model is more confident of the result.
@@ -144,15 +145,19 @@ class Preprocessor:
         unknown = {char: plain for char, plain in _LOOKALIKES.items() if self.protector.is_unknown(char)}
         self._lookalikes = str.maketrans(unknown)
 
-    def segment(self, document: Document, keep_whole: Container[int] = ()) -> Segments:
-        """Returns the segments of a document; the lines in `keep_whole` are not split into sentences."""
+    def segment(self, document: Document, keep_whole: Container[int] = (), keep: Container[int] = ()) -> Segments:
+        """Returns the segments of a document.
+
+        The lines in `keep_whole` are not split into sentences; the sentences in `keep` stay as they are.
+        """
         # The readers of all other formats have split the text into sentences already.
         language = self._split_language if document.format == "lines" else None
         result = Segments()
         for index, sentence in enumerate(document.sentences):
             first = len(result)
             sentence_language = None if index in keep_whole else language
-            result.segments += self._segments(sentence.text, sentence.speaker, sentence_language)
+            if index not in keep:
+                result.segments += self._segments(sentence.text, sentence.speaker, sentence_language)
             result.of_sentence.append(range(first, len(result)))
         if self._split_language is not None:
             self._lowercase_titles(result.segments)

@@ -49,6 +49,7 @@ from docgraph.translation.document_decoding import (
 )
 from docgraph.translation.explain import ContextWeights, context_weights_of
 from docgraph.translation.hypotheses import Hypothesis, SearchConfig
+from docgraph.translation.language_check import foreign_sentences
 from docgraph.translation.postprocessing import Postprocessor
 from docgraph.translation.preprocessing import Preprocessor, Segment, Segments, example_from_text
 from docgraph.translation.repair import Attempt, Piece, Repairer
@@ -166,6 +167,8 @@ class Translator:
         """Annotations of the last documents with known translations, least recently used first."""
         self.repair = True
         """Whether translations that fail the checks of checks.py are decoded again; they are reported in any case."""
+        self.keep_foreign = True
+        """Whether paragraphs that are clearly not in the source language stay as they are."""
         if tag is None and (tags := tokenizer.source.tags):
             listed = ", ".join(tags[:12]) + (", ..." if len(tags) > 12 else "")
             raise DocgraphError(f"this model translates into several languages; choose one by its tag: {listed}")
@@ -461,6 +464,11 @@ class Translator:
         for (request, prepared), result in zip(batch, decoded, strict=True):
             yield request, self._translation(prepared, result, options.search)
 
+    def foreign_sentences(self, document: Document) -> frozenset[int]:
+        """Returns the sentences that stay as they are because their paragraph is in another language."""
+        language = self.languages[0] if self.languages and self.keep_foreign else None
+        return foreign_sentences(document, language)
+
     def _prepare(self, request: TranslationRequest) -> _Prepared:
         """Segments a document and builds the model input."""
         document, known = request.document, request.known
@@ -472,7 +480,8 @@ class Translator:
             )
         exact = [] if self.memory is None else map(self.memory.exact, document.texts)
         given = {m: text for each in (exact, known) for m, text in enumerate(each) if text is not None and text.strip()}
-        segments = self._preprocessor.segment(document, keep_whole=given)
+        foreign = self.foreign_sentences(document) - given.keys()
+        segments = self._preprocessor.segment(document, given, foreign)
         known_segments: Known = {**request.finished, **dict(self._given_segments(given, segments))}
         (shown, own), *more = chunks(len(segments))
         example: DocumentExample | None = None
