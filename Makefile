@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test lint bench clean
+.PHONY: demo test soak lint bench clean
 
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "docgraph needs Python 3.11 or newer; set PYTHON=/path/to/python3.11")'
@@ -29,6 +29,11 @@ lint: $(READY)
 
 test: lint
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2
+
+# Faults, malformed requests and load of docgraph serve for as long as it takes (about an hour).
+soak: $(READY)
+	DOCGRAPH_SOAK=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q tests/server
+	$(BIN)/python -m benchmarks.server_load
 
 bench: $(READY)
 	$(BIN)/python -m benchmarks

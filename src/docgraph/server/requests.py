@@ -112,14 +112,18 @@ def validated(value: Any, model: type[M]) -> M:
         raise ApiError(422, f"{place}: {message}" if place else message) from None
 
 
-async def form_of(request: Request) -> dict[str, str | UploadFile]:
-    """Returns the fields of a form; the last of several with one name."""
+async def form_of(request: Request) -> dict[str, Any]:
+    """Returns the fields of a form: text or a file; a list of texts if a name is repeated."""
     try:
         form = await request.form(max_files=1, max_fields=32)
     except (HTTPException, ClientDisconnect, ValueError, LookupError) as error:
         detail = error.detail if isinstance(error, HTTPException) else "its parts cannot be read"
         raise ApiError(422, f"the form is malformed: {detail}") from None
-    return dict(form)
+    fields: dict[str, Any] = {}
+    for name in form:
+        values = form.getlist(name)
+        fields[name] = values[0] if len(values) == 1 else [value for value in values if isinstance(value, str)]
+    return fields
 
 
 async def upload(request: Request) -> Upload:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import socket
 import sys
@@ -20,7 +21,7 @@ _STOP_SECONDS = 5
 
 def run_server(translator: Translator, config: ServerConfig, host: str, port: int, browser: bool) -> None:
     """Serves until SIGINT or SIGTERM. Prints the address, and opens it in a browser if asked to."""
-    listener = _listen(host, port)
+    listener = listen(host, port)
     shown = "localhost" if config.loopback else host
     address = f"http://{f'[{shown}]' if ':' in shown else shown}:{listener.getsockname()[1]}/"
     logging.basicConfig(format="docgraph: %(message)s", level=logging.WARNING, stream=sys.stderr)
@@ -32,7 +33,9 @@ def run_server(translator: Translator, config: ServerConfig, host: str, port: in
         timeout_graceful_shutdown=_STOP_SECONDS,
         lifespan="on",
     )
-    _Server(settings, address, browser).run([listener])
+    # Ctrl+C ends the server, and uvicorn raises it again when the server has ended.
+    with contextlib.suppress(KeyboardInterrupt):
+        _Server(settings, address, browser).run([listener])
 
 
 class _Server(uvicorn.Server):
@@ -49,7 +52,7 @@ class _Server(uvicorn.Server):
             webbrowser.open(self._address)
 
 
-def _listen(host: str, port: int) -> socket.socket:
+def listen(host: str, port: int) -> socket.socket:
     """Returns a socket that listens on an address."""
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]

@@ -155,6 +155,56 @@ class Sentence(BaseModel):
     revision: int
 
 
+class CorrectionBody(Body):
+    """A correction of a sentence."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"translation": "La digue est vieille.", "confirm": True, "revision": 3}]}
+    )
+    translation: Annotated[Text, Field(max_length=100_000)] | None = Field(
+        None, description="The new translation (default: the one there is)."
+    )
+    confirm: bool = Field(True, description="Keep it, and use it as context for other sentences.")
+    revision: Annotated[int, Field(ge=0, le=2**31 - 1)] | None = Field(
+        None, description="The revision of the sentence that was corrected; 409 if there is a later one."
+    )
+
+
+class ProposalsBody(Body):
+    """Sentences whose proposals are accepted or refused."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"accept": [4, 7]}]})
+    accept: Annotated[list[Index], Field(max_length=100_000)] | None = None
+    refuse: Annotated[list[Index], Field(max_length=100_000)] | None = None
+
+    @model_validator(mode="after")
+    def _one_of_both(self) -> ProposalsBody:
+        if (self.accept is None) == (self.refuse is None):
+            raise ValueError("pass either accept or refuse")
+        return self
+
+
+class Change(BaseModel):
+    """A translation that changed, or would change: a proposal."""
+
+    index: int
+    before: str | None
+    after: str | None
+
+
+class ChangesAnswer(BaseModel):
+    """What a change has led to."""
+
+    changes: list[Change]
+    job: Job
+
+
+class CorrectionAnswer(ChangesAnswer):
+    """A corrected sentence, and the proposals for others."""
+
+    sentence: Sentence
+
+
 class Error(BaseModel):
     """What went wrong."""
 

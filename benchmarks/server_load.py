@@ -1,0 +1,132 @@
+"""Load of `docgraph serve`: many clients at once, compared with the same documents in one batch.
+
+    python -m benchmarks.server_load [--clients 64] [--seconds 60] [--texts 512]
+
+Each client sends one text of one to four sentences after the other. Every answer must equal the translation of the text
+alone. Printed are the times of requests, the sentences per second of the server and of `Translator.translate_all` on
+the same texts, and the memory of the server. Clients and server share the cores of the machine.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import lzma
+import os
+import random
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from statistics import quantiles
+
+import httpx
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def load_texts(count: int) -> list[list[str]]:
+    """Texts of one to four sentences from the corpus of the repository."""
+    choice = random.Random(3)
+    with lzma.open(ROOT / "corpora/own_en-fr/test.src.txt.xz", "rt", encoding="utf-8") as file:
+        sentences = [line.strip() for line in file if 20 < len(line) < 200]
+    return [choice.sample(sentences, choice.randint(1, 4)) for _ in range(count)]
+
+
+def translate_in_one_batch(texts: list[list[str]]) -> tuple[list[list[str]], float]:
+    """Returns the translations of all texts, and sentences per second."""
+    from docgraph.document import Document
+    from docgraph.translation.translator import Translator
+
+    translator = Translator.load()
+    documents = [Document.from_sentences(text) for text in texts]
+    list(translator.translate_all(documents[:32]))
+    begun = time.perf_counter()
+    translations = [each.texts for each in translator.translate_all(documents)]
+    return translations, sum(map(len, texts)) / (time.perf_counter() - begun)
+
+
+class Load:
+    """The clients and what they have measured."""
+
+    def __init__(self, address: str, texts: list[list[str]], expected: list[list[str]]) -> None:
+        self.address, self.texts, self.expected = address, texts, expected
+        self.times: list[float] = []
+        self.sentences = self.wrong = 0
+
+    async def run(self, clients: int, seconds: float) -> float:
+        """Sends requests for some time; returns the seconds until the last answer."""
+        begun = time.perf_counter()
+        async with httpx.AsyncClient(
+            base_url=self.address, timeout=300, limits=httpx.Limits(max_connections=clients)
+        ) as client:
+            await asyncio.gather(*(self._client(client, seed, begun + seconds) for seed in range(clients)))
+        return time.perf_counter() - begun
+
+    async def _client(self, client: httpx.AsyncClient, seed: int, until: float) -> None:
+        choice = random.Random(seed)
+        while time.perf_counter() < until:
+            number = choice.randrange(len(self.texts))
+            begun = time.perf_counter()
+            answer = (await client.post("/v1/translate", json={"sentences": self.texts[number]})).raise_for_status()
+            self.times.append(time.perf_counter() - begun)
+            found = [each["translation"] for each in answer.json()["sentences"]]
+            self.sentences += len(found)
+            self.wrong += found != self.expected[number]
+
+
+def start_server(folder: str) -> tuple[subprocess.Popen[str], str]:
+    """Starts a server; returns it with its address."""
+    command = [sys.executable, "-m", "docgraph", "serve", "--no-browser", "--port", "0"]
+    process = subprocess.Popen(
+        [*command, "--database", f"sqlite:///{folder}/jobs.sqlite"], stderr=subprocess.PIPE, text=True
+    )
+    assert process.stderr is not None
+    for line in process.stderr:
+        if found := re.search(r"serving (http://\S+)", line):
+            return process, found[1].replace("localhost", "127.0.0.1")
+    raise SystemExit("the server did not start")
+
+
+def resident_megabytes(pid: int) -> float:
+    """Returns the memory of a process; Linux only."""
+    pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Print latency, throughput, equality and memory."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--clients", type=int, default=64)
+    parser.add_argument("--seconds", type=float, default=60)
+    parser.add_argument("--texts", type=int, default=512)
+    options = parser.parse_args(arguments or [])
+    texts = load_texts(options.texts)
+    expected, alone = translate_in_one_batch(texts)
+    print(f"one batch: {alone:.1f} sentences per second", flush=True)
+    with tempfile.TemporaryDirectory() as folder:
+        process, address = start_server(folder)
+        try:
+            asyncio.run(Load(address, texts, expected).run(options.clients, options.seconds / 6))  # warm-up
+            before = resident_megabytes(process.pid)
+            load = Load(address, texts, expected)
+            seconds = asyncio.run(load.run(options.clients, options.seconds))
+            after = resident_megabytes(process.pid)
+        finally:
+            process.terminate()
+            process.wait()
+    cuts = quantiles(load.times, n=100)
+    rate = load.sentences / seconds
+    print(f"{options.clients} clients, {seconds:.0f} s: {len(load.times):,} requests, {load.wrong} wrong answers")
+    print(
+        f"p50 {cuts[49]:.2f} s, p95 {cuts[94]:.2f} s; {rate:.1f} sentences per second, {rate / alone:.2f} of one batch"
+    )
+    print(f"memory of the server: {before:.0f} MB, then {after:.0f} MB", flush=True)
+    if load.wrong:
+        raise SystemExit("some answers differ from the translation of the text alone")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,189 @@
+"""Continuous batching: requests share batches, and each gets the answer that it would get alone."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from docgraph.document import Document
+from docgraph.model.batch import DocumentExample
+from docgraph.server.batching import BatchDecoder, Cancelled, Ticket
+from docgraph.translation.document_decoding import DecodedDocument, Hypotheses, Known, Mode
+from docgraph.translation.hypotheses import SearchConfig
+from docgraph.translation.translator import TranslationRequest, Translator
+from server.server_examples import EXAMPLES, embedded_translator
+from translation.translator_examples import model_folder
+
+TEXTS = [line for line in (EXAMPLES / "three_men_in_a_boat.txt").read_text("utf-8").splitlines() if line.strip()][:12]
+Batches = list[tuple[int, int]]
+
+
+@pytest.fixture
+def batches() -> Batches:
+    return []
+
+
+@pytest.fixture
+def translator(batches: Batches) -> Iterator[Translator]:
+    """The embedded model with a decoder that records (sentences, requests) of its batches."""
+    translator = embedded_translator()
+    decoder = BatchDecoder(translator, lambda *sizes: batches.append(sizes))
+    translator.decoder = decoder
+    yield translator
+    decoder.close()
+    translator.decoder = translator.decode
+
+
+class Gate:
+    """Holds the model until it is opened, so that requests pile up."""
+
+    def __init__(self, translator: Translator, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.entered, self.opened = threading.Event(), threading.Event()
+        decode = translator.decode
+
+        def wait_and_decode(*arguments: Any, **options: Any) -> list[DecodedDocument]:
+            self.entered.set()
+            assert self.opened.wait(60)
+            return decode(*arguments, **options)
+
+        monkeypatch.setattr(translator, "decode", wait_and_decode)
+
+
+def test_concurrent_requests_get_the_answers_they_would_get_alone(translator: Translator, batches: Batches) -> None:
+    requests: list[str | list[str]] = [*TEXTS, TEXTS[:3], "", "12 345", [TEXTS[0], "", "Hello"]]
+    translator.decoder, decoder = translator.decode, translator.decoder
+    alone = [translator.translate(request) for request in requests]
+    translator.decoder = decoder
+    with ThreadPoolExecutor(len(requests)) as threads:
+        together = list(threads.map(translator.translate, requests))
+    assert together == alone
+    assert max(requests for _, requests in batches) > 1
+
+
+def test_known_translations_share_batches_too(translator: Translator) -> None:
+    sentences = ["The harbour is closed.", "The harbour master is old.", "The harbour will open."]
+    known = [["Le havre est fermé.", None, None], [None, None, "Le havre ouvrira."], [None, None, None]]
+    translator.decoder, decoder = translator.decode, translator.decoder
+    alone = [translator.translate(sentences, known=each).texts for each in known]
+    translator.decoder = decoder
+    with ThreadPoolExecutor(3) as threads:
+        together = list(threads.map(lambda each: translator.translate(sentences, known=each).texts, known))
+    assert together == alone
+
+
+def test_a_model_with_document_context_gives_the_same_answers(tmp_path: Path) -> None:
+    translator = Translator.load(model_folder(tmp_path), device="cpu")
+    translator.repair = False
+    search = SearchConfig(beams=2, max_length_factor=0.5, max_length_constant=3)
+    documents = [["The quick fox jumps.", "It told him that."], ["She had met the lazy dog."] * 3, ["Hello, it is."]]
+    alone = [translator.translate(each, search).texts for each in documents]
+    translator.decoder = decoder = BatchDecoder(translator)
+    with ThreadPoolExecutor(3) as threads:
+        assert list(threads.map(lambda each: translator.translate(each, search).texts, documents)) == alone
+    decoder.close()
+
+
+def test_a_short_request_does_not_wait_for_a_long_document(
+    translator: Translator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gate = Gate(translator, monkeypatch)
+    order: list[str] = []
+
+    def translate(name: str, texts: Sequence[str]) -> None:
+        translator.translate(texts)
+        order.append(name)
+
+    long = [f"{text} Number {n}." for n in range(12) for text in TEXTS]
+    first = threading.Thread(target=translate, args=("long", long))
+    first.start()
+    assert gate.entered.wait(60)
+    second = threading.Thread(target=translate, args=("short", TEXTS[:1]))
+    second.start()
+    gate.opened.set()
+    first.join()
+    second.join()
+    assert order == ["short", "long"]
+
+
+def test_final_hypotheses_are_told_once_and_in_order(translator: Translator) -> None:
+    class Recorder(TranslationRequest):
+        def record(self, first: int, hypotheses: Hypotheses) -> None:
+            told.extend(range(first, first + len(hypotheses)))
+            threads.add(threading.get_ident())
+
+    told: list[int] = []
+    threads: set[int] = set()
+    sentences = [text for text in TEXTS for _ in range(8)]
+    [(_, translation)] = translator.translate_requests([Recorder(Document.from_sentences(sentences))])
+    assert told == sorted(set(told))
+    assert len(told) >= len(translation)
+    assert threads == {threading.get_ident()}
+
+
+def test_a_cancelled_request_ends_at_once(translator: Translator, monkeypatch: pytest.MonkeyPatch) -> None:
+    gate = Gate(translator, monkeypatch)
+    ticket = Ticket()
+
+    def work() -> None:
+        with ticket.active():
+            translator.translate(TEXTS)
+
+    with ThreadPoolExecutor(2) as threads:
+        future = threads.submit(work)
+        assert gate.entered.wait(60)
+        other = threads.submit(translator.translate, TEXTS[:1])
+        ticket.cancel()
+        with pytest.raises(Cancelled):
+            future.result(60)
+        gate.opened.set()
+        assert len(other.result(60)) == 1  # is still answered
+
+
+class BrokenModel:
+    """Fails on documents with a certain number of sentences."""
+
+    def __init__(self, translator: Translator, bad: int) -> None:
+        self.decode, self.bad = translator.decode, bad
+
+    def __call__(
+        self,
+        examples: Sequence[DocumentExample],
+        search: SearchConfig,
+        mode: Mode = "parallel",
+        *,
+        tokens: int = 0,
+        known: Sequence[Known] | None = None,
+        on_final: Callable[[int, int, Hypotheses], None] | None = None,
+    ) -> list[DecodedDocument]:
+        if any(len(example.source) == self.bad for example in examples):
+            raise RuntimeError("bad")
+        return self.decode(examples, search, mode, known=known)
+
+
+def test_a_request_that_fails_fails_alone(translator: Translator, monkeypatch: pytest.MonkeyPatch) -> None:
+    sentences = ["A door is open."]
+    expected = translator.translate(sentences).texts
+    gate = Gate(translator, monkeypatch)
+    monkeypatch.setattr(translator, "decode", BrokenModel(translator, bad=2))
+    with ThreadPoolExecutor(3) as threads:
+        first = threads.submit(translator.translate, sentences)
+        assert gate.entered.wait(60)
+        bad = threads.submit(translator.translate, sentences * 2)
+        good = threads.submit(translator.translate, sentences)
+        gate.opened.set()
+        assert first.result(60).texts == good.result(60).texts == expected
+        with pytest.raises(RuntimeError, match="bad"):
+            bad.result(60)
+
+
+def test_a_closed_decoder_refuses_work(translator: Translator) -> None:
+    decoder = BatchDecoder(translator)
+    decoder.close()
+    translator.decoder = decoder
+    with pytest.raises(Cancelled):
+        translator.translate("A door.")
