@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import importlib
 import os
 import signal
 import threading
@@ -16,6 +17,7 @@ from typing import Any, TypeVar
 
 from docgraph.errors import DocgraphError
 
+S = TypeVar("S")
 T = TypeVar("T")
 R = TypeVar("R")
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS")
@@ -69,6 +71,52 @@ def run_in_processes(
             ) from None
         finally:
             executor.shutdown(wait=True, cancel_futures=True)
+
+
+def run_on_ray(work: Callable[[S, T], R], shared: S, items: Iterable[T], jobs: int) -> Iterator[R]:
+    """Yield work(shared, item) for all items, computed on the cluster of $RAY_ADDRESS, or on a local Ray of `jobs`
+    processes. Results are in the order in which they finish; items of a process that dies are computed again.
+
+    docgraph must be installed on every machine of the cluster. `shared` is copied to each machine once.
+    """
+    ray = _connect_to_ray(jobs)
+    slots = max(1, int(ray.cluster_resources().get("CPU", 1)))
+    remote, shared_reference = ray.remote(work), ray.put(shared)
+    waiting, running = iter(items), list[Any]()
+    try:
+        while True:
+            running += [remote.remote(shared_reference, item) for item in islice(waiting, 2 * slots - len(running))]
+            if not running:
+                return
+            finished, running = ray.wait(running)
+            for reference in finished:
+                yield _ray_result(ray, reference)
+    finally:
+        for reference in running:
+            ray.cancel(reference)
+
+
+def _connect_to_ray(jobs: int) -> Any:
+    try:
+        ray: Any = importlib.import_module("ray")
+    except ImportError:
+        raise DocgraphError("--engine ray needs Ray; install it with: pip install 'docgraph[ray]'") from None
+    if not ray.is_initialized():
+        options = {} if os.environ.get("RAY_ADDRESS") else {"num_cpus": jobs, "include_dashboard": False}
+        ray.init(log_to_driver=False, logging_level="error", **options)
+    return ray
+
+
+def _ray_result(ray: Any, reference: Any) -> Any:
+    try:
+        return ray.get(reference)
+    except ray.exceptions.RayTaskError as error:
+        if isinstance(error.cause, DocgraphError):
+            raise error.cause from None
+        raise
+    except ray.exceptions.RayError as error:
+        reason = str(error).strip().splitlines()[0]
+        raise DocgraphError(f"a Ray worker was lost ({reason}); run the same command again to continue") from None
 
 
 def _collect(

@@ -5,11 +5,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from docgraph.cli.progress import ProgressBars
+from docgraph.cli.translate import EngineName
 from docgraph.errors import DocgraphError
 
 if TYPE_CHECKING:
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from docgraph.corpus.prepare import Report
     from docgraph.corpus.statistics import SplitStatistics
 
-EngineName = Literal["local", "ray"]
 debug_app = typer.Typer(no_args_is_help=True, rich_markup_mode="rich")
 
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 ModeName = Literal["parallel", "sequential"]
 PrecisionName = Literal["float32", "bfloat16", "int8"]
+EngineName = Literal["local", "ray"]
 _HINT = "(--explain or --jsonl shows why)"
 DeviceOption = Annotated[str | None, typer.Option(help="cpu or cuda (default: a GPU if there is one).")]
 
@@ -145,6 +146,13 @@ def translate(
     resume: Annotated[
         bool, typer.Option("--resume", help="Continue an interrupted run; skip files that are finished.")
     ] = False,
+    engine: Annotated[
+        EngineName,
+        typer.Option(
+            help="Where to translate: in this process, or file by file on a Ray cluster ($RAY_ADDRESS; without it, a"
+            " local Ray with one worker per core)."
+        ),
+    ] = "local",
 ) -> None:
     """Translate documents. Markup, timestamps and layout are kept; only the text changes.
 
@@ -170,6 +178,8 @@ def translate(
 
     docgraph translate talks/ -o talks.fr/ --model runs/hyb --resume
 
+    RAY_ADDRESS=auto docgraph translate talks/ -o talks.fr/ --engine ray --resume
+
     docgraph translate talk.txt -o talk.fr.txt --known corrected.txt
 
     docgraph translate manual.html -o manual.fr.html --memory company.tmx
@@ -179,7 +189,7 @@ def translate(
     echo "She saw the door. It was open." | docgraph translate --explain page.html
     """
     from docgraph.model.model_folder import ModelFolder, find_model
-    from docgraph.workers import keep_freed_memory
+    from docgraph.workers import available_cores, keep_freed_memory
 
     keep_freed_memory()
     # Idle threads sleep: spinning threads compete with other programs, which makes translation several times slower.
@@ -219,10 +229,16 @@ def translate(
     limits = SubtitleLimits(reading_speed, line_length)
     shows_context = explain is not None or jsonl
     options = FileOptions(search, mode, format, form, shows_context, resume, batch, made_with, force, limits)
+    ray_engine = None
+    if engine == "ray":
+        from docgraph.translation.cluster import RayEngine, TranslationTask
+
+        settings = {"device": device, "precision": precision, "annotator": annotator, "tag": tag}
+        ray_engine = RayEngine(TranslationTask.of(folder, translator, options, **settings), available_cores())
     begun = time.monotonic()
     try:
         with _Progress(jobs.translated) as progress:
-            translations, report = translate_files(translator, jobs, options, progress)
+            translations, report = translate_files(translator, jobs, options, progress, ray_engine)
     except KeyboardInterrupt:
         hint = "continue with --resume" if output else "use -o to be able to resume"
         typer.echo(f"docgraph: interrupted; {hint}", err=True)

@@ -8,19 +8,16 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
 from docgraph.annotate.registry import load_pipeline
 from docgraph.annotate.runner import AnnotationCache, annotate_all
 from docgraph.corpus import store
 from docgraph.corpus.subwords import encode, unpack
 from docgraph.document import ParallelDocument
-from docgraph.errors import DocgraphError
 from docgraph.model.config import TransformerConfig
-from docgraph.workers import run_in_processes
+from docgraph.workers import run_in_processes, run_on_ray
 
 CHUNK_CHARACTERS = 500_000
 """Source characters per chunk, and so per shard: about 4,000 sentences, or ten seconds of parsing."""
@@ -144,52 +141,8 @@ def run_local(task: Task, chunks: Iterable[Chunk], jobs: int) -> Iterator[Shard]
 
 
 def run_ray(task: Task, chunks: Iterable[Chunk], jobs: int) -> Iterator[Shard]:
-    """Work on the cluster of $RAY_ADDRESS, or on a local Ray with `jobs` processes.
-
-    docgraph must be installed on every machine of the cluster.
-    """
-    ray = _connect(jobs)
-    slots = max(1, int(ray.cluster_resources().get("CPU", 1)))
-    remote, shared_task = ray.remote(_work_on_ray), ray.put(task)
-    waiting, running = iter(chunks), list[Any]()
-    try:
-        while True:
-            while len(running) < 2 * slots and (chunk := next(waiting, None)) is not None:
-                running.append(remote.remote(shared_task, chunk))
-            if not running:
-                return
-            finished, running = ray.wait(running)
-            for reference in finished:
-                yield _result(ray, reference)
-    finally:
-        for reference in running:
-            ray.cancel(reference)
-
-
-def _connect(jobs: int) -> Any:
-    try:
-        import importlib
-
-        ray: Any = importlib.import_module("ray")
-    except ImportError:
-        raise DocgraphError("--engine ray needs Ray; install it with: pip install 'docgraph[ray]'") from None
-    if not ray.is_initialized():
-        options = {} if os.environ.get("RAY_ADDRESS") else {"num_cpus": jobs, "include_dashboard": False}
-        ray.init(log_to_driver=False, logging_level="error", **options)
-    return ray
-
-
-def _result(ray: Any, reference: Any) -> Shard:
-    try:
-        shard: Shard = ray.get(reference)
-    except ray.exceptions.RayTaskError as error:
-        if isinstance(error.cause, DocgraphError):
-            raise error.cause from None
-        raise
-    except ray.exceptions.RayError as error:
-        reason = str(error).strip().splitlines()[0]
-        raise DocgraphError(f"a Ray worker was lost ({reason}); run the same command again to continue") from None
-    return shard
+    """Work on the cluster of $RAY_ADDRESS, or on a local Ray with `jobs` processes."""
+    yield from run_on_ray(_work_on_ray, task, chunks, jobs)
 
 
 ENGINES: dict[str, Engine] = {"local": run_local, "ray": run_ray}

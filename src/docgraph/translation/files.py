@@ -13,8 +13,9 @@ import re
 import shutil
 import sys
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import Protocol
 
@@ -87,13 +88,17 @@ class Report:
     """Sentences that were left as they are because their paragraph is in another language."""
 
 
+Engine = Callable[[Iterator[list[TranslationRequest]]], Iterator[tuple[TranslationRequest, Translation]]]
+"""The requests of each file -> requests with their translations; those of a file in order and together."""
+
+
 def translate_files(
-    translator: Translator, jobs: Jobs, options: FileOptions, progress: Progress
+    translator: Translator, jobs: Jobs, options: FileOptions, progress: Progress, engine: Engine | None = None
 ) -> tuple[list[Translation], Report]:
     """Reads, translates and writes files; copies those that no format reads.
 
     Returns the translations of the last file and what was done. Among several files, one that cannot be read or written
-    is reported and skipped; a single one raises.
+    is reported and skipped; a single one raises. `engine` translates documents elsewhere, such as on a cluster.
     """
     run = _Run(translator, options, progress, single=not jobs.several)
     for reason in jobs.skipped:
@@ -101,12 +106,10 @@ def translate_files(
         progress.note(reason)
     for job in jobs.copied:
         run.copy(job)
-    requests = (request for job in jobs.translated for request in run.read(job))
-    translations = translator.translate_requests(
-        requests, options.search, options.mode, explain=options.explain, tokens=options.tokens
-    )
+    files: Iterator[list[TranslationRequest]] = ([*run.read(job)] for job in jobs.translated)
     last: list[Translation] = []
-    for request, translation in translations:
+    for request, translation in (engine or run.translate)(files):
+        assert isinstance(request, _FileRequest)
         last = run.write(request.file, translation)
     return last, run.report
 
@@ -168,6 +171,13 @@ class _Run:
         self.language = translator.languages[1] if translator.languages and translator.tag is None else None
         search = {"the search": json.dumps(asdict(options.search)), "the kind of output": options.form}
         self.made_with = {**options.made_with, **search}
+
+    def translate(self, files: Iterator[list[TranslationRequest]]) -> Iterator[tuple[TranslationRequest, Translation]]:
+        """The engine of this process: documents of all files are batched together."""
+        options = self.options
+        return self.translator.translate_requests(
+            chain.from_iterable(files), options.search, options.mode, explain=options.explain, tokens=options.tokens
+        )
 
     def read(self, job: Job) -> list[_FileRequest]:
         """Returns a request for each document of a file; none if the file is finished already or unreadable."""
