@@ -14,7 +14,7 @@ from starlette.staticfiles import StaticFiles
 
 from docgraph import __version__
 from docgraph.formats import FORMATS
-from docgraph.server import job_routes, libretranslate
+from docgraph.server import correction_routes, job_routes, libretranslate
 from docgraph.server.errors import ApiError, add_error_handlers
 from docgraph.server.limits import RequestGuard
 from docgraph.server.requests import Upload, body_or_upload, request_body, state_of, with_key
@@ -52,6 +52,7 @@ def create_app(translator: Translator, config: ServerConfig) -> FastAPI:
     app.include_router(public)
     app.include_router(router)
     app.include_router(job_routes.router)
+    app.include_router(correction_routes.router)
     app.include_router(libretranslate.router)
     app.include_router(libretranslate.public)
     workbench = files("docgraph.server") / "workbench"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import PurePosixPath
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends, Header, Query, Request, Response
@@ -12,10 +13,10 @@ from docgraph.formats import render
 from docgraph.server.errors import ApiError
 from docgraph.server.requests import Upload, attachment, body_or_upload, request_body, safe_name, state_of, with_key
 from docgraph.server.schemas import Index, Job, JobBody, Sentence, error_answers
+from docgraph.server.session import Session
 from docgraph.server.sessions import difference
 from docgraph.server.state import ServerState
 from docgraph.server.storage import JobRecord, NotFoundError
-from docgraph.server.translation_session import Session
 
 router = APIRouter(prefix="/v1/jobs", dependencies=[Depends(with_key)], tags=["jobs"])
 _MISSING = error_answers(404)
@@ -192,9 +193,11 @@ async def events(
     },
 )
 async def download(
-    request: Request, id: str, kind: Annotated[Literal["original"], Query(alias="as")] = "original"
+    request: Request,
+    id: str,
+    kind: Annotated[Literal["original", "xliff", "tmx", "tsv"], Query(alias="as")] = "original",
 ) -> Response:
-    """Returns the translated file in its original format."""
+    """Returns the translated file in its original format, or source and translation side by side."""
     state = state_of(request)
     return await state.translating(request, lambda: download_file(state, id, kind))
 
@@ -203,4 +206,7 @@ def download_file(state: ServerState, id: str, kind: str) -> Response:
     """Returns a translated file as an attachment."""
     record = state.store.get(id)
     content, media_type, suffix = state.sessions.view(id, lambda session: session.download(kind))
-    return Response(content, media_type=media_type, headers=attachment(record.name + suffix))
+    name = PurePosixPath(record.name)
+    language = f".{state.language}" if state.language else ""
+    headers = attachment(f"{name.stem}{language}{(name.suffix or suffix) if kind == 'original' else suffix}")
+    return Response(content, media_type=media_type, headers=headers)

@@ -10,10 +10,10 @@ from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from docgraph.document import Document
-from docgraph.errors import DocgraphError
 from docgraph.formats import read
+from docgraph.server.errors import ApiError
+from docgraph.server.session import Session
 from docgraph.server.storage import ConflictError, JobRecord, SessionRecord, Store, StoredJob
-from docgraph.server.translation_session import Session
 from docgraph.translation.translator import Translator
 
 T = TypeVar("T")
@@ -92,7 +92,7 @@ class Sessions:
     def _current(self, id: str) -> tuple[JobRecord, Session]:
         record = self._store.get(id)
         if record.state in ("queued", "running"):
-            raise DocgraphError("the document is still being translated; wait until it is done, or cancel it")
+            raise ApiError(409, "the document is still being translated; wait until it is done, or cancel it")
         revision, session = self._kept.get(id, (-1, None))
         if session is None or revision != record.revision:
             job = self._store.load(id)
