@@ -13,6 +13,8 @@ from fastapi.testclient import TestClient
 
 from docgraph.formats import read, render
 from docgraph.server.limits import ApiKeys, Limits
+from docgraph.translation.files import FileOptions, translate_files
+from docgraph.translation.jobs import Job, find_jobs
 from server.server_examples import EXAMPLES, embedded_translator, finished_job, serving
 
 SENTENCES = ["The harbour is closed.", "The seawall is old.", "It will be replaced in March."]
@@ -56,6 +58,29 @@ def test_a_file_is_translated_in_its_format(client: TestClient) -> None:
     assert answer.status_code == 200
     assert answer.content == translated_report()
     assert 'filename="report.md"' in answer.headers["content-disposition"]
+
+
+def test_subtitles_are_divided_as_by_the_command(client: TestClient, tmp_path: Path) -> None:
+    first = "1\n00:00:01,000 --> 00:00:03,000\nThe harbour master asked for\n\n"
+    second = "2\n00:00:03,000 --> 00:00:06,000\na new seawall.\n"
+    source, output = tmp_path / "talk.srt", tmp_path / "talk.fr.srt"
+    source.write_text(first + second)
+    translate_files(embedded_translator(), find_jobs([source], output), FileOptions(), Silent())
+    answer = client.post("/v1/translate", files={"file": ("talk.srt", source.read_bytes())})
+    assert answer.content == output.read_bytes()
+
+
+class Silent:
+    """Progress that nobody sees."""
+
+    def advance(self, job: Job, sentences: int, share: float) -> None:
+        pass
+
+    def finish(self, job: Job) -> None:
+        pass
+
+    def note(self, message: str) -> None:
+        pass
 
 
 def test_a_job_is_translated_and_downloaded(client: TestClient) -> None:

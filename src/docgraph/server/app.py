@@ -153,7 +153,7 @@ def translate_file(state: ServerState, upload: Upload) -> bytes:
     if sum(len(text) for document in documents for text in document.texts) > state.limits.max_characters:
         message = f"the file has more than {state.limits.max_characters:,} characters; translate it as a job"
         raise ApiError(413, message)
-    return state.render(documents, [each.texts for each in state.translator.translate_all(documents)])
+    return state.render([*state.translator.translate_all(documents)])
 
 
 @router.post("/v1/graph", summary="The document graph of a text", responses=error_answers(408, 413, 422, 429))

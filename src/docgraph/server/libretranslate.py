@@ -102,7 +102,7 @@ def _translate(state: ServerState, texts: list[str], format: str) -> list[str]:
     documents = [state.parse(text.encode(), "<text>", format) for text in texts]
     flat = [document for each in documents for document in each]
     translations = iter(state.translator.translate_all(flat))
-    return [state.render(each, [next(translations).texts for _ in each]).decode() for each in documents]
+    return [state.render([next(translations) for _ in each]).decode() for each in documents]
 
 
 @router.post("/translate", summary="Translate as LibreTranslate does", openapi_extra=_body(TranslateFields))

@@ -23,6 +23,7 @@ from docgraph.server.queue import JobQueue
 from docgraph.server.sessions import Sessions, read_upload
 from docgraph.server.storage import Store
 from docgraph.translation.language_check import NAMES, other_language
+from docgraph.translation.result import Translation
 from docgraph.translation.translator import Translator
 
 T = TypeVar("T")
@@ -97,9 +98,10 @@ class ServerState:
             message = f"the text looks like {other}, but the model translates from {NAMES[str(language)]}"
             raise DocgraphError(f"{message}; send force=true to translate it")
 
-    def render(self, documents: Sequence[Document], texts: Sequence[Sequence[str]]) -> bytes:
-        """Returns the file that documents were read from, with translated sentences."""
-        content = render(documents, texts, self.language)
+    def render(self, translations: Sequence[Translation]) -> bytes:
+        """Returns the file that some documents were read from, translated."""
+        documents, texts = [each.source for each in translations], [each.texts for each in translations]
+        content = render(documents, texts, self.language, [each.alignments for each in translations])
         return content.encode(documents[0].encoding, "replace") if isinstance(content, str) else content
 
     async def in_thread(self, action: Callable[[], T]) -> T:
