@@ -68,6 +68,12 @@ def masked_attention(query: Tensor, key: Tensor, value: Tensor, visible: Tensor 
         return F.scaled_dot_product_attention(query, key, value, attn_mask=visible)
 
 
+def attention_weights(query: Tensor, key: Tensor, visible: Tensor) -> Tensor:
+    """Returns the weights of `masked_attention`, mean over heads: [B, h, Tq, e] x [B, h, Tk, e] -> [B, Tq, Tk]."""
+    scores = ((query * query.shape[-1] ** -0.5) @ key.transpose(-2, -1)).float()
+    return scores.masked_fill_(~visible, -torch.inf).softmax(-1).mean(1)
+
+
 def memory_attention(query: Tensor, key: Tensor, value: Tensor, visible: Tensor) -> Tensor:
     """Computes `masked_attention` for few keys and many queries, as plain matrix products if a gradient is needed.
 

@@ -14,7 +14,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from docgraph.model.attention import MultiHeadAttention, masked_attention, unmask_empty_rows
+from docgraph.model.attention import MultiHeadAttention, attention_weights, masked_attention, unmask_empty_rows
 from docgraph.model.packing import Packing
 
 
@@ -39,6 +39,8 @@ class LayerCache:
     def attend_source(self, x: Tensor, attention: MultiHeadAttention) -> Tensor:
         """Computes attention of x [R, d] over the source; the beams of a sentence are queries of one attention."""
         query = self._by_sentence(attention.split(attention.query(x)))
+        if self.owner.watched is self:
+            self.owner.source_attention = attention_weights(query, self.source_key, self.owner.source_mask)
         attended = masked_attention(query, self.source_key, self.source_value, self.owner.source_mask)
         return self._joined(attended, attention, x.dtype)
 
@@ -53,6 +55,9 @@ class LayerCache:
 class DecoderCache:
     """The caches of all layers."""
 
+    watched: LayerCache | None = None
+    """The layer whose attention over the source is kept in every step; None for none."""
+
     def __init__(
         self, attentions: Iterable[MultiHeadAttention], encoded: Tensor, source: Packing, beams: int, max_length: int
     ) -> None:
@@ -61,6 +66,8 @@ class DecoderCache:
         `attentions` are the cross-attentions of the decoder layers; they project the source here, once.
         """
         self.length, self.beams = 0, beams
+        self.source_attention = encoded.new_empty(0)
+        """[S, K, Ts]: attention of the watched layer over the source in the last step."""
         self.source_mask = unmask_empty_rows(source.mask[:, None, None, :])
         self.layers: list[LayerCache] = []
         sentences, room = source.num_sequences, max_length * beams

@@ -215,6 +215,11 @@ class Decoder(nn.Module):
             x = layer(x, encoded, target, source, context("hyb", index))
         return apply(context("post", 0), self.norm(x))
 
+    @property
+    def aligning_layer(self) -> int:
+        """The layer whose cross-attention aligns words best: the last but one (Garg et al. 2019); the last of two."""
+        return max(len(self.layers) - 2, min(len(self.layers), 2) - 1)
+
     def step(self, x: Tensor, cache: DecoderCache, context: Reader = no_context) -> Tensor:
         """Decodes one more token of each of R rows: x [R, d] -> [R, d]."""
         x = apply(context("pre", 0), x)

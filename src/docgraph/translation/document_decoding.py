@@ -27,6 +27,7 @@ from docgraph.model.memory import Memories, Memory
 from docgraph.model.packing import windows
 from docgraph.model.systems import context_class, context_needs, prepare
 from docgraph.model.tokenizer import Tokenizer, words_by_space
+from docgraph.translation.constraints import Constraints
 from docgraph.translation.hypotheses import Hypothesis, SearchConfig
 from docgraph.translation.search import search, verify_greedy
 
@@ -96,6 +97,7 @@ def decode_documents(
     tokens: int | None = None,
     known: Sequence[Known] | None = None,
     redecode_known: bool = False,
+    constraints: Sequence[Constraints] | None = None,
     state_cache: StateCache | None = None,
     on_final: Callable[[int, int, Hypotheses], None] | None = None,
 ) -> list[DecodedDocument]:
@@ -106,12 +108,16 @@ def decode_documents(
 
     `progress` receives the number of final sentences and the total. `tokens` is the number of source sub-words encoded
     together (BATCH_TOKENS). `known` has, for each document, translations from the user or an earlier run. They are kept
-    or, with `redecode_known`, serve only as context for the other sentences. `state_cache` holds states of the model
-    that several calls share. `on_final` receives the index of a document, the index of a sentence, and the final
+    or, with `redecode_known`, serve only as context for the other sentences. `constraints` has, for each document, the
+    constraints of some sentences; a sentence that cannot meet them has no hypotheses. `state_cache` holds states of the
+    model that several calls share. `on_final` receives the index of a document, the index of a sentence, and the final
     hypotheses from that sentence on.
     """
-    pairs = zip(documents, known or [{}] * len(documents), strict=True)
-    drafts = [_Draft(prepare(_untranslated(*pair), model.config), pair[1], redecode_known) for pair in pairs]
+    none: list[Any] = [{}] * len(documents)
+    drafts = [
+        _Draft(prepare(_untranslated(document, own), model.config), own, redecode_known, wanted)
+        for document, own, wanted in zip(documents, known or none, constraints or none, strict=True)
+    ]
     index_of = {id(draft): index for index, draft in enumerate(drafts)}
     total = sum(len(draft.window) for draft in drafts)
     final = total - sum(m not in draft.fixed for draft in drafts for m in draft.window)
@@ -179,8 +185,8 @@ def _evict(state_cache: StateCache) -> None:
 class _Draft:
     """A document and its translation so far. `window` is being decoded; sentences before it are final."""
 
-    def __init__(self, document: DocumentExample, known: Known, redecode_known: bool) -> None:
-        self.document, self.known = document, known
+    def __init__(self, document: DocumentExample, known: Known, redecode_known: bool, constraints: Constraints) -> None:
+        self.document, self.known, self.constraints = document, known, constraints
         self.window = document.translated
         self.source_memory: Memory | None = None
         """Source memory of the whole document, if it is decoded in windows."""
@@ -367,7 +373,9 @@ class _GroupDecoder:
 
     def _search(self, sentences: list[int]) -> None:
         """Translates some sentences with the current memories."""
-        found = search(self.model, self.batch, self.encoded, self.memories, self.config, sentences)
+        found = search(
+            self.model, self.batch, self.encoded, self.memories, self.config, sentences, self._constraints(sentences)
+        )
         config = self.model.config
         context = context_class(config)
         for s, hypotheses in zip(sentences, found, strict=True):
@@ -376,18 +384,28 @@ class _GroupDecoder:
                 replace(each, tokens=context.translation(config, each.tokens)) for each in hypotheses
             ]
 
+    def _constraints(self, sentences: Iterable[int]) -> Constraints:
+        """Returns the constraints of those of some sentences that have any."""
+        places = ((s, *self.places[s]) for s in sentences)
+        return {s: draft.constraints[m] for s, draft, m in places if draft.constraints.get(m)}
+
     @property
     def _can_verify(self) -> bool:
         """True if one teacher-forced pass shows whether the search would find the same translation again."""
         return self.config.beams == 1 and not self.config.sampling and not self.config.no_repeat_ngram
 
     def _changed_by_context(self, sentences: list[int]) -> list[int]:
-        """Returns the sentences to decode again: all, or those whose greedy translation is not confirmed."""
+        """Returns the sentences to decode again: all, or those whose greedy translation is not confirmed.
+
+        A translation with constraints is no greedy translation.
+        """
         if not self._can_verify or not sentences:
             return sentences
+        constrained = self._constraints(sentences)
+        sentences = [s for s in sentences if s not in constrained]
         lengths = [len(draft.hypotheses[m][0].tokens) + 1 for draft, m in (self.places[s] for s in sentences)]
         longest = max(len(draft.hypotheses) for draft in self.drafts)
-        changed: list[int] = []
+        changed = list(constrained)
         for part in windows(lengths, CONTEXT_CELLS // longest):
             changed += self._unconfirmed(sentences[part.start : part.stop])
         return changed

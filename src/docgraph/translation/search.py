@@ -19,6 +19,8 @@ from docgraph.model.batch import DocumentBatch
 from docgraph.model.document_transformer import DecodingState, DocumentTransformer
 from docgraph.model.memory import Memories
 from docgraph.model.transformer import Reader
+from docgraph.translation.constrained_search import constrained_search, num_rows, room_for
+from docgraph.translation.constraints import Constraints
 from docgraph.translation.cuda_graph_search import cuda_graph_search
 from docgraph.translation.hypotheses import Hypothesis, SearchConfig, forbid, top_candidates
 
@@ -42,15 +44,47 @@ def search(
     memories: Memories,
     config: SearchConfig,
     sentences: Sequence[int] | None = None,
+    constraints: Constraints | None = None,
 ) -> list[list[Hypothesis]]:
     """Returns the `n_best` translations, best first, of every sentence of a batch or of the `sentences` given.
 
     Sentences of similar length are decoded together, as many as fit the cache: short sentences do not wait for long
-    ones, and memory is bounded. The translation of a sentence does not depend on the others in its group.
+    ones, and memory is bounded. The translation of a sentence does not depend on the others in its group. Sentences
+    with `constraints` are decoded apart, by beam search even if the others are sampled; one whose constraints do not
+    fit its maximum length has no translation.
     """
     chosen = range(batch.num_sentences) if sentences is None else sentences
     lengths = batch.source.sentences.boundaries.diff().tolist()
-    limits = {s: config.max_length(lengths[s], model.config.transformer.max_positions) for s in chosen}
+    positions = model.config.transformer.max_positions
+    limits = {s: config.max_length(lengths[s], positions) for s in chosen}
+    constrained = {s: constraints[s] for s in chosen if constraints.get(s)} if constraints else {}
+    hypotheses = _free_search(
+        model, batch, encoded, memories, config, {s: limits[s] for s in chosen if s not in constrained}
+    )
+    by_rows: dict[int, dict[int, int]] = {}
+    for s, own in constrained.items():
+        limit = min(limits[s] + room_for(own), positions - 1)
+        by_rows.setdefault(num_rows(own, config), {})[s] = limit
+    for beams, some_limits in by_rows.items():
+        for group in _groups(some_limits, beams, _cache_positions(encoded)):
+            group_limits = [some_limits[s] for s in group]
+            places = torch.tensor(group, device=encoded.device)
+            state = model.start(batch, encoded, memories, beams, max(group_limits) + 1, places)
+            rows = _Rows(model, state, group_limits, config)
+            constrained_search(rows, [constrained[s] for s in group])
+            hypotheses.update(zip(group, rows.finished, strict=True))
+    return [hypotheses[s] for s in chosen]
+
+
+def _free_search(
+    model: DocumentTransformer,
+    batch: DocumentBatch,
+    encoded: Tensor,
+    memories: Memories,
+    config: SearchConfig,
+    limits: dict[int, int],
+) -> dict[int, list[Hypothesis]]:
+    """Returns the translations of sentences without constraints; `limits` has the maximum length of each."""
     decode = _sampling_search if config.sampling else _beam_search if config.beams > 1 else _greedy_search
     beams = config.n_best if config.sampling else config.beams
     device = encoded.device.type
@@ -58,7 +92,7 @@ def search(
     use_graphs = use_graphs and not config.no_repeat_ngram
     hypotheses: dict[int, list[Hypothesis]] = {}
     reader: Reader | None = None
-    for group in _groups(limits, beams, CACHE_POSITIONS.get(device, CACHE_POSITIONS["cuda"])):
+    for group in _groups(limits, beams, _cache_positions(encoded)):
         places = torch.tensor(group, device=encoded.device)
         group_limits = [limits[s] for s in group]
         room = 0 if use_graphs else max(group_limits) + 1
@@ -71,7 +105,11 @@ def search(
             decode(rows, batch)
             finished = rows.finished
         hypotheses.update(zip(group, finished, strict=True))
-    return [hypotheses[s] for s in chosen]
+    return hypotheses
+
+
+def _cache_positions(encoded: Tensor) -> int:
+    return CACHE_POSITIONS.get(encoded.device.type, CACHE_POSITIONS["cuda"])
 
 
 @torch.inference_mode()
@@ -173,6 +211,12 @@ class _Rows:
         bisect.insort(best, hypothesis, key=lambda hypothesis: -hypothesis.score)
         del best[self.config.n_best :]
 
+    def reorder(self, parents: Tensor) -> None:
+        """Replaces every row by the row of its sentence that it extends [S', K]."""
+        origin = torch.arange(len(parents), device=parents.device)[:, None] * self.state.beams + parents
+        self.state.reorder(origin.flatten())
+        self.tokens = self.tokens.flatten(0, 1)[origin]
+
     def advance(self, tokens: Tensor) -> bool:
         """Appends the next token of each row [S', K]; returns whether any sentence is still open."""
         self.time += 1
@@ -208,9 +252,7 @@ def _beam_search(rows: _Rows, batch: DocumentBatch) -> None:
             finished = rows.finished[sentence]
             beaten = len(finished) == config.n_best and finished[-1].score >= config.score(best, limits[sentence])
             rows.done[sentence] |= beaten or best == -math.inf
-        origin = torch.arange(len(parents), device=parents.device)[:, None] * beams + parents
-        rows.state.reorder(origin.flatten())
-        rows.tokens = rows.tokens.flatten(0, 1)[origin]
+        rows.reorder(parents)
         open_sentences = rows.advance(proposed)
 
 

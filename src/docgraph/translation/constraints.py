@@ -1,0 +1,122 @@
+"""Lexical constraints: phrases that a translation must contain, as token sequences.
+
+A constraint has alternatives, for example the forms of a word; one of them must appear. An alternative may say which
+tokens must not stand next to it, so that a phrase is not glued to other letters and elision is right: "d'Elizabeth" and
+"de Netherfield", but neither "de Elizabeth" nor "Netherfields".
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from docgraph.model.tokenizer import SPACE, SubwordCoder
+
+_JOINED = "d'"
+"""Encoded before a phrase to find its tokens where no space precedes it."""
+_ELIDED = frozenset(["ce", "de", "je", "jusque", "la", "le", "lorsque", "me", "ne", "puisque", "que", "se", "te"])
+"""French words that lose their vowel before another one."""
+_APOSTROPHES = ("'", "’")
+_VOWELS = frozenset("aeiouœæ")
+
+
+@dataclass(frozen=True, eq=False)
+class Phrase:
+    """A token sequence and the tokens that must not stand next to it."""
+
+    tokens: tuple[int, ...]
+    not_after: Collection[int] = frozenset()
+    not_before: Collection[int] = frozenset()
+
+
+@dataclass(frozen=True, eq=False)
+class Constraint:
+    """Alternatives of which a translation must contain one; a second constraint needs a second occurrence."""
+
+    alternatives: tuple[Phrase, ...]
+    source: range | None = None
+    """The source tokens that the phrase translates, if known: it is placed where the model attends to them."""
+
+    @cached_property
+    def longest(self) -> int:
+        """Tokens of the longest alternative."""
+        return max(len(phrase.tokens) for phrase in self.alternatives)
+
+
+Constraints = Mapping[int, Sequence[Constraint]]
+"""The constraints of some sentences, by index."""
+
+
+class ConstraintEncoder:
+    """Turns texts into constraints for the target side of a model."""
+
+    def __init__(self, coder: SubwordCoder, language: str | None = None) -> None:
+        self._coder = coder
+        self._french = language == "fr"
+
+    def constraint(self, texts: Iterable[str], source: range | None = None) -> Constraint | None:
+        """Returns the constraint that one of some texts appears as whole words; None if no text can be encoded.
+
+        `source` are the source tokens that they translate.
+        """
+        phrases = tuple(phrase for text in dict.fromkeys(texts) for phrase in self._phrases(text))
+        return Constraint(phrases, source) if phrases else None
+
+    def _phrases(self, text: str) -> Iterable[Phrase]:
+        """Yields a text as tokens after a space, and as tokens after an apostrophe or an opening bracket."""
+        vowel = self._french and _starts_with_vowel(text)
+        # "h" may be silent or not: both forms are allowed.
+        consonant = self._french and not vowel and text[:1].lower() != "h"
+        signs = self._signs
+        not_before = signs.letters if text[-1:].isalnum() else frozenset()
+        unknown = self._coder.special_pieces()[0]
+        spaced = tuple(self._coder.ids([text])[0][:-1].tolist())
+        if spaced and unknown not in spaced:
+            yield Phrase(spaced, signs.elided if vowel else frozenset(), not_before)
+        ids, spans = self._coder.encode(_JOINED + text)
+        joined = [(token, begin) for token, (begin, _) in zip(ids[:-1].tolist(), spans.tolist(), strict=False)]
+        tokens = tuple(token for token, begin in joined if begin >= len(_JOINED))
+        before = self._coder.decode(token for token, begin in joined if begin < len(_JOINED))
+        if tokens and before == _JOINED and unknown not in tokens and tokens != spaced:
+            yield Phrase(tokens, signs.not_before_consonants if consonant else signs.words, not_before)
+
+    @cached_property
+    def _signs(self) -> _Signs:
+        return _Signs.of(self._coder)
+
+
+@dataclass(frozen=True, eq=False)
+class _Signs:
+    """Sets of tokens by the characters at their edges."""
+
+    letters: frozenset[int] = field(default_factory=frozenset)
+    """Pieces that continue a word: the first character is a letter or digit, or the dot of "étudiant·e"."""
+    words: frozenset[int] = field(default_factory=frozenset)
+    """Pieces that a phrase may not be joined to: the last character is a letter or digit; and no piece at all."""
+    not_before_consonants: frozenset[int] = field(default_factory=frozenset)
+    """`words`, and apostrophes."""
+    elided: frozenset[int] = field(default_factory=frozenset)
+    """French words that lose their vowel before another one."""
+
+    @classmethod
+    def of(cls, coder: SubwordCoder) -> _Signs:
+        pieces = coder.pieces(range(coder.size))
+        bare = [piece.removeprefix(SPACE) for piece in pieces]
+        _, is_byte = coder.special_pieces()
+        letters, words, apostrophes, elided = set(), set(), set(), set()
+        for index, (piece, text) in enumerate(zip(pieces, bare, strict=True)):
+            if is_byte[index] or (text == piece and (text[:1].isalnum() or text[:1] == "·")):
+                letters.add(index)
+            if is_byte[index] or text[-1:].isalnum() or not piece:
+                words.add(index)
+            if text.endswith(_APOSTROPHES):
+                apostrophes.add(index)
+            if piece.startswith(SPACE) and text.lower() in _ELIDED:
+                elided.add(index)
+        return cls(frozenset(letters), frozenset(words), frozenset(words | apostrophes), frozenset(elided))
+
+
+def _starts_with_vowel(text: str) -> bool:
+    return unicodedata.normalize("NFD", text[:1].lower())[:1] in _VOWELS
