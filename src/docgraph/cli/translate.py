@@ -86,6 +86,14 @@ def translate(
             " Repeatable.",
         ),
     ] = None,
+    glossary: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="FILE",
+            help="Glossary whose translations must be used: a .tsv, .csv or .tbx file of terms and translations; an"
+            " empty translation keeps the term. Repeatable.",
+        ),
+    ] = None,
     format: Annotated[
         str | None,
         typer.Option(
@@ -182,7 +190,7 @@ def translate(
 
     docgraph translate talk.txt -o talk.fr.txt --known corrected.txt
 
-    docgraph translate manual.html -o manual.fr.html --memory company.tmx
+    docgraph translate manual.html -o manual.fr.html --memory company.tmx --glossary terms.tsv
 
     docgraph translate talk.srt -o talk.fr.srt --line-length 42 --reading-speed 17
 
@@ -215,10 +223,17 @@ def translate(
             from docgraph.translation.translation_memory import TranslationMemory
 
             translator.memory = TranslationMemory.read(memory, translator.languages)
+        if glossary:
+            from docgraph.translation.glossary import Glossary
+
+            translator.glossary = Glossary.read(glossary, translator.languages)
+            for note in translator.glossary.notes:
+                typer.echo(f"docgraph: {note}; the model chooses", err=True)
     search = SearchConfig(beams=max(beam, n_best), length_penalty=length_penalty, n_best=n_best, passes=passes)
     made_with = {
         "the model": folder.fingerprint,
         "the memory": "" if translator.memory is None else translator.memory.digest,
+        "the glossary": "" if translator.glossary is None else translator.glossary.digest,
         "the annotator": str(annotator),
         "the tag": str(tag),
         "the precision": str(precision),
@@ -245,9 +260,9 @@ def translate(
         raise SystemExit(130) from None
     if explain is not None:
         _write_page(explain, translations, translator.languages)
-    if report.doubtful and output in (None, "-"):
+    if (report.doubtful or report.missed_terms) and output in (None, "-"):
         sentences = _count(report.sentences, "sentence")
-        typer.echo(f"docgraph: {report.doubtful:,} of {sentences} doubtful {_HINT}", err=True)
+        typer.echo(f"docgraph: {report.doubtful:,} of {sentences} doubtful {_HINT}{_terms(report)}", err=True)
     elif output not in (None, "-"):
         typer.echo(f"docgraph: {_summary(jobs, report, time.monotonic() - begun)}", err=True)
     if report.failed:
@@ -261,6 +276,7 @@ def _summary(jobs: Jobs, report: Report, seconds: float) -> str:
     work = f"{_count(report.sentences, 'sentence')} in {seconds:.1f} s"
     work += f", {report.doubtful:,} doubtful {_HINT}" if report.doubtful else ""
     work += f", {report.foreign:,} left in another language (--force translates them)" if report.foreign else ""
+    work += _terms(report)
     if not jobs.several:
         [job] = jobs.translated
         output = display_name(job.output)
@@ -270,6 +286,13 @@ def _summary(jobs: Jobs, report: Report, seconds: float) -> str:
     counts += [f"copied {_count(report.copied, 'file')} unchanged"] if report.copied else []
     left_out = report.skipped + report.failed
     return ", ".join([*counts, *([f"skipped {left_out}"] if left_out else [])])
+
+
+def _terms(report: Report) -> str:
+    """Returns how many terms of the glossary were used; nothing without a glossary."""
+    if not report.terms:
+        return ""
+    return f", {report.terms - report.missed_terms:,} of {_count(report.terms, 'glossary term')} used"
 
 
 def _count(number: int, noun: str) -> str:

@@ -84,6 +84,13 @@ function memoryList(entries) {
     make("span", { dir: "auto", textContent: source }), make("span", { dir: "auto", textContent: target }))));
   return [make("h3", { textContent: "From the translation memory" }), list];
 }
+function termList(terms) {
+  if (!terms.length) return [];
+  const list = make("ul", { className: "memory" }, ...terms.map(([source, target, used]) => make("li", {},
+    make("span", { dir: "auto", textContent: source }),
+    make("span", { dir: "auto", className: used ? "" : "doubts", textContent: used ? target : `${target} (not used)` }))));
+  return [make("h3", { textContent: "From the glossary" }), list];
+}
 function select(row) {
   if (chosen === row) return;
   if (chosen) { chosen.element.removeAttribute("aria-current"); chosen.element.tabIndex = -1; }
@@ -107,6 +114,7 @@ function select(row) {
     ...contextList("Source sentences read", "var(--source)", sentence.sourceContext, row, "source"),
     ...contextList("Translations read", "var(--target)", sentence.targetContext, row, "target"),
     ...memoryList(sentence.memory),
+    ...termList(sentence.terms),
   ];
   const note = sentence.given ? "Its translation was given."
     : !sentence.candidates.length ? "There are no words in it: it stays as it is."

@@ -15,10 +15,12 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from queue import SimpleQueue
+from typing import Any
 
 from docgraph.model.batch import DocumentExample
 from docgraph.model.packing import windows
 from docgraph.model.systems import context_needs
+from docgraph.translation.constraints import Constraints
 from docgraph.translation.document_decoding import BATCH_TOKENS, DecodedDocument, Hypotheses, Known, Mode
 from docgraph.translation.hypotheses import SearchConfig
 from docgraph.translation.translator import Translator
@@ -108,6 +110,7 @@ class _Piece:
     first: int
     example: DocumentExample
     known: Known
+    constraints: Constraints
 
     @property
     def size(self) -> int:
@@ -142,12 +145,14 @@ class BatchDecoder:
         *,
         tokens: int = BATCH_TOKENS,
         known: Sequence[Known] | None = None,
+        constraints: Sequence[Constraints] | None = None,
         on_final: Callable[[int, int, Hypotheses], None] | None = None,
     ) -> list[DecodedDocument]:
         """Returns the translation of each document; `on_final` is called in this thread, piece by piece."""
         call = _Call(search, mode)
-        for document, (example, facts) in enumerate(zip(examples, known or [{}] * len(examples), strict=True)):
-            call.waiting.extend(self._pieces(call, document, example, facts))
+        none: list[Any] = [{}] * len(examples)
+        for document, given in enumerate(zip(examples, known or none, constraints or none, strict=True)):
+            call.waiting.extend(self._pieces(call, document, *given))
         missing = len(call.waiting)
         found: list[Hypotheses] = [[] for _ in examples]
         passes = [0] * len(examples)
@@ -168,15 +173,17 @@ class BatchDecoder:
                     on_final(piece.document, piece.first, decoded.sentences)
         return [DecodedDocument(*pair) for pair in zip(found, passes, strict=True)]
 
-    def _pieces(self, call: _Call, document: int, example: DocumentExample, known: Known) -> Iterator[_Piece]:
+    def _pieces(
+        self, call: _Call, document: int, example: DocumentExample, known: Known, constraints: Constraints
+    ) -> Iterator[_Piece]:
         """Yields a document in pieces; as one piece if its sentences read each other."""
         is_plain = example.graph is None and example.memory_sentences is None and example.window is None
-        if not (self._alone and is_plain) or known:
-            yield _Piece(call, document, 0, example, known)
+        if not (self._alone and is_plain) or known or constraints:
+            yield _Piece(call, document, 0, example, known, constraints)
             return
         for part in windows([len(source) for source in example.source], PIECE):
             source = example.source[part.start : part.stop]
-            yield _Piece(call, document, part.start, replace(example, source=source), {})
+            yield _Piece(call, document, part.start, replace(example, source=source), {}, {})
 
     def _submit(self, call: _Call) -> None:
         with self._change:
@@ -228,7 +235,11 @@ class BatchDecoder:
         search, mode = batch[0].call.key
         try:
             decoded = self._translator.decode(
-                [piece.example for piece in batch], search, mode, known=[piece.known for piece in batch]
+                [piece.example for piece in batch],
+                search,
+                mode,
+                known=[piece.known for piece in batch],
+                constraints=[piece.constraints for piece in batch],
             )
         except Exception as error:
             if len(batch) == 1:

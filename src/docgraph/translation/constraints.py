@@ -55,6 +55,7 @@ class ConstraintEncoder:
     def __init__(self, coder: SubwordCoder, language: str | None = None) -> None:
         self._coder = coder
         self._french = language == "fr"
+        self._unknown = coder.special_pieces()[0]
 
     def constraint(self, texts: Iterable[str], source: range | None = None) -> Constraint | None:
         """Returns the constraint that one of some texts appears as whole words; None if no text can be encoded.
@@ -65,13 +66,13 @@ class ConstraintEncoder:
         return Constraint(phrases, source) if phrases else None
 
     def _phrases(self, text: str) -> Iterable[Phrase]:
-        """Yields a text as tokens after a space, and as tokens after an apostrophe or an opening bracket."""
+        """Yields a text as tokens after a space, after an apostrophe or an opening bracket, and as a first word."""
         vowel = self._french and _starts_with_vowel(text)
         # "h" may be silent or not: both forms are allowed.
         consonant = self._french and not vowel and text[:1].lower() != "h"
         signs = self._signs
         not_before = signs.letters if text[-1:].isalnum() else frozenset()
-        unknown = self._coder.special_pieces()[0]
+        unknown = self._unknown
         spaced = tuple(self._coder.ids([text])[0][:-1].tolist())
         if spaced and unknown not in spaced:
             yield Phrase(spaced, signs.elided if vowel else frozenset(), not_before)
@@ -81,6 +82,10 @@ class ConstraintEncoder:
         before = self._coder.decode(token for token, begin in joined if begin < len(_JOINED))
         if tokens and before == _JOINED and unknown not in tokens and tokens != spaced:
             yield Phrase(tokens, signs.not_before_consonants if consonant else signs.words, not_before)
+        if text[:1].islower():
+            first = tuple(self._coder.ids([text[0].upper() + text[1:]])[0][:-1].tolist())
+            if unknown not in first:
+                yield Phrase(first, signs.with_letters, not_before)
 
     @cached_property
     def _signs(self) -> _Signs:
@@ -97,6 +102,8 @@ class _Signs:
     """Pieces that a phrase may not be joined to: the last character is a letter or digit; and no piece at all."""
     not_before_consonants: frozenset[int] = field(default_factory=frozenset)
     """`words`, and apostrophes."""
+    with_letters: frozenset[int] = field(default_factory=frozenset)
+    """Pieces that contain a letter or digit: no first word follows them."""
     elided: frozenset[int] = field(default_factory=frozenset)
     """French words that lose their vowel before another one."""
 
@@ -105,17 +112,19 @@ class _Signs:
         pieces = coder.pieces(range(coder.size))
         bare = [piece.removeprefix(SPACE) for piece in pieces]
         _, is_byte = coder.special_pieces()
-        letters, words, apostrophes, elided = set(), set(), set(), set()
+        letters, words, apostrophes, with_letters, elided = set(), set(), set(), set(), set()
         for index, (piece, text) in enumerate(zip(pieces, bare, strict=True)):
             if is_byte[index] or (text == piece and (text[:1].isalnum() or text[:1] == "·")):
                 letters.add(index)
             if is_byte[index] or text[-1:].isalnum() or not piece:
                 words.add(index)
+            if any(map(str.isalnum, text)):
+                with_letters.add(index)
             if text.endswith(_APOSTROPHES):
                 apostrophes.add(index)
             if piece.startswith(SPACE) and text.lower() in _ELIDED:
                 elided.add(index)
-        return cls(frozenset(letters), frozenset(words), frozenset(words | apostrophes), frozenset(elided))
+        return cls(*map(frozenset, (letters, words, words | apostrophes, with_letters, elided)))
 
 
 def _starts_with_vowel(text: str) -> bool:

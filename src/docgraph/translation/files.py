@@ -86,6 +86,10 @@ class Report:
     """Sentences whose translation fails a check (checks.py)."""
     foreign: int = 0
     """Sentences that were left as they are because their paragraph is in another language."""
+    terms: int = 0
+    """Occurrences of terms of the glossary."""
+    missed_terms: int = 0
+    """Those whose prescribed translation is not used."""
 
 
 Engine = Callable[[Iterator[list[TranslationRequest]]], Iterator[tuple[TranslationRequest, Translation]]]
@@ -235,6 +239,8 @@ class _Run:
         self.report.sentences += len(translation)
         self.report.doubtful += translation.doubtful
         self.report.foreign += len(self.translator.foreign_sentences(translation.source))
+        self.report.terms += len(translation.terms)
+        self.report.missed_terms += sum(not term.used for term in translation.terms)
         complete = len(file.translations) == len(file.documents)
         try:
             _write_output(file, self.options.form, complete, self.language, self.options.limits)

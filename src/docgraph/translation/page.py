@@ -41,6 +41,7 @@ def _sentence(sentence: SentenceTranslation) -> dict[str, Any]:
         "given": sentence.given,
         "memory": sentence.memory,
         "doubts": sentence.doubts,
+        "terms": [[term.source, term.target, term.used] for term in sentence.terms],
     }
     if sentence.context is not None:
         values["gate"] = round(sentence.context.gate, 4)

@@ -26,6 +26,18 @@ class Candidate:
 
 
 @dataclass(frozen=True)
+class TermUse:
+    """A term of the glossary in a sentence."""
+
+    source: str
+    """As it stands in the source."""
+    target: str
+    """The translation that the glossary prescribes, in its basic form."""
+    used: bool
+    """Whether the translation of the sentence has it, in any form."""
+
+
+@dataclass(frozen=True)
 class SentenceTranslation:
     """The translation of one sentence."""
 
@@ -45,6 +57,8 @@ class SentenceTranslation:
 
     alignment: Alignment | None = None
     """Links with the words of the source, for a sentence that spans subtitle cues."""
+    terms: tuple[TermUse, ...] = ()
+    """The terms of the glossary that the source contains."""
 
     @property
     def score(self) -> float | None:
@@ -58,6 +72,10 @@ class SentenceTranslation:
             fields["given"] = True
         if self.doubts:
             fields["doubtful"] = list(self.doubts)
+        if self.terms:
+            fields["glossary"] = [
+                {"source": term.source, "translation": term.target, "used": term.used} for term in self.terms
+            ]
         if len(self.candidates) > 1:
             fields["n_best"] = [{"translation": each.text, "score": each.score} for each in self.candidates]
         if self.context is not None:
@@ -98,6 +116,11 @@ class Translation:
     def doubtful(self) -> int:
         """Number of sentences with doubts."""
         return sum(bool(sentence.doubts) for sentence in self.sentences)
+
+    @property
+    def terms(self) -> list[TermUse]:
+        """The terms of the glossary in all sentences."""
+        return [term for sentence in self.sentences for term in sentence.terms]
 
     @cached_property
     def document(self) -> Document:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import io
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -34,6 +34,7 @@ from docgraph.model.quantize import pack_for_cpu
 from docgraph.model.systems import context_needs, prepare
 from docgraph.model.tokenizer import UNKNOWN, Tokenizer
 from docgraph.translation.checks import Doubt, doubts
+from docgraph.translation.constraints import Constraints
 from docgraph.translation.document_decoding import (
     BATCH_TOKENS,
     DecodedDocument,
@@ -54,9 +55,11 @@ from docgraph.translation.postprocessing import Postprocessor
 from docgraph.translation.preprocessing import Preprocessor, Segment, Segments, example_from_text
 from docgraph.translation.repair import Attempt, Piece, Repairer
 from docgraph.translation.result import Candidate, SentenceTranslation, Translation
+from docgraph.translation.term_enforcement import DocumentTerms, TermEnforcer
 from docgraph.translation.word_alignment import SubwordAttention, subword_attention
 
-if TYPE_CHECKING:  # imported only if a translation memory is used: its readers are slow to import
+if TYPE_CHECKING:  # imported only if they are used: their readers are slow to import
+    from docgraph.translation.glossary import Glossary
     from docgraph.translation.translation_memory import TranslationMemory
 
 Precision = Literal["float32", "bfloat16", "int8"]
@@ -75,6 +78,8 @@ class TranslationRequest:
     """A known translation or None for each sentence; empty if none is known."""
     finished: Known = field(default_factory=dict)
     """Hypotheses of segments that an interrupted run has decoded, as passed to `record`."""
+    glossary: Glossary | None = None
+    """Terms of this document; by default those of the translator."""
 
     def record(self, first: int, hypotheses: Hypotheses) -> None:
         """Called when the hypotheses of the segments from `first` on are final. No-op; subclasses may store them."""
@@ -105,6 +110,12 @@ class _Prepared:
         """Number of source sub-words; infinite for a document in chunks, which is always decoded alone."""
         return math.inf if self.example is None else sum(map(len, self.example.source[: len(self.shown)]))
 
+    @property
+    def translated_segments(self) -> dict[int, Segment]:
+        """The segments of sentences without known translations, by index."""
+        sentences = enumerate(self.segments.of_sentence)
+        return {m: self.segments[m] for index, own in sentences if index not in self.given for m in own}
+
     def record(self, first: int, hypotheses: Hypotheses) -> None:
         """Tells the request that the hypotheses from position `first` of the example on are final."""
         own = range(self.own.start - self.shown.start, self.own.stop - self.shown.start)
@@ -120,6 +131,7 @@ class _Decoded:
     hypotheses: Hypotheses
     context_weights: list[ContextWeights]
     passes: int
+    terms: DocumentTerms = field(default_factory=DocumentTerms)
 
 
 @dataclass(frozen=True)
@@ -141,6 +153,7 @@ class Decoder(Protocol):
         *,
         tokens: int = BATCH_TOKENS,
         known: Sequence[Known] | None = None,
+        constraints: Sequence[Constraints] | None = None,
         on_final: Callable[[int, int, Hypotheses], None] | None = None,
     ) -> list[DecodedDocument]:
         """Returns the translation of each document."""
@@ -156,15 +169,18 @@ class Translator:
         languages: tuple[str, str] | None = None,
         annotator: str | None = None,
         tag: str | None = None,
+        glossary: Glossary | None = None,
     ) -> None:
         """`annotator` is a spec such as spacy:fr_core_news_sm+coref:fr (default: that of the source language); `tag`
-        selects the target language of a multilingual model, such as >>fra<<."""
+        selects the target language of a multilingual model, such as >>fra<<; translations use the terms of
+        `glossary`."""
         self.model, self.tokenizer, self.languages, self.tag = model, tokenizer, languages, tag
         self._annotator, self._model_lock, self._annotation_lock = annotator, Lock(), Lock()
         self.decoder: Decoder = self.decode
         """Does the work of the model. A server replaces it, so that requests of several threads share batches."""
         self._annotations: dict[tuple[Sentence, ...], Annotation] = {}
         """Annotations of the last documents with known translations, least recently used first."""
+        self.glossary = glossary
         self.repair = True
         """Whether translations that fail the checks of checks.py are decoded again; they are reported in any case."""
         self.keep_foreign = True
@@ -184,6 +200,7 @@ class Translator:
             tokenizer.source, languages, self._max_length, independent, self._greedy_scores
         )
         self._postprocessor = Postprocessor(self._preprocessor, languages)
+        self._enforcer = TermEnforcer(tokenizer.source, tokenizer.target, languages[1] if languages else None, tag)
 
     @classmethod
     def load(
@@ -339,10 +356,12 @@ class Translator:
         other = [Hypothesis((), 0.0, 0.0)]
         hypotheses: Hypotheses = [prepared.known.get(m, other) for m in range(len(prepared.segments))]
         for rows, excerpt in self._excerpts(prepared, chosen):
-            [decoded] = self.decoder([excerpt.example], search, known=[excerpt.known])
-            for m, found in zip(rows, decoded.sentences, strict=False):
+            [document_part] = self.decoder([excerpt.example], search, known=[excerpt.known])
+            for m, found in zip(rows, document_part.sentences, strict=False):
                 hypotheses[m] = found
-        return self._sentences(prepared, _Decoded(hypotheses, [], 1), search, chosen)
+        options = _Options(search, "parallel", explain=False, tokens=BATCH_TOKENS)
+        [decoded] = self._with_terms([prepared], [_Decoded(hypotheses, [], 1)], options)
+        return self._sentences(prepared, decoded, search, chosen)
 
     def affected(
         self,
@@ -461,6 +480,7 @@ class Translator:
             decoded = [self._decode_in_chunks(documents[0], options)]
         else:
             decoded = self._decode(documents, options)
+        decoded = self._with_terms(documents, decoded, options)
         for (request, prepared), result in zip(batch, decoded, strict=True):
             yield request, self._translation(prepared, result, options.search)
 
@@ -563,6 +583,7 @@ class Translator:
         *,
         tokens: int = BATCH_TOKENS,
         known: Sequence[Known] | None = None,
+        constraints: Sequence[Constraints] | None = None,
         on_final: Callable[[int, int, Hypotheses], None] | None = None,
     ) -> list[DecodedDocument]:
         """Runs the model on some documents; threads take turns. The default `decoder`."""
@@ -575,6 +596,7 @@ class Translator:
                 mode,
                 tokens=tokens,
                 known=known,
+                constraints=constraints,
                 state_cache=self._state_cache,
                 on_final=on_final,
             )
@@ -595,6 +617,65 @@ class Translator:
             weights += decoded.context_weights[part]
             passes = max(passes, decoded.passes)
         return _Decoded([hypotheses[m] for m in range(len(prepared.segments))], weights, passes)
+
+    def _with_terms(self, documents: list[_Prepared], decoded: list[_Decoded], options: _Options) -> list[_Decoded]:
+        """Returns decoded documents with their terms; sentences that lack a term are decoded again."""
+        results = []
+        for prepared, result in zip(documents, decoded, strict=True):
+            glossary = prepared.request.glossary or self.glossary
+            terms = DocumentTerms([] if glossary is None else [glossary])
+            results.append(replace(result, hypotheses=[*result.hypotheses], terms=terms))
+        if not options.search.sampling:
+            self._enforcer.enforce(
+                [
+                    (prepared.translated_segments, result.hypotheses, result.terms)
+                    for prepared, result in zip(documents, results, strict=True)
+                ],
+                lambda segment, hypothesis: self._text(hypothesis, segment.source),
+                partial(self._decode_constrained, documents, results, options),
+            )
+        return results
+
+    def _decode_constrained(
+        self, documents: list[_Prepared], decoded: list[_Decoded], options: _Options, constraints: list[Constraints]
+    ) -> list[dict[int, list[Hypothesis]]]:
+        """Returns new hypotheses of the segments that have constraints; the other segments stay as they are."""
+        inputs = [
+            (index, *each)
+            for index, wanted in enumerate(constraints)
+            for each in self._inputs_again(documents[index], decoded[index].hypotheses, wanted)
+        ]
+        again = self.decoder(
+            [example for _, _, example, _ in inputs],
+            options.search,
+            options.mode,
+            tokens=options.tokens,
+            known=[known for _, _, _, known in inputs],
+            constraints=[
+                {place: constraints[index][m] for place, m in segment_of.items()} for index, segment_of, _, _ in inputs
+            ],
+        )
+        found: list[dict[int, list[Hypothesis]]] = [{} for _ in documents]
+        for (index, segment_of, _, _), document in zip(inputs, again, strict=True):
+            found[index] |= {m: document.sentences[place] for place, m in segment_of.items()}
+        return found
+
+    def _inputs_again(
+        self, prepared: _Prepared, hypotheses: Hypotheses, wanted: Collection[int]
+    ) -> Iterator[tuple[dict[int, int], DocumentExample, Known]]:
+        """Yields model input to decode some segments again, with the segment at each position to decode."""
+        segments = prepared.segments
+        if not wanted:
+            return
+        if self._needs.translates_sentences_alone and not prepared.given:
+            alone = Segments([segments[m] for m in wanted])
+            yield dict(enumerate(wanted)), *self._model_input(alone, range(len(alone)), {})
+            return
+        for shown, own in chunks(len(segments)):
+            segment_of = {m - shown.start: m for m in own if m in wanted}
+            if segment_of:
+                others = {m: own for m, own in enumerate(hypotheses) if own and m - shown.start not in segment_of}
+                yield segment_of, *self._model_input(segments, shown, others)
 
     def _translation(self, prepared: _Prepared, decoded: _Decoded, search: SearchConfig) -> Translation:
         """Returns the translation of a document, given the hypotheses of its segments."""
@@ -621,8 +702,9 @@ class Translator:
             doubts = tuple(doubt.reason for m in indices if m in checked for doubt in checked[m].doubts)
             # An empty translation is replaced by the source: a lost line would shift all others.
             text = best or source
+            terms = decoded.terms.uses([segments[m] for m in indices], text)
             sentences[index] = SentenceTranslation(
-                source, text, candidates, context, known is not None, entries, doubts
+                source, text, candidates, context, known is not None, entries, doubts, terms=terms
             )
         return sentences
 
@@ -648,25 +730,26 @@ class Translator:
         for index in sentences:
             if index not in prepared.given:
                 attempts |= {
-                    m: self._attempt(segments[m], decoded.hypotheses[m][0])
+                    m: self._attempt(segments[m], decoded.hypotheses[m][0], decoded.terms)
                     for m in segments.of_sentence[index]
                     if decoded.hypotheses[m]
                 }
         doubtful = [m for m, attempt in attempts.items() if attempt.doubts]
         if doubtful and self.repair:
             decode = partial(self._decode_again, prepared, decoded)
-            repairer = Repairer(decode, self._doubts, self._preprocessor.normalize)
+            check = partial(self._doubts, terms=decoded.terms)
+            repairer = Repairer(decode, check, self._preprocessor.normalize)
             first = [attempts[m] for m in doubtful]
             repaired = repairer.repair([(m, segments[m]) for m in doubtful], first, search, len(attempts))
             attempts |= dict(zip(doubtful, repaired, strict=True))
         return attempts
 
-    def _attempt(self, segment: Segment, hypothesis: Hypothesis) -> Attempt:
+    def _attempt(self, segment: Segment, hypothesis: Hypothesis, terms: DocumentTerms) -> Attempt:
         text = self._text(hypothesis, segment.source)
-        return Attempt(text, hypothesis.score, hypothesis.log_probability, self._doubts(segment, text))
+        return Attempt(text, hypothesis.score, hypothesis.log_probability, self._doubts(segment, text, terms))
 
-    def _doubts(self, segment: Segment, text: str) -> tuple[Doubt, ...]:
-        return doubts(segment.source, text, self.languages, segment.text)
+    def _doubts(self, segment: Segment, text: str, terms: DocumentTerms) -> tuple[Doubt, ...]:
+        return (*doubts(segment.source, text, self.languages, segment.text), *terms.doubts(segment, text))
 
     def _decode_again(
         self, prepared: _Prepared, decoded: _Decoded, pieces: Sequence[Piece], search: SearchConfig
@@ -687,7 +770,7 @@ class Translator:
         rows = [[m for m in one.own if m not in one.known] for one in batch]
         hypotheses = self._decode_rows(batch, rows, search)
         return [
-            [self._attempt(one.segments[m], hypothesis) for hypothesis in found]
+            [self._attempt(one.segments[m], hypothesis, decoded.terms) for hypothesis in found]
             for one, places, results in zip(batch, rows, hypotheses, strict=True)
             for m, found in zip(places, results, strict=True)
         ]
