@@ -6,7 +6,7 @@ from functools import cache
 
 import pytest
 
-from docgraph.translation.postprocessing import Postprocessor, french_typography
+from docgraph.translation.postprocessing import Postprocessor, french_typography, unify_french_quotes
 from translation.test_preprocessing import english_to_french
 
 
@@ -17,6 +17,12 @@ from translation.test_preprocessing import english_to_french
         ("Note: it is; go", "Remarque: c'est; allez", "Remarque\u00a0: c'est\u202f; allez"),
         ("by 40% or 0.5%", "de 40 % ou 0,5%", "de 40\u00a0% ou 0,5\u00a0%"),
         ("“Yes. We", '"Oui. Nous', "«\u00a0Oui. Nous"),
+        ("It costs €25.", "Il coûte €25.", "Il coûte 25\u00a0€."),
+        ("€5 a day, $1 in code", "€5 par jour, $1 en code", "5\u00a0€ par jour, $1 en code"),
+        ("200 MB, 512KB/s or 4 GiB", "200 MB, 512KB/s ou 4 GiB", "200\u00a0Mo, 512\u00a0ko/s ou 4\u00a0Gio"),
+        ("a 1.2 GB file", "un fichier de 1.2 GB", "un fichier de 1,2\u00a0Go"),
+        ("in 1.5 hours, 3.5 km", "en 1.5 heures, 3.5 km", "en 1,5 heures, 3,5 km"),
+        ("version 1.2 of a 2.4.1 GBA", "version 1.2 d'un 2.4.1 GBA", "version 1.2 d'un 2.4.1 GBA"),
         ("go.” He", 'allez." Il', "allez.\u00a0» Il"),
         ('They do."', "Ils le font. »", 'Ils le font."'),
         ("“Yes?” he said, “no.”", '"Oui?" dit-il, "non."', "«\u00a0Oui\u202f?\u00a0» dit-il, «\u00a0non.\u00a0»"),
@@ -83,3 +89,20 @@ def postprocessor() -> Postprocessor:
 )
 def test_capitals_numbers_and_names_follow_the_source(source: str, said: str, finished: str) -> None:
     assert postprocessor().finish(source, said) == finished
+
+
+GUILLEMETS = "«\u00a0Oui\u00a0», dit-il."
+
+
+@pytest.mark.parametrize(
+    ("sources", "texts", "unified"),
+    [
+        (["“Yes”", 'a "b c" d'], [GUILLEMETS, 'un "b c" de'], [GUILLEMETS, "un «\u00a0b c\u00a0» de"]),
+        (['"Yes"', '"a"', '"b"'], [GUILLEMETS, '"un"', '"deux"'], ['"Oui", dit-il.', '"un"', '"deux"']),
+        (['"Yes"', '"a"'], ['"Oui"', '"un"'], ['"Oui"', '"un"']),
+        (["“Yes”", 'x="a b"'], [GUILLEMETS, 'x="a b" {"key": "a"}'], [GUILLEMETS, 'x="a b" {"key": "a"}']),
+        ([], [], []),
+    ],
+)
+def test_a_document_has_one_kind_of_quotation_marks(sources: list[str], texts: list[str], unified: list[str]) -> None:
+    assert unify_french_quotes(sources, texts) == unified

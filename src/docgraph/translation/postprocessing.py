@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from difflib import SequenceMatcher
 from functools import cache
 
@@ -32,6 +32,8 @@ _HOUR = re.compile(r"(?<=\d) ?h ?(?=\d\d\b)")
 _SIGN = re.compile(r"(?<=\d) (?=[%‰€$£])")
 _PERCENT = re.compile(r"(?<![\w.,])(\d[\d.,]*)%")
 _QUOTED = re.compile(r"(?<![\w=(\[{])\"(?=\S)([^\"«»]*?)(?<=\S)\"(?!\w)")
+_QUOTED_WORDS = re.compile(r"(?<![\w=(\[{:,\"])(?<!\": )\"([^\W_][\w\s.,;:!?'’%…\u00a0\u202f-]*)\"(?![\w\":])")
+"""A quotation of words only: quoted code has other characters, or stands in brackets or after = or :."""
 _OPENING, _CLOSING = re.compile(r"(?<![\w=])\"(?=\w)"), re.compile(r"(?<=[\w.,;!?…])\"(?!\w)")
 _GUILLEMETS = re.compile(r"«\s*|\s*»")
 _ELISION = re.compile(r"(?<!\w)([cdjlmnst]|qu)' (?=\w)", re.IGNORECASE)
@@ -40,9 +42,18 @@ _NUMBER_WITH_PARTS = re.compile(r"(?<![\w.,/-])\d+(?:[.-]\d+)+(?![\w/]|[.,-]\d)"
 _FIGURES = re.compile(r"\d[\d.,\u202f-]*(?<![.,\u202f])")
 _BELOW_TWO = re.compile(r"(?<![\d,.\u202f])([01](?:,\d+)? (?:million|milliard|billion))s\b")
 _AMOUNT = re.compile(
-    r"(?<![\w$])([$£€])\s?(\d(?:[.,\u202f]?\d)++)(?![:\w])"
+    r"(?<![\w$])(?!\$\s?\d(?![\d.,\u202f]))([$£€])\s?(\d(?:[.,\u202f]?\d)*+)(?![:\w])"
     r"(?: ((?:million|milliard|billion)s?)\b| (?:dollars|livres|euros)\b)?"
 )
+"""An amount with its sign first; not $1, which may be code."""
+_BYTES = re.compile(r"(?<![\w.,-])(\d+(?:[.,\u202f]\d+)*)[ \u00a0\u202f]?(k|[KMGTP]i?)B(?![\w-])")
+_MEASURE = re.compile(
+    r"(?<![\w.,/-])(\d+)\.(\d+)(?=[ \u00a0\u202f]"
+    r"(?:[kcm]?m|km/h|[kmµ]?g|[kmn]?[WVAs]|[kKMGT]?(?:Hz|bits?)(?:/s)?|dB|°C|h|ha|[mc]?l"
+    r"|heures?|minutes?|secondes?|jours?|semaines?|mois|ans?|années?|fois|points?|pixels?|tonnes?|mètres?|kilomètres?"
+    r"|centimètres?|millimètres?|kilogrammes?|grammes?|litres?|degrés?|euros?|dollars?|livres?|millions?|milliards?)\b)"
+)
+"""A number with a decimal point and its unit: in French, the decimal point is a comma. A version (1.2) has no unit."""
 _CURRENCIES = {"$": "de dollars", "£": "de livres", "€": "d'euros"}
 
 
@@ -65,6 +76,10 @@ class Postprocessor:
         translation = translation.upper() if is_all_caps(source) else _capitalize_like(source, translation)
         translation = translation if self._typography is None else self._typography(source, translation)
         return put_back(source, gaps, translation) if gaps and translation else translation
+
+    def unify_quotes(self, sources: Sequence[str], texts: Sequence[str]) -> list[str]:
+        """Returns the translated sentences of a document with one kind of quotation marks, if the language has two."""
+        return list(texts) if self._typography is not french_typography else unify_french_quotes(sources, texts)
 
     def _is_person(self, text: str) -> bool:
         """Returns whether a text is only a name: Jane Smith, but not Mark Complete, because "mark" is a word too."""
@@ -134,6 +149,7 @@ def french_typography(source: str, text: str) -> str:
         text = re.sub(rf"(?<![\w,.]){number.replace(',', '')}(?![\d,.]\d)", grouped, text)
     text = _copy_number_with_parts(source, text)
     text = _BELOW_TWO.sub(r"\1", _AMOUNT.sub(_french_amount, text))
+    text = _BYTES.sub(_french_bytes, _MEASURE.sub(r"\1,\2", text))
     text = _SIGN.sub(WIDE, _HOUR.sub(f"{WIDE}h{WIDE}", text))
     text = _PERCENT.sub(lambda match: match[0] if match[0] in source else f"{match[1]}{WIDE}%", text)
     text = _french_quotes(source, text)
@@ -167,6 +183,27 @@ def _french_quotes(source: str, text: str) -> str:
         text = _QUOTED.sub(lambda match: match[0] if match[0] in source else f"«{match[1]}»", text)
         return _CLOSING.sub("»", _OPENING.sub("«", text)) if typographic else text
     return _GUILLEMETS.sub('"', text)
+
+
+def _french_bytes(match: re.Match[str]) -> str:
+    """Returns a number of bytes in octets: 200 Mo for 200 MB, ko for kB and KB, Kio for KiB."""
+    number, prefix = match.groups()
+    return f"{number.replace('.', ',')}{WIDE}{'k' if prefix == 'K' else prefix}o"
+
+
+def unify_french_quotes(sources: Sequence[str], texts: Sequence[str]) -> list[str]:
+    """Returns the translated sentences of a document with one kind of quotation marks.
+
+    They are guillemets if the source has typographic quotation marks, or if most sentences with quotations have them.
+    Quoted code stays.
+    """
+    guillemets = sum("«" in text or "»" in text for text in texts)
+    straight = sum(_QUOTED_WORDS.search(text) is not None for text in texts)
+    if not guillemets or not straight:
+        return list(texts)
+    if guillemets >= straight or any(quote in source for source in sources for quote in "“”«»"):
+        return [_QUOTED_WORDS.sub(rf"«{WIDE}\1{WIDE}»", text) for text in texts]
+    return [_GUILLEMETS.sub('"', text) for text in texts]
 
 
 def _french_amount(match: re.Match[str]) -> str:

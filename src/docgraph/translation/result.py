@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -64,6 +64,12 @@ class SentenceTranslation:
     def score(self) -> float | None:
         """Score of the best candidate; None if there is none."""
         return self.candidates[0].score if self.candidates else None
+
+    def with_text(self, text: str) -> SentenceTranslation:
+        """Returns the same with another text of the best candidate."""
+        if text == self.text:
+            return self
+        return replace(self, text=text, candidates=(replace(self.candidates[0], text=text), *self.candidates[1:]))
 
     def to_json(self) -> dict[str, Any]:
         """Returns the fields of a --jsonl line."""

@@ -680,8 +680,14 @@ class Translator:
     def _translation(self, prepared: _Prepared, decoded: _Decoded, search: SearchConfig) -> Translation:
         """Returns the translation of a document, given the hypotheses of its segments."""
         document = prepared.request.document
-        sentences = self._sentences(prepared, decoded, search, range(len(document)))
-        return Translation(document, self._aligned(document, [*sentences.values()]), decoded.passes)
+        sentences = [*self._sentences(prepared, decoded, search, range(len(document))).values()]
+        return Translation(document, self._aligned(document, self._with_same_quotes(sentences)), decoded.passes)
+
+    def _with_same_quotes(self, sentences: Sequence[SentenceTranslation]) -> list[SentenceTranslation]:
+        """Returns the sentences of a document with one kind of quotation marks; known translations do not change."""
+        own = [each for each in sentences if each.candidates]
+        unified = iter(self._postprocessor.unify_quotes([each.source for each in own], [each.text for each in own]))
+        return [each.with_text(next(unified)) if each.candidates else each for each in sentences]
 
     def _sentences(
         self, prepared: _Prepared, decoded: _Decoded, search: SearchConfig, chosen: Iterable[int]
