@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import hashlib
 import os
@@ -13,6 +14,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
+FULL = (errno.ENOSPC, errno.EDQUOT)
+"""Error numbers of a full disk."""
 LOCK = ".lock"
 _NAME_BYTES = 255
 """Maximum length of a file name."""
@@ -43,6 +46,17 @@ def report_errors_as(path: Path) -> Iterator[None]:
 
 
 @contextmanager
+def _report_write_errors_as(path: Path, temporary: Path) -> Iterator[None]:
+    """Report a full disk and errors of a temporary file under the name of the target file; keep other names."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno is not None and (error.errno in FULL or error.filename in (None, str(temporary))):
+            raise OSError(error.errno, error.strerror, str(path)) from error
+        raise
+
+
+@contextmanager
 def replacing(path: str | Path) -> Iterator[Path]:
     """Yield a temporary path, which replaces `path` when the block succeeds and is deleted when it fails.
 
@@ -63,11 +77,12 @@ def replacing(path: str | Path) -> Iterator[Path]:
     os.close(handle)
     temporary = Path(name)
     try:
-        yield temporary
-        with temporary.open("rb+") as file:
-            os.fsync(file.fileno())
-        temporary.chmod(0o666 & ~_umask())
-        temporary.replace(target)
+        with _report_write_errors_as(target, temporary):
+            yield temporary
+            with temporary.open("rb+") as file:
+                os.fsync(file.fileno())
+            temporary.chmod(0o666 & ~_umask())
+            temporary.replace(target)
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
@@ -96,15 +111,16 @@ def new_folder(path: Path) -> Iterator[Path]:
     with report_errors_as(path):
         temporary = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp"))
     try:
-        yield temporary
-        for entry in (*temporary.iterdir(), temporary):
-            handle = os.open(entry, os.O_RDONLY)
-            try:
-                os.fsync(handle)
-            finally:
-                os.close(handle)
-        temporary.chmod(0o777 & ~_umask())
-        temporary.rename(path)
+        with _report_write_errors_as(path, temporary):
+            yield temporary
+            for entry in (*temporary.iterdir(), temporary):
+                handle = os.open(entry, os.O_RDONLY)
+                try:
+                    os.fsync(handle)
+                finally:
+                    os.close(handle)
+            temporary.chmod(0o777 & ~_umask())
+            temporary.rename(path)
     except BaseException:
         shutil.rmtree(temporary, ignore_errors=True)
         raise

@@ -243,9 +243,12 @@ def test_resume_skips_finished_files(model: Path, tmp_path: Path, monkeypatch: p
     monkeypatch.setattr(
         translation_files, "read", lambda path, *rest, **more: seen.append(path) or read(path, *rest, **more)
     )
+    stale = tmp_path / "out" / ".a.txt.partial"
+    stale.write_text("of a killed run", encoding="utf-8")
     run(model, *files)
     assert seen == [tmp_path / "b.txt"]
     assert (tmp_path / "out" / "a.txt").read_text() == "done"
+    assert not stale.exists()
 
 
 def test_resume_translates_again_if_settings_changed(model: Path, tmp_path: Path) -> None:

@@ -6,7 +6,6 @@ translated. Progress on unfinished files is kept beside them, so that an interru
 
 from __future__ import annotations
 
-import errno
 import hashlib
 import json
 import re
@@ -21,7 +20,7 @@ from typing import Protocol
 
 from docgraph.document import Document
 from docgraph.errors import DocgraphError, UntranslatableError
-from docgraph.files import display_name, replacing
+from docgraph.files import FULL, display_name, replacing
 from docgraph.formats import SubtitleLimits, get_format, read, render, write
 from docgraph.formats.base import NEWLINE, decode
 from docgraph.formats.subtitles import fast_cues
@@ -155,7 +154,7 @@ class _FileRequest(TranslationRequest):
                 self.file.partial.append(self.index, first, hypotheses)
             except OSError as error:
                 # The file itself will not be writable either; it is reported then.
-                if error.errno in (errno.ENOSPC, errno.EDQUOT):
+                if error.errno in FULL:
                     raise
                 self.file.partial = None
         self._advance(first + len(hypotheses), resumed=False)
@@ -284,7 +283,7 @@ class _Run:
 
     def _fail(self, job: Job, error: DocgraphError | OSError) -> None:
         """Reports a file that cannot be read or written; raises if there are no others, or if the disk is full."""
-        if self.single or (isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)):
+        if self.single or (isinstance(error, OSError) and error.errno in FULL):
             raise error
         self.report.failed += 1
         reason = str(error)
@@ -300,6 +299,8 @@ class _Run:
         changed = self.finished.changed(job.output, self._made_with(job))
         if changed:
             self.progress.note(f"{display_name(job.output)}: {' and '.join(changed)} changed; translating it again")
+        else:
+            PartialFile(job.output, "").remove()  # of a later run, which was killed
         return not changed
 
     def _partial(self, job: Job, documents: Sequence[Document], known: list[list[str]]) -> PartialFile | None:

@@ -47,14 +47,14 @@ class PartialFile:
 
     def append(self, document: int, first: int, hypotheses: Hypotheses) -> None:
         """Adds the final hypotheses of the segments from `first` on; the first call drops lines that are not used."""
-        if not self._written:
-            self._written = True
-            with report_errors_as(self.output):
+        texts = [[[h.tokens, h.score, h.log_probability] for h in best] for best in hypotheses]
+        with report_errors_as(self.output):
+            if not self._written:
+                self._written = True
                 self.path.parent.mkdir(parents=True, exist_ok=True)
                 self.path.write_text("".join(f"{line}\n" for line in self._lines), encoding="utf-8")
-        texts = [[[h.tokens, h.score, h.log_probability] for h in best] for best in hypotheses]
-        with self.path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps({"document": document, "first": first, "texts": texts}) + "\n")
+            with self.path.open("a", encoding="utf-8") as file:
+                file.write(json.dumps({"document": document, "first": first, "texts": texts}) + "\n")
 
     def remove(self) -> None:
         """Deletes the file, because the output is complete."""
@@ -79,7 +79,7 @@ class FinishedFiles:
             files[output.name] = dict(made_with)
             path = output.parent / FINISHED
             cut = path.exists() and not path.read_bytes().endswith(b"\n")  # by a process that was killed
-            with path.open("a", encoding="utf-8") as file:
+            with report_errors_as(path), path.open("a", encoding="utf-8") as file:
                 # Escapes keep names that are not UTF-8.
                 file.write("\n" * cut + json.dumps({"file": output.name, "made_with": made_with}) + "\n")
 
@@ -87,8 +87,12 @@ class FinishedFiles:
         if folder not in self._folders:
             path = folder / FINISHED
             lines = path.read_text(encoding="utf-8", errors="replace").splitlines() if path.exists() else []
-            entries = [entry for entry in map(_parse, lines) if isinstance(entry, dict) and "made_with" in entry]
-            self._folders[folder] = {entry["file"]: entry["made_with"] for entry in entries}
+            entries = [entry for entry in map(_parse, lines) if isinstance(entry, dict)]
+            self._folders[folder] = {
+                entry["file"]: entry["made_with"]
+                for entry in entries
+                if isinstance(entry.get("file"), str) and isinstance(entry.get("made_with"), dict)
+            }
         return self._folders[folder]
 
 
