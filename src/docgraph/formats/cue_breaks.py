@@ -21,7 +21,8 @@ from dataclasses import dataclass
 
 from docgraph.document import Alignment, Document
 from docgraph.formats.base import Cue, Span
-from docgraph.formats.markup_transfer import find_landmarks, one_line, project, token_spans
+from docgraph.formats.markup_positions import find_landmarks, project, token_spans
+from docgraph.formats.markup_transfer import one_line
 
 _DISTANCE, _DISTANCE_ALONE = 0.3, 1.0
 """Cost of a break that is a word away from its relative position, with an alignment and without one."""

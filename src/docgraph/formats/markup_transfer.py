@@ -1,43 +1,28 @@
 """Markup transfer: replaces the sentences of a document and puts their inline markup back around the new words.
 
-A sentence that did not change is copied raw. In a changed sentence, markup around words that also occur in the new text
-goes around the same words. Any other markup goes to the word boundary at the same relative position between two
-landmarks, which are punctuation marks and numbers that both texts share. Markup keeps its order, so that nested tags
-stay nested.
+A sentence that did not change is copied raw. In a changed sentence, markup goes to the positions that
+`markup_positions` finds, in the first of several ways that reads back as it was meant.
 """
 
 from __future__ import annotations
 
 import itertools
-import math
 import re
 from bisect import bisect_left, bisect_right
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Literal
 
 from docgraph.document import Document, InlineMarkup, Sentence
-from docgraph.formats.base import CJK, Span
+from docgraph.formats.base import CJK
+from docgraph.formats.markup_positions import elements_with_text, find_positions
 
-_LANDMARK = re.compile(r"\d+(?:[.,:/-]\d+)*|[^\w\s'’-]")
-"""Numbers and punctuation marks: a translation usually keeps them, in about the same order."""
-_MAX_SHIFT = 0.2
-"""A landmark may move by this share of the text; anything further away is taken for another landmark."""
 _CHANGE = "\0"
 """Stands for the change from one emphasis to another; new texts have no NUL."""
-_MAX_SEARCHED = 200
-"""Words are searched for in a sentence with up to this much markup, since each search reads the whole sentence."""
-_TOKEN = re.compile(rf"[{CJK}][^\w\s]*|(?:[^\s{CJK}]|[\u00a0\u202f])+")
 _IS_CJK = re.compile(f"[{CJK}]")
-_WORD = re.compile(rf"(?:https?://|www\.)\S*\w|[{CJK}]|[^\W{CJK}]+(?:['’-][^\W{CJK}]+)*")
-
+_DELIMITERS = frozenset("`*_~$|")
+"""Characters that begin and end code and emphasis; a run of two means something else."""
 IsIntact = Callable[[str, str, Sequence[InlineMarkup]], bool]
 """(raw form, its text with atoms and without other markup, the markup) -> whether the raw form reads back as these."""
-Landmark = tuple[int, int, int]
-"""(position in the old text, position in the new text, length)."""
-Side = Literal["after", "before", "between"]
-"""Whether markup is attached to the word it comes after, to the word it comes before, or to neither (a line break)."""
 
 
 def replace_sentences(
@@ -109,11 +94,22 @@ def _written_inside(sentence: Sentence, text: str, escape: Callable[[str], str])
 def _apart(source: str, sentence: Sentence, raw: str) -> str:
     """Return the raw form with its prefix, and with spaces where it would grow together with the words around it."""
     before, after = source[max(sentence.start - 1, 0) : sentence.start], source[sentence.end : sentence.end + 1]
-    if before.isalnum() and raw[:1].isalnum() and not source[sentence.start].isalnum():
+    if _must_be_apart(before, raw[:1]) and not _must_be_apart(before, source[sentence.start]):
         raw = f" {raw}"
-    if after.isalnum() and raw[-1:].isalnum() and not source[sentence.end - 1].isalnum():
+    if _must_be_apart(raw[-1:], after) and not _must_be_apart(source[sentence.end - 1], after):
         raw = f"{raw} "
     return sentence.prefix + raw
+
+
+def _must_be_apart(before: str, after: str) -> bool:
+    """Return whether the ends of a sentence and of what is beside it, words or inline code, must be apart."""
+    beside_code = (before == "`" and after.isalnum()) or (before.isalnum() and after == "`")
+    return beside_code or _grow_together(before, after)
+
+
+def _grow_together(before: str, after: str) -> bool:
+    """Return whether two characters belong to one word, or to one run of delimiters such as "``"."""
+    return (before.isalnum() and after.isalnum()) or (before == after and before in _DELIMITERS)
 
 
 def _needs_space(old: str, before: str, after: str) -> bool:
@@ -148,19 +144,21 @@ def _transfer(
     is_intact: IsIntact | None = None,
     filler: str = "",
 ) -> str:
-    """Return the raw form of `text`; without `is_intact`, the first way to place the markup is taken.
+    """Return the raw form of `text`, in the first of these ways that encloses words and, by `is_intact`, reads back.
 
-    If the first one does not read back, markup that opens or closes goes around whole words. If that does not read
-    back either, emphasis is given up, and emphasis that began before the sentence lasts until its end.
+    Markup goes around words that both texts share; or not, because it would have to change its order; or around whole
+    words. At last, emphasis is given up, and emphasis that began before the sentence lasts until its end.
     """
     text = one_line(text)
-    raw = ""
-    for whole_words in (False, True):
-        raw, flat = _insert(sentence.markup, _positions(sentence, text, whole_words), text, escape, filler)
-        if is_intact is None or is_intact(raw, flat, sentence.markup):
+    elements = elements_with_text(sentence.markup)
+    for find_shared, whole_words in ((True, False), (False, False), (False, True)):
+        positions = find_positions(sentence, text, find_shared, whole_words)
+        raw, flat = _insert(sentence.markup, positions, text, escape, filler)
+        encloses = all(text[positions[start] : positions[end]].strip() for start, end in elements)
+        if (encloses or not text) and (is_intact is None or is_intact(raw, flat, sentence.markup)):
             return raw
     opened, closed, rest = _without_emphasis(sentence)
-    raw, _ = _insert(rest.markup, _positions(rest, text, whole_words=True), text, escape, filler)
+    raw, _ = _insert(rest.markup, find_positions(rest, text, False, True), text, escape, filler)
     if opened and closed:  # emphasis ends inside the sentence, and other emphasis begins in it
         left, _, right = raw.partition(_CHANGE)
         return f"{left.rstrip()}{closed} {opened}{right.lstrip() or '&#8203;'}"
@@ -239,9 +237,12 @@ def _insert(
             elif filler and is_next_empty:
                 raw += filler
             is_empty_line = True
-        elif markup.role == "atom":
+        if markup.role not in ("open", "close"):
             follows_atom = index > 0 and markups[index - 1].role == "atom" and markups[index - 1].offset < markup.offset
-            if (not piece and follows_atom and not trim) or (piece[-1:].isalnum() and raw[:1].isalnum()):
+            last = piece[-1:] or next((part for part in reversed(parts) if part), "")[-1:]
+            if trim and markup.role == "atom":
+                raw = raw.lstrip(" ")  # a line would begin with it
+            elif (markup.role == "atom" and not piece and follows_atom) or _grow_together(last, raw[:1]):
                 piece += " "  # two code spans, or a word and an identifier, would become one
         if piece[:1].isalnum() and parts and parts[-1][-1:].isalnum() and markups[index - 1].role == "atom":
             piece = f" {piece}"
@@ -281,164 +282,3 @@ def _without_emphasis(sentence: Sentence) -> tuple[str, str, Sentence]:
         rest.insert(bisect_right(rest, change.offset, key=lambda markup: markup.offset), change)
     before, after = ("".join(markup.raw for markup in found) for found in (opened, closed))
     return before, after, replace(sentence, markup=tuple(rest))
-
-
-def _positions(sentence: Sentence, text: str, whole_words: bool = False) -> list[int]:
-    """Return the position of each markup in the new text, in ascending order.
-
-    With `whole_words`, markup that opens or closes goes to the start or the end of a word only.
-    """
-    tokens, words = _boundaries(_TOKEN, text), _boundaries(_WORD, text)
-    landmarks = find_landmarks(sentence.text, text) if sentence.markup else []
-    sides = _sides(sentence)
-    exact = _positions_of_shared_words(sentence, sides, text)
-    breaks_left = sides.count("between")
-    empty = _ends_of_empty_elements(sentence.markup)
-    positions: list[int] = []
-    token, last, opened = 0, 0, False
-    for index, (markup, side) in enumerate(zip(sentence.markup, sides, strict=True)):
-        target, at_landmark = project(markup.offset, side, landmarks)
-        if index in empty:
-            position = last
-        elif side == "between":
-            breaks_left -= 1
-            # Each line keeps a word as long as there are enough words.
-            nearest = _nearest(tokens[1], target) + 1
-            token = min(max(token + 1, min(nearest, len(tokens[1]) - 1 - breaks_left)), len(tokens[1]))
-            position = tokens[1][token - 1] if token else 0
-        elif (index in exact or at_landmark) and not (whole_words and markup.role in ("open", "close")):
-            position = exact.get(index, int(target))
-        else:
-            is_word = whole_words and markup.role in ("open", "close")
-            starts, ends = words if is_word or not _is_beside_space(sentence.text, markup.offset) else tokens
-            choices = starts if side == "before" else ends
-            position = choices[_nearest(choices, target)] if choices else 0
-            # An element that was not empty encloses at least one word.
-            if side == "after" and opened and position <= last and bisect_right(ends, last) < len(ends):
-                position = ends[bisect_right(ends, last)]
-        last = max(last, position)
-        opened = side == "before"
-        positions.append(last)
-    return positions
-
-
-def _ends_of_empty_elements(markups: Sequence[InlineMarkup]) -> set[int]:
-    """Return the indices of markup that closes an element without text, such as a link around an image."""
-    opened: list[int] = []
-    empty = set[int]()
-    for index, markup in enumerate(markups):
-        if markup.role == "open":
-            opened.append(markup.offset)
-        elif markup.role == "close" and opened and opened.pop() == markup.offset:
-            empty.add(index)
-    return empty
-
-
-def _positions_of_shared_words(sentence: Sentence, sides: list[Side], text: str) -> dict[int, int]:
-    """Return the positions, by markup index, of pairs that enclose words which occur once in both texts."""
-    positions: dict[int, int] = {}
-    if len(sentence.markup) > _MAX_SEARCHED:
-        return positions
-    for index, (opening, closing) in enumerate(itertools.pairwise(sentence.markup)):
-        inside = sentence.text[opening.offset : closing.offset]
-        if sides[index : index + 2] == ["before", "after"] and inside.strip():
-            pattern = re.compile(rf"(?<!\w){re.escape(inside)}(?!\w)")
-            matches = list(pattern.finditer(text))
-            if len(matches) == 1 == len(pattern.findall(sentence.text)):
-                positions[index], positions[index + 1] = matches[0].span()
-    return positions
-
-
-def find_landmarks(old: str, new: str) -> list[Landmark]:
-    """Return the longest sequence of landmarks in the same order in both texts, between the two ends of the texts.
-
-    Only marks that occur equally often in both texts count.
-    """
-    occurrences: list[dict[str, list[int]]] = [{}, {}]
-    for text, starts in zip((old, new), occurrences, strict=True):
-        for match in _LANDMARK.finditer(text):
-            starts.setdefault(match[0], []).append(match.start())
-    shared = sorted(
-        (one, other, len(mark))
-        for mark, ones in occurrences[0].items()
-        if len(ones) == len(others := occurrences[1].get(mark, []))
-        for one, other in zip(ones, others, strict=True)
-        if abs(one / len(old) - other / len(new)) < _MAX_SHIFT
-    )
-    # Longest increasing subsequence: ends[n] is the smallest new position at which a chain of n + 1 landmarks ends.
-    ends: list[int] = []
-    chains: list[tuple[Landmark, Any]] = []
-    for landmark in shared:
-        length = bisect_left(ends, landmark[1])
-        chain = (landmark, chains[length - 1] if length else None)
-        ends[length : length + 1], chains[length : length + 1] = [landmark[1]], [chain]
-    last, backwards = chains[-1] if chains else None, [(len(old), len(new), 0)]
-    while last is not None:
-        landmark, last = last
-        backwards.append(landmark)
-    return [(0, 0, 0), *reversed(backwards)]
-
-
-def project(offset: int, side: Side, landmarks: list[Landmark]) -> tuple[float, bool]:
-    """Map a position of the old text to the new one; the flag says that it touches a one-character landmark."""
-    index = bisect_right(landmarks, (offset, math.inf, 0)) - 1
-    old, new, length = landmarks[index]
-    if side == "before" and offset == old and length == 1:
-        return new, True
-    # Between two landmarks, as in `: [code].`, the one before the markup decides.
-    for before in landmarks[max(index - 1, 0) : index + 1] if side == "after" else ():
-        if offset == before[0] + before[2] and before[2] == 1:
-            return before[1] + 1, True
-    following = landmarks[min(index + 1, len(landmarks) - 1)]
-    share = (offset - old) / max(following[0] - old, 1)
-    return new + share * (following[1] - new), False
-
-
-def token_spans(text: str) -> list[Span]:
-    """Return the spans of the words of a text, with the punctuation marks beside them."""
-    return [match.span() for match in _TOKEN.finditer(text)]
-
-
-def _boundaries(pattern: re.Pattern[str], text: str) -> tuple[list[int], list[int]]:
-    """Return the starts and the ends of the matches."""
-    spans: list[Span] = [match.span() for match in pattern.finditer(text)]
-    return [start for start, _ in spans], [end for _, end in spans]
-
-
-def _nearest(positions: list[int], target: float) -> int:
-    """Return the index of the position nearest to the target, or -1 if there are no positions."""
-    index = bisect_left(positions, target)
-    if index > 0 and (index == len(positions) or target - positions[index - 1] <= positions[index] - target):
-        index -= 1
-    return index if positions else -1
-
-
-def _is_beside_space(text: str, offset: int) -> bool:
-    return text[offset - 1].isspace() or text[offset].isspace()
-
-
-def _sides(sentence: Sentence) -> list[Side]:
-    """Return what each markup is attached to.
-
-    The role decides if the parser knows it; otherwise white space in or around the markup does. Without any, a tag or
-    bracket decides by its form, and any other markup opens and closes in turn.
-    """
-    text, seen = sentence.text, Counter[str]()
-    sides: list[Side] = []
-    for markup in sentence.markup:
-        leads, trails = markup.raw[:1].isspace(), markup.raw[-1:].isspace()
-        space_before, space_after = text[markup.offset - 1].isspace(), text[markup.offset].isspace()
-        if leads and trails:
-            sides.append("between")
-        elif markup.role in ("open", "close"):
-            sides.append("before" if markup.role == "open" else "after")
-        elif leads or trails:
-            sides.append("after" if leads else "before")
-        elif space_before != space_after:
-            sides.append("before" if space_before else "after")
-        elif markup.raw.startswith(("<", "[", "]")):
-            sides.append("after" if markup.raw.startswith(("</", "]")) else "before")
-        else:
-            sides.append("after" if seen[markup.raw] % 2 else "before")
-        seen[markup.raw] += 1
-    return sides

@@ -18,7 +18,7 @@ import torch
 from torch import Tensor, nn
 
 from docgraph.document import Alignment, Link
-from docgraph.formats.markup_transfer import token_spans
+from docgraph.formats.markup_positions import token_spans
 from docgraph.model.attention import MultiHeadAttention, unmask_empty_rows
 from docgraph.model.batch import DocumentExample, collate
 from docgraph.model.document_transformer import DocumentTransformer

@@ -1,0 +1,208 @@
+"""Positions of inline markup in a new text.
+
+Markup around words that also occur in the new text goes around the same words. Any other markup goes to the word
+boundary at the same relative position between two landmarks, which are punctuation marks and numbers that both texts
+share. Markup keeps its order, so that nested tags stay nested.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import re
+from bisect import bisect_left, bisect_right
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any, Literal
+
+from docgraph.document import InlineMarkup, Sentence
+from docgraph.formats.base import CJK, Span
+
+_LANDMARK = re.compile(r"\d+(?:[.,:/-]\d+)*|[^\w\s'’-]")
+"""Numbers and punctuation marks: a translation usually keeps them, in about the same order."""
+_MAX_SHIFT = 0.2
+"""A landmark may move by this share of the text; anything further away is taken for another landmark."""
+_MAX_SEARCHED = 200
+"""Words are searched for in a sentence with up to this much markup, since each search reads the whole sentence."""
+_TOKEN = re.compile(rf"[{CJK}][^\w\s]*|(?:[^\s{CJK}]|[\u00a0\u202f])+")
+_WORD = re.compile(rf"(?:https?://|www\.)\S*\w|[{CJK}]|[^\W{CJK}]+(?:['’-][^\W{CJK}]+)*")
+Landmark = tuple[int, int, int]
+"""(position in the old text, position in the new text, length)."""
+Side = Literal["after", "before", "between"]
+"""Whether markup is attached to the word it comes after, to the word it comes before, or to neither (a line break)."""
+
+
+def find_positions(sentence: Sentence, text: str, find_shared: bool, whole_words: bool) -> list[int]:
+    """Return the position of each markup in the new text, in ascending order.
+
+    With `find_shared`, pairs of markup go around words that both texts have. With `whole_words`, markup that opens or
+    closes goes to the start or the end of a word only.
+    """
+    tokens, words = _boundaries(_TOKEN, text), _boundaries(_WORD, text)
+    landmarks = find_landmarks(sentence.text, text) if sentence.markup else []
+    sides = _sides(sentence)
+    exact = _positions_of_shared_words(sentence, sides, text) if find_shared else {}
+    breaks_left = sides.count("between")
+    empty = {end for start, end in _pairs(sentence.markup) if _is_empty(sentence.markup, start, end)}
+    positions: list[int] = []
+    token, last, opened = 0, 0, False
+    for index, (markup, side) in enumerate(zip(sentence.markup, sides, strict=True)):
+        target, at_landmark = project(markup.offset, side, landmarks)
+        if index in empty:
+            position = last
+        elif side == "between":
+            breaks_left -= 1
+            # Each line keeps a word as long as there are enough words.
+            nearest = _nearest(tokens[1], target) + 1
+            token = min(max(token + 1, min(nearest, len(tokens[1]) - 1 - breaks_left)), len(tokens[1]))
+            position = tokens[1][token - 1] if token else 0
+        elif (index in exact or at_landmark) and not (whole_words and markup.role in ("open", "close")):
+            position = exact.get(index, int(target))
+        else:
+            is_word = whole_words and markup.role in ("open", "close")
+            starts, ends = words if is_word or not _is_beside_space(sentence.text, markup.offset) else tokens
+            choices = starts if side == "before" else ends
+            position = choices[_nearest(choices, target)] if choices else 0
+            # An element that was not empty encloses at least one word.
+            if side == "after" and opened and position <= last and bisect_right(ends, last) < len(ends):
+                position = ends[bisect_right(ends, last)]
+        last = max(last, position)
+        opened = side == "before"
+        positions.append(last)
+    return positions
+
+
+def _pairs(markups: Sequence[InlineMarkup]) -> list[Span]:
+    """Return the indices of the markup that opens and closes each element."""
+    opened: list[int] = []
+    pairs: list[Span] = []
+    for index, markup in enumerate(markups):
+        if markup.role == "open":
+            opened.append(index)
+        elif markup.role == "close" and opened:
+            pairs.append((opened.pop(), index))
+    return pairs
+
+
+def _is_empty(markups: Sequence[InlineMarkup], start: int, end: int) -> bool:
+    """Return whether an element has no text, such as a link around an image."""
+    return markups[start].offset == markups[end].offset
+
+
+def elements_with_text(markups: Sequence[InlineMarkup]) -> list[Span]:
+    """Return the indices of the markup that opens and closes each element with text and without atoms."""
+    return [
+        (start, end)
+        for start, end in _pairs(markups)
+        if not _is_empty(markups, start, end) and all(mark.role != "atom" for mark in markups[start:end])
+    ]
+
+
+def _positions_of_shared_words(sentence: Sentence, sides: list[Side], text: str) -> dict[int, int]:
+    """Return the positions, by markup index, of pairs that enclose words which occur once in both texts."""
+    positions: dict[int, int] = {}
+    if len(sentence.markup) > _MAX_SEARCHED:
+        return positions
+    for index, (opening, closing) in enumerate(itertools.pairwise(sentence.markup)):
+        inside = sentence.text[opening.offset : closing.offset]
+        if sides[index : index + 2] == ["before", "after"] and inside.strip():
+            pattern = re.compile(rf"(?<!\w){re.escape(inside)}(?!\w)")
+            matches = list(pattern.finditer(text))
+            if len(matches) == 1 == len(pattern.findall(sentence.text)):
+                positions[index], positions[index + 1] = matches[0].span()
+    return positions
+
+
+def find_landmarks(old: str, new: str) -> list[Landmark]:
+    """Return the longest sequence of landmarks in the same order in both texts, between the two ends of the texts.
+
+    Only marks that occur equally often in both texts count.
+    """
+    occurrences: list[dict[str, list[int]]] = [{}, {}]
+    for text, starts in zip((old, new), occurrences, strict=True):
+        for match in _LANDMARK.finditer(text):
+            starts.setdefault(match[0], []).append(match.start())
+    shared = sorted(
+        (one, other, len(mark))
+        for mark, ones in occurrences[0].items()
+        if len(ones) == len(others := occurrences[1].get(mark, []))
+        for one, other in zip(ones, others, strict=True)
+        if abs(one / len(old) - other / len(new)) < _MAX_SHIFT
+    )
+    # Longest increasing subsequence: ends[n] is the smallest new position at which a chain of n + 1 landmarks ends.
+    ends: list[int] = []
+    chains: list[tuple[Landmark, Any]] = []
+    for landmark in shared:
+        length = bisect_left(ends, landmark[1])
+        chain = (landmark, chains[length - 1] if length else None)
+        ends[length : length + 1], chains[length : length + 1] = [landmark[1]], [chain]
+    last, backwards = chains[-1] if chains else None, [(len(old), len(new), 0)]
+    while last is not None:
+        landmark, last = last
+        backwards.append(landmark)
+    return [(0, 0, 0), *reversed(backwards)]
+
+
+def project(offset: int, side: Side, landmarks: list[Landmark]) -> tuple[float, bool]:
+    """Map a position of the old text to the new one; the flag says that it touches a one-character landmark."""
+    index = bisect_right(landmarks, (offset, math.inf, 0)) - 1
+    old, new, length = landmarks[index]
+    if side == "before" and offset == old and length == 1:
+        return new, True
+    # Between two landmarks, as in `: [code].`, the one before the markup decides.
+    for before in landmarks[max(index - 1, 0) : index + 1] if side == "after" else ():
+        if offset == before[0] + before[2] and before[2] == 1:
+            return before[1] + 1, True
+    following = landmarks[min(index + 1, len(landmarks) - 1)]
+    share = (offset - old) / max(following[0] - old, 1)
+    return new + share * (following[1] - new), False
+
+
+def token_spans(text: str) -> list[Span]:
+    """Return the spans of the words of a text, with the punctuation marks beside them."""
+    return [match.span() for match in _TOKEN.finditer(text)]
+
+
+def _boundaries(pattern: re.Pattern[str], text: str) -> tuple[list[int], list[int]]:
+    """Return the starts and the ends of the matches."""
+    spans: list[Span] = [match.span() for match in pattern.finditer(text)]
+    return [start for start, _ in spans], [end for _, end in spans]
+
+
+def _nearest(positions: list[int], target: float) -> int:
+    """Return the index of the position nearest to the target, or -1 if there are no positions."""
+    index = bisect_left(positions, target)
+    if index > 0 and (index == len(positions) or target - positions[index - 1] <= positions[index] - target):
+        index -= 1
+    return index if positions else -1
+
+
+def _is_beside_space(text: str, offset: int) -> bool:
+    return text[offset - 1].isspace() or text[offset].isspace()
+
+
+def _sides(sentence: Sentence) -> list[Side]:
+    """Return what each markup is attached to.
+
+    The role decides if the parser knows it; otherwise white space in or around the markup does. Without any, a tag or
+    bracket decides by its form, and any other markup opens and closes in turn.
+    """
+    text, seen = sentence.text, Counter[str]()
+    sides: list[Side] = []
+    for markup in sentence.markup:
+        leads, trails = markup.raw[:1].isspace(), markup.raw[-1:].isspace()
+        space_before, space_after = text[markup.offset - 1].isspace(), text[markup.offset].isspace()
+        if leads and trails:
+            sides.append("between")
+        elif markup.role in ("open", "close"):
+            sides.append("before" if markup.role == "open" else "after")
+        elif leads or trails:
+            sides.append("after" if leads else "before")
+        elif space_before != space_after:
+            sides.append("before" if space_before else "after")
+        elif markup.raw.startswith(("<", "[", "]")):
+            sides.append("after" if markup.raw.startswith(("</", "]")) else "before")
+        else:
+            sides.append("after" if seen[markup.raw] % 2 else "before")
+        seen[markup.raw] += 1
+    return sides
