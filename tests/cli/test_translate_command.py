@@ -411,7 +411,7 @@ def test_bad_input_is_reported_in_one_line(
     assert "name an output folder with -o" in failure("--model", model, a, tmp_path / "binary.txt")
     assert "would replace its source" in failure("--model", model, a, "-o", a)
     assert "would have the same output" in failure("--model", model, a, a, "-o", tmp_path / "o")
-    assert "--explain writes a page for one file" in failure(
+    assert "--explain belongs to one file" in failure(
         "--model", model, a, a, "-o", tmp_path / "o", "--explain", tmp_path / "p"
     )
     assert "of its source, text, but this name means docx" in failure("--model", model, a, "-o", tmp_path / "a.docx")

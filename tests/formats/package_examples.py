@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from html import escape
 from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, ZipInfo
 
-from format_examples import archive
+from formats.format_examples import archive
 
 HEAD = '<?xml version="1.0" encoding="UTF-8" standalone="yes"?>\n'
 RELATIONS = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"

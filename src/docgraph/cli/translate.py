@@ -74,9 +74,21 @@ def translate(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="File with one known translation per input line; leave a line empty if unknown. Known lines are kept"
-            " and used as context.",
+            help="Known translations, which are kept and used as context: an edited file of --bilingual, or a text with"
+            " one translation per input line, empty if unknown.",
         ),
+    ] = None,
+    bilingual: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Write source and translation side by side: .xlf (XLIFF), .tmx, .tsv, or .html (a page to edit in the"
+            " browser). Edit it and pass it as --known; the other sentences follow.",
+        ),
+    ] = None,
+    export_memory: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE.tmx", help="Write the known translations of the file as a translation memory."),
     ] = None,
     memory: Annotated[
         list[str] | None,
@@ -190,6 +202,10 @@ def translate(
 
     docgraph translate talk.txt -o talk.fr.txt --known corrected.txt
 
+    docgraph translate report.docx --bilingual report.xlf -o report.fr.docx
+
+    docgraph translate report.docx --known report.xlf -o report.fr.docx
+
     docgraph translate manual.html -o manual.fr.html --memory company.tmx --glossary terms.tsv
 
     docgraph translate talk.srt -o talk.fr.srt --line-length 42 --reading-speed 17
@@ -203,8 +219,7 @@ def translate(
     # Idle threads sleep: spinning threads compete with other programs, which makes translation several times slower.
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")
     folder = ModelFolder(find_model(model))
-    if explain is not None and (len(files or []) > 1 or any(path.is_dir() for path in files or [])):
-        raise DocgraphError("--explain writes a page for one file; pass a single file with it")
+    _check_pages({"--explain": explain, "--bilingual": bilingual, "--export-memory": export_memory}, files or [])
     form: Form = "jsonl" if jsonl else "table" if scores or n_best > 1 else "document"
     with _no_collection():
         from docgraph.formats import SubtitleLimits
@@ -260,6 +275,8 @@ def translate(
         raise SystemExit(130) from None
     if explain is not None:
         _write_page(explain, translations, translator.languages)
+    if (bilingual is not None or export_memory is not None) and not report.finished:
+        _write_bilingual(bilingual, export_memory, translations, translator.languages)
     if (report.doubtful or report.missed_terms) and output in (None, "-"):
         sentences = _count(report.sentences, "sentence")
         typer.echo(f"docgraph: {report.doubtful:,} of {sentences} doubtful {_HINT}{_terms(report)}", err=True)
@@ -297,6 +314,41 @@ def _terms(report: Report) -> str:
 
 def _count(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def _check_pages(pages: dict[str, Path | None], files: list[Path]) -> None:
+    """Refuses pages beside the translation of several files, or that would replace the file that is translated."""
+    for option, path in pages.items():
+        if path is None:
+            continue
+        if len(files) > 1 or any(file.is_dir() for file in files):
+            raise DocgraphError(f"{option} belongs to one file; pass a single file with it")
+        if any(path.exists() and file.exists() and path.samefile(file) for file in files):
+            raise DocgraphError(f"{option} would replace the file that is translated; choose another name", path=path)
+    if pages["--bilingual"] is not None:
+        from docgraph.translation.bilingual import check_name
+
+        check_name(pages["--bilingual"])
+    if (memory := pages["--export-memory"]) is not None and memory.suffix.lower() != ".tmx":
+        raise DocgraphError("a translation memory is written as TMX; choose a name that ends in .tmx", path=memory)
+
+
+def _write_bilingual(
+    bilingual: Path | None, memory: Path | None, translations: list[Translation], languages: tuple[str, str] | None
+) -> None:
+    from docgraph.translation.bilingual import BilingualSegment, write_bilingual
+
+    segments = [
+        BilingualSegment(sentence.source, sentence.text, sentence.given, translation.source.id)
+        for translation in translations
+        for sentence in translation
+    ]
+    if bilingual is not None:
+        write_bilingual(bilingual, segments, languages)
+        typer.echo(f"wrote {bilingual}", err=True)
+    if memory is not None:
+        write_bilingual(memory, [segment for segment in segments if segment.confirmed], languages)
+        typer.echo(f"wrote {memory}", err=True)
 
 
 def _write_page(path: Path, translations: list[Translation], languages: tuple[str, str] | None) -> None:

@@ -75,11 +75,15 @@ def read_pairs(data: bytes, name: str) -> Iterator[Pair]:
         source, target = element.child("source"), element.child("target")
         if element.name in ("trans-unit", "segment") and source is not None:
             text, translation = (
-                "" if each is None else _block(content, (each.tag_end, each.end_tag)).readable
-                for each in (source, target)
+                "" if each is None else _readable(content[each.tag_end : each.end_tag]) for each in (source, target)
             )
             place = element if target is None or "state" not in target.attributes else target
             yield Pair(text, translation, place.attributes.get("state", ""), element.attributes)
+
+
+def _readable(text: str) -> str:
+    """Return the text of an element without inline elements."""
+    return html.unescape(_TOKEN.sub("", _without_cdata(text)))
 
 
 def _decode(data: bytes, name: str) -> tuple[str, str]:

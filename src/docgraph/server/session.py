@@ -348,7 +348,8 @@ class Session:
                 [state.translation or text for state, text in zip(self._states_of(number), document.texts, strict=True)]
                 for number, document in enumerate(self.documents)
             ]
-            content = render(self.documents, texts, languages[1] if languages else None)
+            alignments = [self.translator.alignments(*pair) for pair in zip(self.documents, texts, strict=True)]
+            content = render(self.documents, texts, languages[1] if languages else None, alignments)
             if isinstance(content, str):
                 content = content.encode(self.documents[0].encoding if self.documents else "utf-8", "replace")
             extensions = get_format(self.documents[0].format).extensions if self.documents else ()

@@ -51,9 +51,10 @@ class BilingualSegment:
     @property
     def status(self) -> str:
         """`confirmed`, `machine` with the digest of the translation, or nothing without a translation."""
-        if not self.translation:
+        text = plain(self.translation or "")
+        if not text:
             return ""
-        return "confirmed" if self.confirmed else f"machine {_digest(self.translation)}"
+        return "confirmed" if self.confirmed else f"machine {_digest(text)}"
 
     @classmethod
     def read(cls, source: str, translation: str, status: str) -> BilingualSegment:
@@ -80,11 +81,12 @@ class BilingualFormat:
 
 def plain(text: str) -> str:
     """Returns a text as bilingual files hold it: without control characters, white space as single spaces."""
-    return _SPACES.sub(" ", _UNSAFE.sub(lambda char: "\ufffd" if char[0] >= "\x7f" else "", text)).strip(" ")
+    return _SPACES.sub(" ", _UNSAFE.sub(lambda char: "\ufffd" if char[0] >= "\x7f" else "", text)).strip()
 
 
 def _digest(translation: str) -> str:
-    return hashlib.sha256(plain(translation).encode()).hexdigest()[:_DIGITS]
+    """Returns the digest of a plain translation."""
+    return hashlib.sha256(translation.encode()).hexdigest()[:_DIGITS]
 
 
 def format_of(path: str | Path) -> BilingualFormat | None:
@@ -93,12 +95,18 @@ def format_of(path: str | Path) -> BilingualFormat | None:
     return next((form for form in BILINGUAL.values() if suffix in form.suffixes), None)
 
 
-def write_bilingual(path: Path, segments: Sequence[BilingualSegment], languages: Languages) -> None:
-    """Writes segments to a file, whose extension chooses the format."""
+def check_name(path: Path) -> BilingualFormat:
+    """Returns the bilingual format of a file to be written; refuses other names."""
     form = format_of(path)
     if form is None:
         names = ", ".join(suffix for form in BILINGUAL.values() for suffix in form.suffixes)
         raise DocgraphError(f"a bilingual file must end in {names}; choose another name", path=path)
+    return form
+
+
+def write_bilingual(path: Path, segments: Sequence[BilingualSegment], languages: Languages) -> None:
+    """Writes segments to a file, whose extension chooses the format."""
+    form = check_name(path)
     with replacing(path) as temporary:
         temporary.write_text(form.write(segments, languages), "utf-8", newline="")
 
@@ -154,9 +162,11 @@ def _write_xliff(segments: Sequence[BilingualSegment], languages: Languages) -> 
         status = f" extradata={_attribute(segment.status)}" if segment.status else ""
         lines.append(f'<trans-unit id="{index + 1}"{approved}{status}>')
         lines.append(f'<source xml:space="preserve">{escape(plain(segment.source))}</source>')
-        if segment.translation:
+        if segment.status:
             state = "final" if segment.confirmed else "needs-review-translation"
-            lines.append(f'<target xml:space="preserve" state="{state}">{escape(plain(segment.translation))}</target>')
+            lines.append(
+                f'<target xml:space="preserve" state="{state}">{escape(plain(segment.translation or ""))}</target>'
+            )
         lines.append("</trans-unit>")
     lines += ["</body>", "</file>"] if segments else []
     return "\n".join([*lines, "</xliff>", ""])
@@ -185,12 +195,12 @@ def _write_tmx(segments: Sequence[BilingualSegment], languages: Languages) -> st
         "<body>",
     ]
     for segment in segments:
-        if segment.translation:
+        if segment.status:
             name = f'<prop type="x-document">{escape(plain(segment.document))}</prop>' if segment.document else ""
             lines += [
                 f'<tu>{name}<prop type="{STATUS_PROPERTY}">{segment.status}</prop>',
                 f"<tuv xml:lang={_attribute(source)}><seg>{escape(plain(segment.source))}</seg></tuv>",
-                f"<tuv xml:lang={_attribute(target)}><seg>{escape(plain(segment.translation))}</seg></tuv></tu>",
+                f"<tuv xml:lang={_attribute(target)}><seg>{escape(plain(segment.translation or ''))}</seg></tuv></tu>",
             ]
     return "\n".join([*lines, "</body>", "</tmx>", ""])
 

@@ -8,10 +8,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 import shutil
 import sys
-from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import chain
@@ -22,7 +20,6 @@ from docgraph.document import Document
 from docgraph.errors import DocgraphError, UntranslatableError
 from docgraph.files import FULL, display_name, replacing
 from docgraph.formats import SubtitleLimits, get_format, read, render, write
-from docgraph.formats.base import NEWLINE, decode
 from docgraph.formats.subtitles import fast_cues
 from docgraph.translation.document_decoding import BATCH_TOKENS, Hypotheses, Mode
 from docgraph.translation.hypotheses import SearchConfig
@@ -32,7 +29,8 @@ from docgraph.translation.result import Translation
 from docgraph.translation.resume import FinishedFiles, PartialFile
 from docgraph.translation.translator import TranslationRequest, Translator
 
-_NEWLINE = re.compile(NEWLINE)
+_SHOWN = 80
+"""Characters of a sentence shown in a message."""
 
 
 @dataclass(frozen=True)
@@ -194,7 +192,7 @@ class _Run:
             if not self.options.force and self.translator.languages is not None:
                 name = "<stdin>" if job.source == STANDARD else job.source
                 check_language(documents, self.translator.languages[0], name)
-            known = [[]] * len(documents) if job.known is None else read_known(job.known, documents)
+            known = [[]] * len(documents) if job.known is None else self._read_known(job.known, documents)
         except UntranslatableError as error:
             self._leave(job, error)
             return []
@@ -209,6 +207,18 @@ class _Run:
             _FileRequest(document, known[index], finished.get(index, {}), file=file, index=index)
             for index, document in enumerate(documents)
         ]
+
+    def _read_known(self, path: Path, documents: Sequence[Document]) -> list[list[str]]:
+        from docgraph.translation.known_translations import read_known  # its readers are slow to import
+
+        found = read_known(path, documents, self.translator.languages)
+        if found.unused:
+            source = found.unused[0] if len(found.unused[0]) <= _SHOWN else f"{found.unused[0][:_SHOWN]}…"
+            texts = f"{len(found.unused):,} confirmed translations are" if found.unused[1:] else "a translation is"
+            self.progress.note(
+                f"{display_name(path)}: {texts} not used, because the document has no such sentence: {source}"
+            )
+        return found.known
 
     def _check_language(self, job: Job, documents: Sequence[Document]) -> None:
         """Refuses a file that declares translations into another language, such as a German PO file."""
@@ -357,32 +367,3 @@ def _table_rows(translation: Translation) -> Iterator[str]:
         for rank, each in enumerate(sentence.candidates, start=1):
             place = f"{number}\t{rank}\t" if several else ""
             yield f"{place}{each.score:.4f}\t{' '.join(each.text.split())}\n"
-
-
-def read_known(path: Path, documents: Sequence[Document]) -> list[list[str]]:
-    """Returns the known translation of every sentence of every document, read from a file parallel to theirs."""
-    if any(document.format != "lines" for document in documents):
-        raise DocgraphError("--known needs a text of one sentence per line; pass --format lines", path=path)
-    lines = _split_lines(decode(path.read_bytes(), str(path))[0].removeprefix("\ufeff"))
-    count = len(_split_lines("".join(document.source for document in documents)))
-    if len(lines) != count:
-        raise DocgraphError(
-            f"has {len(lines):,} lines but the text has {count:,}; keep one line for each, empty if its translation is"
-            " unknown",
-            path=path,
-        )
-    known, first = [], 0
-    for document in documents:
-        ends = [newline.end() for newline in _NEWLINE.finditer(document.source)]
-        places = [first + bisect_right(ends, sentence.start) for sentence in document]
-        known.append([lines[place].strip() for place in places])
-        own = range(first, first + len(_split_lines(document.source)))
-        if stray := [place for place in sorted({*own} - {*places}) if lines[place].strip()]:
-            raise DocgraphError("this translation belongs to a blank line of the text", path=path, line=stray[0] + 1)
-        first = own.stop
-    return known
-
-
-def _split_lines(text: str) -> list[str]:
-    lines = _NEWLINE.split(text)
-    return lines if lines[-1] else lines[:-1]

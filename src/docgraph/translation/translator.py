@@ -22,7 +22,7 @@ from torch import Tensor
 
 from docgraph.annotate.pipeline import Pipeline
 from docgraph.annotation import Annotation
-from docgraph.document import Document, Sentence
+from docgraph.document import Alignment, Document, Sentence
 from docgraph.errors import DocgraphError
 from docgraph.formats import read
 from docgraph.model import checkpoint
@@ -453,6 +453,8 @@ class Translator:
 
     def subword_attention(self, sources: Sequence[str], targets: Sequence[str]) -> list[SubwordAttention]:
         """Returns the attention of translations over their sources, which aligns their words."""
+        if not sources:
+            return []
         with self._model_lock:
             return subword_attention(self.model, self.tokenizer, sources, targets, self.tag)
 
@@ -714,16 +716,19 @@ class Translator:
             )
         return sentences
 
+    def alignments(self, document: Document, texts: Sequence[str]) -> list[Alignment | None]:
+        """Returns the alignment of each translation that is divided among subtitle cues; None for the others."""
+        spanning = [m for m, each in enumerate(document) if any(markup.role == "break" for markup in each.markup)]
+        pairs = [(document.sentences[m].text, texts[m]) for m in spanning]
+        attention = self.subword_attention([source for source, _ in pairs], [text for _, text in pairs])
+        links = (found.links(*pair) for pair, found in zip(pairs, attention, strict=True))
+        aligned = dict(zip(spanning, links, strict=True))
+        return [aligned.get(m) for m in range(len(document))]
+
     def _aligned(self, document: Document, sentences: Sequence[SentenceTranslation]) -> tuple[SentenceTranslation, ...]:
         """Returns translations with the alignments that are needed to divide them among subtitle cues."""
-        spanning = [m for m, each in enumerate(document) if any(markup.role == "break" for markup in each.markup)]
-        if not spanning:
-            return tuple(sentences)
-        chosen = [sentences[m] for m in spanning]
-        attention = self.subword_attention([each.source for each in chosen], [each.text for each in chosen])
-        links = (found.links(each.source, each.text) for each, found in zip(chosen, attention, strict=True))
-        alignments = dict(zip(spanning, links, strict=True))
-        return tuple(replace(each, alignment=alignments.get(m)) for m, each in enumerate(sentences))
+        alignments = self.alignments(document, [each.text for each in sentences])
+        return tuple(replace(each, alignment=links) for each, links in zip(sentences, alignments, strict=True))
 
     def _checked(
         self, prepared: _Prepared, decoded: _Decoded, search: SearchConfig, sentences: Iterable[int]

@@ -154,9 +154,9 @@ class LinkedWords(BaseStatesContext):
 def _selection(example: DocumentExample, linked: LinkedConfig, needs: ContextNeeds) -> Selection:
     """The links of each sentence; only to sentences with user-supplied translations if the model reads no others.
 
-    An excerpt of a document comes with its links.
+    An excerpt of a document comes without a graph, with its links.
     """
-    if example.selection is not None:
+    if example.graph is None and example.selection is not None:
         return example.selection
     if example.graph is None:
         selection = Selection.empty(len(example.source), linked.words, linked.sentences)
