@@ -1,0 +1,179 @@
+// The tab of a sentence: its doubts, its linked words, what it read and how much, other translations.
+
+import * as api from "./api.js";
+import { h } from "./dom.js";
+import { doubt, formatted, t } from "./i18n.js";
+
+const DELAY = 120; // milliseconds: walking through sentences asks the server only where the user stops
+
+export class SentenceTab {
+  constructor(work, actions) {
+    this.work = work;
+    this.actions = actions;
+    this.element = h("div");
+    this.key = "";
+    work.on("inspected list graph", () => this.draw());
+    work.on("sentences", (indices) => indices.includes(work.inspected?.index) && this.draw());
+  }
+
+  draw() {
+    if (this.element.offsetParent === null) return undefined; // asks the server only for what is seen
+    const { inspected: sentence, job } = this.work;
+    if (!sentence) return this.element.replaceChildren();
+    const key = `${job.id} ${sentence.index} ${sentence.revision} ${sentence.translation}`;
+    if (key !== this.key) {
+      this.explanation = null;
+      this.work.setReads(null, [], []);
+    }
+    this.element.replaceChildren(
+      h("p", { class: "eyebrow" }, t("row.number", { n: sentence.index + 1 }), ...this.score(sentence)),
+      h("p", { class: "quoted", lang: job.languages?.[0] }, sentence.source),
+      ...this.doubts(sentence),
+      ...this.chains(sentence),
+      h("div", { class: "explanation" }, ...this.drawn()),
+    );
+    if (key !== this.key && sentence.state !== "waiting") this.read(sentence.index);
+    this.key = key;
+    return undefined;
+  }
+
+  score(sentence) {
+    if (sentence.score === null || sentence.score === undefined) return [];
+    return [
+      h("span", { class: "aside" }, `${t("explain.score")} ${formatted(sentence.score, { maximumFractionDigits: 2 })}`),
+    ];
+  }
+
+  doubts(sentence) {
+    if (!sentence.doubtful.length) return [];
+    return [
+      h("h3", { class: "bad" }, t("explain.doubts")),
+      h(
+        "ul",
+        { class: "plain-list" },
+        sentence.doubtful.map((each) => h("li", {}, doubt(each))),
+      ),
+    ];
+  }
+
+  /** Buttons for the linked words, so that chains can be lit without a pointer. */
+  chains(sentence) {
+    const places = this.work.linkedWords(sentence.index);
+    if (!places.length) return [];
+    const button = ({ chain, word }) =>
+      h(
+        "button",
+        {
+          type: "button",
+          class: `chip${chain.consistent ? "" : " bad"}`,
+          title: t("explain.places", { n: chain.words.length }),
+          onfocus: () => this.work.light(chain),
+          onpointerenter: () => this.work.light(chain),
+          onclick: () => this.actions.showChain(chain),
+        },
+        word.text,
+        h("span", { class: "count" }, formatted(chain.words.length)),
+      );
+    return [h("h3", {}, t("explain.words")), h("div", { class: "chips" }, places.map(button))];
+  }
+
+  read(index) {
+    clearTimeout(this.timer);
+    this.request?.abort();
+    this.timer = setTimeout(async () => {
+      this.request = new AbortController();
+      try {
+        this.explanation = await api.explain(this.work.job.id, index, this.request.signal);
+      } catch {
+        return; // the user went on, or the server has no explanation: the rest of the tab stands on its own
+      }
+      if (index !== this.work.inspected?.index) return;
+      this.element.querySelector(".explanation").replaceChildren(...this.drawn());
+      this.work.setReads(index, this.explanation.source, this.explanation.target);
+    }, DELAY);
+  }
+
+  drawn() {
+    const { explanation, work } = this;
+    if (work.inspected.state === "waiting") return [h("p", { class: "hint" }, t("explain.waiting"))];
+    if (!explanation) return [];
+    const parts = [];
+    if (explanation.gate !== null) parts.push(this.gate(explanation.gate));
+    parts.push(...this.weights("source", explanation.source), ...this.weights("target", explanation.target));
+    if (!explanation.source.length && !explanation.target.length)
+      parts.push(h("p", { class: "hint" }, t("explain.none")));
+    if (explanation.memory.length) {
+      const pair = (each) => h("li", {}, h("span", { class: "soft" }, each.source), h("br"), each.translation);
+      parts.push(h("h3", {}, t("explain.memory")), h("ul", { class: "plain-list" }, explanation.memory.map(pair)));
+    }
+    const others = explanation.n_best.filter((each) => each.translation !== work.inspected.translation);
+    if (others.length)
+      parts.push(
+        h("h3", {}, t("explain.others")),
+        h(
+          "ul",
+          { class: "plain-list" },
+          others.map((each) => this.other(each)),
+        ),
+      );
+    return parts;
+  }
+
+  gate(gate) {
+    const share = (value) => formatted(value, { style: "percent", maximumFractionDigits: 0 });
+    return h(
+      "div",
+      { class: "gate" },
+      h("div", { class: "gate-bar", vars: { "--share": `${gate * 100}%` }, "aria-hidden": "true" }),
+      h("span", {}, `${t("explain.own")} ${share(gate)}`),
+      h("span", {}, `${t("explain.context")} ${share(1 - gate)}`),
+    );
+  }
+
+  weights(side, weights) {
+    if (!weights.length) return [];
+    const largest = Math.max(...weights.map((each) => each.weight));
+    const item = ({ sentence, weight }) => {
+      const other = this.work.sentences[sentence];
+      const text = side === "source" ? other?.source : other?.translation;
+      return h(
+        "li",
+        {},
+        h(
+          "button",
+          {
+            type: "button",
+            class: "read",
+            onclick: () => this.actions.go(sentence),
+            vars: { "--share": `${(100 * weight) / largest}%` },
+          },
+          h("span", { class: "at" }, String(sentence + 1)),
+          h("span", { class: "snippet" }, text ?? ""),
+          h(
+            "span",
+            { class: "amount" },
+            formatted(weight, { style: "percent", maximumFractionDigits: weight < 0.1 ? 1 : 0 }),
+          ),
+        ),
+      );
+    };
+    return [h("h3", { class: side }, t(`explain.${side}`)), h("ul", { class: `reads ${side}` }, weights.map(item))];
+  }
+
+  other({ translation }) {
+    return h(
+      "li",
+      {},
+      h(
+        "button",
+        {
+          type: "button",
+          class: "other",
+          title: t("explain.use"),
+          onclick: () => this.actions.use(this.work.inspected.index, translation),
+        },
+        translation,
+      ),
+    );
+  }
+}

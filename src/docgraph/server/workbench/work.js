@@ -1,0 +1,286 @@
+// Work: one document under correction, as the page knows it. It speaks to the server and tells its listeners what
+// changed: "job", "sentences" (detail: indices), "list" (other sentences altogether), "graph",
+// "comparison", "current", "inspected" (the sentence that is explained), "reads" (what it read), "chain" (the chain
+// that is lit), "view" (filter or search), "connection".
+
+import * as api from "./api.js";
+import { folded } from "./text.js";
+import { store, stored } from "./dom.js";
+import { draftKey } from "./editor.js";
+
+const GRAPH_DELAY = 500; // milliseconds without changes before the graph is read again
+
+export class Work extends EventTarget {
+  constructor(job) {
+    super();
+    this.job = job;
+    this.sentences = [];
+    this.chains = [];
+    this.chainsAt = new Map(); // sentence -> [{chain, word}]
+    this.graphState = "none";
+    this.comparison = null; // Map: index -> translation without context
+    this.current = Number(stored(`at.${job.id}`, 0));
+    this.hovered = null; // the sentence under a resting pointer
+    this.reads = { index: null, source: [], target: [] }; // what a sentence read: [{sentence, weight}]
+    this.lit = null; // the chain that is lit
+    this.filter = "all";
+    this.query = "";
+    this.dirty = new Set();
+  }
+
+  emit(type, detail) {
+    this.dispatchEvent(new CustomEvent(type, { detail }));
+  }
+
+  /** Calls listener(detail) whenever any of the named events happens. */
+  on(types, listener) {
+    for (const type of types.split(" ")) this.addEventListener(type, (event) => listener(event.detail));
+  }
+
+  async open() {
+    await this.readSentences();
+    this.stop = api.follow(
+      this.job.id,
+      this.job.revision,
+      (event, data) => this.receive(event, data),
+      (connected) => this.emit("connection", connected),
+    );
+    if (isOver(this.job)) this.readGraph();
+  }
+
+  close() {
+    this.stop?.();
+    clearTimeout(this.graphTimer);
+    this.closed = true;
+  }
+
+  /** Reads all sentences; listeners hear of a new list only if it has another length. */
+  async readSentences() {
+    const sentences = await api.getSentences(this.job.id);
+    const isNew = sentences.length !== this.sentences.length || !sentences.length;
+    this.sentences = sentences;
+    this.current = Math.min(this.current, Math.max(0, sentences.length - 1));
+    this.hovered = null;
+    if (isNew) this.emit("list");
+    else this.emit("sentences", [...sentences.keys()]);
+    this.emit("inspected");
+  }
+
+  receive(event, data) {
+    if (event === "sentence") this.update(data);
+    else if (event === "state") this.setJob(data);
+    else if (event === "error") this.emit("error", data.message ?? data.error?.message);
+  }
+
+  setJob(job) {
+    const finished = !isOver(this.job) && isOver(job);
+    this.job = job;
+    this.emit("job");
+    if (job.sentences !== this.sentences.length && !this.reading) {
+      this.reading = this.readSentences().finally(() => (this.reading = null));
+    }
+    if (finished) this.readGraph();
+  }
+
+  /** Takes a sentence from the server; listeners hear of many at once, a frame later. */
+  update(sentence) {
+    if (!this.sentences[sentence.index]) return;
+    const before = this.sentences[sentence.index];
+    this.sentences[sentence.index] = sentence;
+    if (this.graphState !== "none" && before.translation !== sentence.translation) this.readGraphSoon();
+    if (!this.dirty.size) requestAnimationFrame(() => this.flush());
+    this.dirty.add(sentence.index);
+  }
+
+  flush() {
+    const indices = [...this.dirty];
+    this.dirty.clear();
+    if (indices.length) this.emit("sentences", indices);
+  }
+
+  // The graph ------------------------------------------------------------------------------------------------------
+
+  readGraphSoon() {
+    clearTimeout(this.graphTimer);
+    this.graphTimer = setTimeout(() => this.readGraph(), GRAPH_DELAY);
+  }
+
+  async readGraph() {
+    if (this.closed) return;
+    if (this.graphState === "none") this.graphState = "reading";
+    let graph;
+    try {
+      graph = await api.getGraph(this.job.id);
+    } catch {
+      this.graphState = this.chains.length ? "read" : "failed";
+      return this.emit("graph");
+    }
+    const key = this.lit && chainKey(this.lit);
+    this.chains = graph.chains
+      .map((chain, id) => ({ ...chain, id, variants: variantsOf(chain) }))
+      .sort((a, b) => a.consistent - b.consistent || b.words.length - a.words.length);
+    this.chainsAt = new Map();
+    for (const chain of this.chains) {
+      for (const word of chain.words) {
+        if (!this.chainsAt.has(word.sentence)) this.chainsAt.set(word.sentence, []);
+        this.chainsAt.get(word.sentence).push({ chain, word });
+      }
+    }
+    this.lit = key ? (this.chains.find((chain) => chainKey(chain) === key) ?? null) : null;
+    this.graphState = "read";
+    this.emit("graph");
+    return this.emit("chain");
+  }
+
+  /** Returns [{chain, word}] of a sentence in its order. A word of two chains is listed once, with the longer one. */
+  linkedWords(index) {
+    const seen = new Set();
+    const isNew = ({ word }) => !seen.has(word.start) && seen.add(word.start);
+    return (this.chainsAt.get(index) ?? []).filter(isNew).sort((a, b) => a.word.start - b.word.start);
+  }
+
+  light(chain) {
+    if (this.lit === chain) return;
+    this.lit = chain;
+    this.emit("chain");
+  }
+
+  // Selection ------------------------------------------------------------------------------------------------------
+
+  get sentence() {
+    return this.sentences[this.current];
+  }
+
+  /** The sentence that is explained: the one under the pointer, or the current one. */
+  get inspected() {
+    return this.sentences[this.hovered ?? this.current];
+  }
+
+  hover(index) {
+    if (index === this.hovered) return;
+    this.hovered = index;
+    this.emit("inspected");
+  }
+
+  setReads(index, source, target) {
+    this.reads = { index, source, target };
+    this.emit("reads");
+  }
+
+  select(index) {
+    if (index === this.current || !this.sentences[index]) return;
+    this.current = index;
+    this.hovered = null;
+    store(`at.${this.job.id}`, String(index));
+    this.emit("current");
+    this.emit("inspected");
+  }
+
+  setView(filter, query) {
+    this.filter = filter;
+    this.query = query;
+    this.emit("view");
+  }
+
+  /** Whether the filter and the search keep a sentence. */
+  shows(sentence) {
+    if (!FILTERS[this.filter](sentence, this)) return false;
+    if (!this.query) return true;
+    const query = folded(this.query);
+    return folded(sentence.source).includes(query) || folded(sentence.translation ?? "").includes(query);
+  }
+
+  /** Returns the next sentence that a filter keeps, in a direction and around the end; null if there is none. */
+  next(filter, direction = 1, from = this.current) {
+    const count = this.sentences.length;
+    for (let step = 1; step <= count; step++) {
+      const index = (from + direction * step + count * step) % count;
+      if (FILTERS[filter](this.sentences[index], this)) return index;
+    }
+    return null;
+  }
+
+  count(filter) {
+    return this.sentences.reduce((total, sentence) => total + FILTERS[filter](sentence, this), 0);
+  }
+
+  indices(filter) {
+    return this.sentences.filter((sentence) => FILTERS[filter](sentence, this)).map((sentence) => sentence.index);
+  }
+
+  // Changes --------------------------------------------------------------------------------------------------------
+
+  /** Stores a translation; returns the changes that follow in linked sentences. */
+  async correct(index, translation, confirm) {
+    const before = this.sentences[index];
+    let answer;
+    try {
+      answer = await api.correct(this.job.id, index, translation, confirm, before.revision);
+    } catch (error) {
+      if (error.status !== 409) throw error;
+      await this.readSentences();
+      const now = this.sentences[index];
+      // A proposal that arrived meanwhile is no conflict; another translation is.
+      if (now.translation !== before.translation || now.state !== before.state) throw error;
+      answer = await api.correct(this.job.id, index, translation, confirm, now.revision);
+    }
+    this.update(answer.sentence);
+    store(draftKey(this, index), null);
+    return answer.changes;
+  }
+
+  async decide(verb, indices) {
+    const answer = await api[verb](this.job.id, indices);
+    if (answer?.job) this.setJob(answer.job);
+    return answer?.changes ?? [];
+  }
+
+  async step(verb) {
+    const answer = await api[verb](this.job.id);
+    if (answer?.job) this.setJob(answer.job);
+    return answer?.changes ?? [];
+  }
+
+  async compare() {
+    if (this.comparison) this.comparison = null;
+    else {
+      const plain = await api.getComparison(this.job.id);
+      this.comparison = new Map(plain.map((each) => [each.index, each.translation]));
+    }
+    if (this.filter === "different" && !this.comparison) this.filter = "all";
+    this.emit("comparison");
+  }
+}
+
+function isOver(job) {
+  return job.state === "done" || job.state === "cancelled";
+}
+
+const FILTERS = {
+  all: () => true,
+  doubtful: (sentence) => sentence.doubtful.length > 0 && sentence.state !== "confirmed",
+  proposals: (sentence) => sentence.proposal !== null,
+  open: (sentence) => sentence.state === "translated",
+  confirmed: (sentence) => sentence.state === "confirmed",
+  different: (sentence, work) => {
+    const plain = work.comparison?.get(sentence.index);
+    return plain !== undefined && plain !== null && plain !== sentence.translation;
+  },
+};
+
+/** Returns [{text, words}] of a chain: its translations, the commonest first. */
+function variantsOf(chain) {
+  const variants = new Map();
+  for (const word of chain.words) {
+    const text = word.translation?.text ?? "";
+    const key = text.toLowerCase();
+    if (!variants.has(key)) variants.set(key, { text, words: [] });
+    variants.get(key).words.push(word);
+  }
+  return [...variants.values()].sort((a, b) => !a.text - !b.text || b.words.length - a.words.length);
+}
+
+function chainKey(chain) {
+  const [first] = chain.words;
+  return `${chain.relation} ${first.sentence} ${first.start}`;
+}

@@ -1,0 +1,164 @@
+"""The workbench for everybody, in headless Chromium: languages, themes, phones, keys and screen readers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from workbench.chromium import AXE, KNOWN, WIDTHS, Workbench, opened
+
+
+def test_the_interface_is_french_for_french_browsers(browser: Any, address: str) -> None:
+    with opened(browser, address, locale="fr-FR") as workbench:
+        workbench.open_text()
+        assert workbench.page.locator("html").get_attribute("lang") == "fr"
+        assert workbench.page.locator("header .status").text_content() == "Confirmées : 0 sur 8"
+        workbench.page.get_by_role("button", name="Réglages").click()
+        workbench.page.get_by_role("menuitemradio", name="English").click()
+        workbench.wait_until_done()
+        assert workbench.page.locator("header .status").text_content() == "0 of 8 confirmed"
+
+
+def test_both_languages_have_the_same_texts(workbench: Workbench) -> None:
+    workbench.open_start()
+    script = """async () => {
+        const texts = {};
+        for (const language of ["en", "fr"]) texts[language] = (await import(`/strings.${language}.js`)).default;
+        return texts;
+    }"""
+    texts = workbench.page.evaluate(script)
+
+    def places(text: Any) -> set[str]:
+        return set(re.findall(r"\{\w+\}", text["other"] if isinstance(text, dict) else text))
+
+    assert texts["en"].keys() == texts["fr"].keys()
+    assert {key: places(text) for key, text in texts["en"].items()} == {
+        key: places(text) for key, text in texts["fr"].items()
+    }
+
+
+def test_dark_and_light_follow_the_system_and_the_user(browser: Any, address: str) -> None:
+    background = "() => getComputedStyle(document.body).backgroundColor"
+    with opened(browser, address, color_scheme="dark") as workbench:
+        workbench.open_start()
+        dark = workbench.page.evaluate(background)
+        workbench.page.get_by_role("button", name="Settings").click()
+        workbench.page.get_by_role("menuitemradio", name="Light").click()
+        light = workbench.page.evaluate(background)
+        assert sum(map(int, re.findall(r"\d+", dark))) < 150 < 600 < sum(map(int, re.findall(r"\d+", light)))
+        workbench.page.reload()
+        assert workbench.page.evaluate(background) == light
+
+
+def test_a_phone_shows_everything_in_its_width(browser: Any, address: str) -> None:
+    width, height = WIDTHS["phone"]
+    settings = {"viewport": {"width": width, "height": height}, "has_touch": True, "is_mobile": True}
+    with opened(browser, address, **settings) as workbench:
+        workbench.open_text()
+        overflow = """() => {
+            const shown = [...document.querySelectorAll("body *")].filter((each) => each.checkVisibility());
+            const fixed = shown.filter((each) => !each.closest(".filters, .visually-hidden"));
+            return Math.max(...fixed.map((each) => each.getBoundingClientRect().right));
+        }"""
+        assert workbench.page.evaluate(overflow) <= width + 0.5
+        workbench.row(1).locator(".target").tap()
+        workbench.row(1).locator("textarea").fill(KNOWN)
+        workbench.row(1).locator(".confirm").tap()
+        workbench.page.locator("#s1[data-state=confirmed]").wait_for()
+        workbench.page.get_by_role("button", name="Details").tap()
+        workbench.page.get_by_role("tab", name="Chains").tap()
+        workbench.page.locator(".chain").first.wait_for()
+        assert workbench.page.evaluate(overflow) <= width + 0.5
+
+
+def test_the_keys_are_listed(example: Workbench) -> None:
+    example.page.keyboard.press("?")
+    dialog = example.page.get_by_role("dialog", name="Keys")
+    dialog.wait_for()
+    assert "Next, previous doubtful sentence" in dialog.inner_text()
+    example.page.keyboard.press("Escape")
+    dialog.wait_for(state="detached")
+
+
+def test_tab_reaches_every_part_of_the_page(example: Workbench) -> None:
+    example.choose(0)
+    part = """() => {
+        const part = document.activeElement.closest("header, .toolbar, .rows, .panel, .skip");
+        return part ? part.className || part.id : "";
+    }"""
+    reached = set()
+    for _ in range(40):
+        example.page.keyboard.press("Tab")
+        reached.add(example.page.evaluate(part))
+    assert {"rows", "panel", "skip", "header", "toolbar"} <= reached
+
+
+@pytest.mark.skipif(not AXE.is_file(), reason="axe-core is not installed (npm install --no-save axe-core)")
+@pytest.mark.parametrize("size", WIDTHS)
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_serious(browser: Any, address: str, size: str, scheme: str) -> None:
+    width, height = WIDTHS[size]
+    found: list[str] = []
+
+    def check(place: str) -> None:
+        workbench.page.evaluate(AXE.read_text("utf-8") + "; 0")
+        result = workbench.page.evaluate("() => axe.run()")
+        found.extend(
+            f"{place}: {each['id']} {[node['target'] for node in each['nodes']][:3]}"
+            for each in result["violations"]
+            if each["impact"] in ("serious", "critical")
+        )
+
+    with opened(browser, address, color_scheme=scheme, viewport={"width": width, "height": height}) as workbench:
+        workbench.open_start()
+        check("start")
+        workbench.open_text()
+        check("document")
+        workbench.correct(1, KNOWN)
+        workbench.page.locator(".row.proposed").first.wait_for()
+        workbench.page.keyboard.press("c")
+        workbench.page.locator(".plain").first.wait_for(state="attached")
+        workbench.choose(2)
+        workbench.page.keyboard.press("e")
+        check("editor, proposals and comparison")
+        workbench.page.keyboard.press("Escape")
+        if size == "phone":
+            workbench.page.get_by_role("button", name="Details").click()
+        for tab in ("Chains", "Sentence"):
+            workbench.page.get_by_role("tab", name=tab).click()
+            check(tab)
+        if size == "phone":
+            workbench.page.locator(".panel-close").click()
+        workbench.page.get_by_role("button", name="Overview").click()
+        check("overview")
+        workbench.page.keyboard.press("?")
+        check("help")
+    assert found == []
+
+
+TEXTS = st.text(st.sampled_from("ab é,.'’\u00a0😀"), max_size=30)
+
+
+@given(pairs=st.lists(st.tuples(TEXTS, TEXTS), min_size=1, max_size=50))
+def test_a_difference_rebuilds_both_texts(word_page: Any, pairs: list[tuple[str, str]]) -> None:
+    script = """async (pairs) => {
+        const { difference } = await import("/text.js");
+        return pairs.map(([before, after]) => difference(before, after));
+    }"""
+    for (before, after), parts in zip(pairs, word_page.evaluate(script, pairs), strict=True):
+        assert "".join(text for kind, text in parts if kind != "added") == before
+        assert "".join(text for kind, text in parts if kind != "removed") == after
+        assert (before == after) == all(kind == "same" for kind, _ in parts)
+
+
+@pytest.fixture(scope="module")
+def word_page(browser: Any, address: str) -> Iterator[Any]:
+    page = browser.new_page()
+    page.goto(f"{address}icon.svg")
+    yield page
+    page.close()

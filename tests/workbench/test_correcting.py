@@ -1,0 +1,271 @@
+"""The workbench in headless Chromium, with the embedded model: translating, correcting, keeping and downloading."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from pathlib import Path
+from typing import Any
+
+from docgraph.formats import read
+from docgraph.server.limits import ApiKeys
+from docgraph.server.session import Session
+from server.server_examples import EXAMPLES, embedded_translator
+from workbench.chromium import KNOWN, SENTENCES, Workbench, alone, opened, running
+
+REPORT = EXAMPLES / "harbour_report.md"
+SUBTITLES = b"""1
+00:00:01,000 --> 00:00:03,500
+The harbour is closed.
+
+2
+00:00:04,000 --> 00:00:06,000
+The seawall is old.
+"""
+
+
+def corrected() -> dict[int, str]:
+    """What a session proposes after the correction of the second sentence."""
+    session = Session(read(EXAMPLES / "harbour.txt"), embedded_translator())
+    for _ in session.translate():
+        pass
+    return {change["index"]: change["after"] for change in session.correct(1, KNOWN)}
+
+
+def test_the_example_is_translated(workbench: Workbench) -> None:
+    workbench.open_start()
+    workbench.page.get_by_role("button", name="Try an example").click()
+    workbench.wait_until_done()
+    assert workbench.translations() == alone()
+    assert workbench.page.locator("header .status").text_content() == "0 of 8 confirmed"
+
+
+def test_a_dropped_document_is_translated(workbench: Workbench) -> None:
+    workbench.open_start()
+    drop = """(text) => {
+        const data = new DataTransfer();
+        data.items.add(new File([text], "letter.txt", {type: "text/plain"}));
+        for (const type of ["dragover", "drop"]) {
+            window.dispatchEvent(new DragEvent(type, {dataTransfer: data, bubbles: true, cancelable: true}));
+        }
+    }"""
+    workbench.page.evaluate(drop, "\n".join(SENTENCES[:3]))
+    workbench.wait_until_done()
+    assert workbench.page.locator("h1").text_content() == "letter.txt"
+    assert workbench.translations() == embedded_translator().translate(SENTENCES[:3]).texts
+
+
+def test_a_file_that_cannot_be_read_is_refused_in_a_sentence(workbench: Workbench) -> None:
+    workbench.open_start()
+    upload = {"name": "report.docx", "mimeType": "application/octet-stream", "buffer": b"not a document"}
+    workbench.page.locator("#file").set_input_files(upload)
+    workbench.page.locator(".notice").wait_for()
+    assert "report.docx" in workbench.page.locator(".notice span").inner_text()
+    workbench.expect_problems("status of 4")
+
+
+def test_the_structure_of_a_document_is_shown(workbench: Workbench) -> None:
+    workbench.open_file("report.md", REPORT.read_bytes())
+    kinds = workbench.page.evaluate("() => [...document.querySelectorAll('.row')].map((row) => row.dataset.kind)")
+    assert kinds[0] == "heading"
+    assert kinds[-3:] == ["list item"] * 3
+    workbench.open_file("talk.srt", SUBTITLES)
+    labels = workbench.page.locator(".row .label").all_text_contents()
+    assert labels == ["00:00:01,000 → 00:00:03,500", "00:00:04,000 → 00:00:06,000"]
+
+
+def test_a_correction_is_followed_by_linked_sentences(example: Workbench) -> None:
+    example.correct(1, KNOWN)
+    before, expected = alone(), corrected()
+    assert expected
+    example.page.wait_for_function("(n) => document.querySelectorAll('.row.proposed').length === n", arg=len(expected))
+    assert example.proposals() == expected
+    assert example.translations() == [KNOWN if index == 1 else text for index, text in enumerate(before)]
+    index = next(iter(expected))
+    assert example.row(index).locator("del").count() > 0
+    assert example.row(index).locator("ins").count() > 0
+
+
+def test_proposals_are_accepted_refused_and_undone(example: Workbench) -> None:
+    example.correct(1, KNOWN)
+    example.page.locator(".row.proposed").first.wait_for()
+    proposals, before = example.proposals(), example.translations()
+    first, *rest = proposals
+    example.choose(0)
+    example.page.keyboard.press("p")
+    assert example.current() == first
+    example.page.keyboard.press("a")
+    example.said("1 proposal accepted")
+    example.page.wait_for_function(f"() => !document.querySelector('#s{first}.proposed')")
+    assert example.translations()[first] == proposals[first]
+    if rest:
+        example.choose(rest[0])
+        example.page.keyboard.press("r")
+        example.said("1 proposal refused")
+        example.page.wait_for_function(f"() => !document.querySelector('#s{rest[0]}.proposed')")
+        assert example.translations()[rest[0]] == before[rest[0]]
+        example.page.keyboard.press("u")
+        example.page.locator(f"#s{rest[0]}.proposed").wait_for()
+    example.page.keyboard.press("u")
+    example.page.locator(f"#s{first}.proposed").wait_for()
+    assert example.translations()[first] == before[first]
+    example.page.keyboard.press("u")
+    example.page.locator("#s1[data-state=translated]").wait_for()
+    assert example.translations() == alone()
+    example.page.keyboard.press("Shift+U")
+    example.page.locator("#s1[data-state=confirmed]").wait_for()
+    example.page.keyboard.press("Shift+A")
+    example.page.wait_for_function("() => !document.querySelector('.row.proposed')")
+    assert example.translations() == [proposals.get(index, text) for index, text in enumerate(before)]
+
+
+def test_confirming_keeps_the_hands_on_the_keyboard(example: Workbench) -> None:
+    example.choose(0)
+    for _ in range(2):
+        example.page.keyboard.press("Enter")
+    assert example.current() == 2
+    example.page.locator("#s1[data-state=confirmed]").wait_for()
+    example.page.keyboard.press("e")
+    example.page.keyboard.type(" Vraiment.")
+    example.page.keyboard.press("Enter")
+    example.page.locator("#s2[data-state=confirmed]").wait_for()
+    assert example.row(3).locator("textarea").evaluate("(each) => each === document.activeElement")
+    example.page.keyboard.type("x")
+    example.page.keyboard.press("Escape")
+    assert example.translations()[2:4] == [f"{alone()[2]} Vraiment.", alone()[3]]
+    assert example.states()[:4] == ["confirmed", "confirmed", "confirmed", "translated"]
+    example.choose(0)
+    example.page.keyboard.press("o")
+    example.page.locator("#s0[data-state=translated]").wait_for()
+
+
+def test_doubtful_sentences_are_walked_through(workbench: Workbench) -> None:
+    workbench.open_text()
+    for index in (2, 5):
+        workbench.row(index).locator(".target").click()
+        workbench.row(index).locator("textarea").fill("port port port port port port")
+        workbench.page.keyboard.press("Alt+ArrowDown")
+        workbench.page.locator(f"#s{index}.doubtful").wait_for()
+    workbench.page.keyboard.press("Escape")
+    workbench.choose(0)
+    doubtful = workbench.page.evaluate(
+        "() => [...document.querySelectorAll('.row.doubtful')].map((r) => Number(r.dataset.index))"
+    )
+    assert {2, 5} <= set(doubtful)
+    seen = []
+    for _ in doubtful:
+        workbench.page.keyboard.press("d")
+        seen.append(workbench.current())
+    assert seen == doubtful
+    workbench.page.keyboard.press("Shift+D")
+    assert workbench.current() == doubtful[-2]
+    assert "repetition" in workbench.row(2).locator(".reasons").inner_text()
+    workbench.page.locator("[data-filter=doubtful]").click()
+    assert workbench.page.locator(".row:visible").count() == len(doubtful)
+
+
+def test_the_work_is_found_again_after_a_reload(example: Workbench) -> None:
+    example.correct(1, KNOWN)
+    example.row(4).locator(".target").click()
+    example.row(4).locator("textarea").fill("Un brouillon.")
+    example.page.reload()
+    example.wait_until_done()
+    assert example.translations()[1] == KNOWN
+    assert example.states()[1] == "confirmed"
+    assert example.current() == 4
+    example.page.keyboard.press("e")
+    assert example.row(4).locator("textarea").input_value() == "Un brouillon."
+    example.page.keyboard.press("Escape")
+    example.page.locator(".home").click()
+    example.page.locator(".job a").first.click()
+    example.wait_until_done()
+    assert example.translations()[1] == KNOWN
+
+
+def test_another_browser_sees_each_change(example: Workbench, browser: Any, address: str) -> None:
+    with opened(browser, address) as other:
+        other.page.goto(example.page.url)
+        other.wait_until_done()
+        example.correct(1, KNOWN)
+        other.page.locator("#s1[data-state=confirmed]").wait_for()
+        assert other.translations()[1] == KNOWN
+
+
+def test_a_lost_connection_keeps_the_text(example: Workbench) -> None:
+    example.page.context.set_offline(True)
+    example.row(0).locator(".target").click()
+    example.row(0).locator("textarea").fill("Le port est fermé.")
+    example.page.keyboard.press("Enter")
+    example.page.locator(".notice button", has_text="Try again").wait_for()
+    example.page.context.set_offline(False)
+    example.page.locator(".notice button", has_text="Try again").click()
+    example.page.locator("#s0[data-state=confirmed]").wait_for()
+    assert example.translations()[0] == "Le port est fermé."
+    example.expect_problems("ERR_INTERNET_DISCONNECTED", "ERR_NETWORK")
+
+
+def downloaded(workbench: Workbench, kind: str) -> tuple[str, bytes]:
+    workbench.page.get_by_role("button", name="Download").click()
+    with workbench.page.expect_download() as download:
+        workbench.page.get_by_role("menuitem", name=kind).click()
+    return download.value.suggested_filename, download.value.path().read_bytes()
+
+
+def word_document() -> bytes:
+    paragraphs = "".join(f"<w:p><w:r><w:t>{text}</w:t></w:r></w:p>" for text in SENTENCES[:3])
+    namespace = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
+    types = "application/vnd.openxmlformats-officedocument.wordprocessingml.document.main+xml"
+    relation = "http://schemas.openxmlformats.org/officeDocument/2006/relationships/officeDocument"
+    package = "http://schemas.openxmlformats.org/package/2006"
+    parts = {
+        "[Content_Types].xml": f'<Types xmlns="{package}/content-types"><Default Extension="rels" '
+        'ContentType="application/vnd.openxmlformats-package.relationships+xml"/>'
+        f'<Override PartName="/word/document.xml" ContentType="{types}"/></Types>',
+        "_rels/.rels": f'<Relationships xmlns="{package}/relationships">'
+        f'<Relationship Id="r1" Type="{relation}" Target="word/document.xml"/></Relationships>',
+        "word/document.xml": f'<w:document xmlns:w="{namespace}"><w:body>{paragraphs}</w:body></w:document>',
+    }
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w") as archive:
+        for name, text in parts.items():
+            archive.writestr(name, text)
+    return content.getvalue()
+
+
+def test_the_translation_is_downloaded(workbench: Workbench, tmp_path: Path) -> None:
+    workbench.open_file("harbour.docx", word_document())
+    workbench.correct(1, KNOWN)
+    name, content = downloaded(workbench, "Document in its own format")
+    assert name.endswith(".docx")
+    path = tmp_path / "harbour.docx"
+    path.write_bytes(content)
+    [document] = read(path)
+    assert document.texts == workbench.translations()
+    for kind, suffix in (("XLIFF", ".xlf"), ("TMX", ".tmx"), ("TSV", ".tsv")):
+        name, content = downloaded(workbench, kind)
+        assert name.endswith((suffix, f"{suffix}iff"))
+        assert KNOWN in content.decode()
+        assert SENTENCES[1] in content.decode()
+
+
+def test_a_saved_document_is_deleted(workbench: Workbench) -> None:
+    workbench.open_text("The committee of the deleted document met.")
+    workbench.page.locator(".home").click()
+    item = workbench.page.locator(".job", has_text="The committee of the deleted")
+    item.get_by_role("button").click()
+    workbench.page.locator("dialog .danger").click()
+    item.wait_for(state="detached")
+
+
+def test_a_server_with_keys_asks_for_one(browser: Any, tmp_path: Path) -> None:
+    with running(tmp_path, keys=ApiKeys(frozenset(["secret"]))) as address, opened(browser, address) as workbench:
+        workbench.page.goto(address)
+        dialog = workbench.page.get_by_role("dialog", name="A server key is needed")
+        dialog.get_by_label("API key").fill("secret")
+        dialog.get_by_role("button", name="Continue").click()
+        workbench.page.locator(".jobs li").first.wait_for()
+        assert workbench.page.locator("dialog").count() == 0
+        workbench.page.locator("#text").fill(SENTENCES[0])
+        workbench.page.locator(".paste button").click()
+        workbench.wait_until_done()
+        workbench.expect_problems("status of 401")
