@@ -89,6 +89,12 @@ def test_known_languages_are_stored(original: DocumentTransformer, saved: Path, 
     assert ModelFolder(saved).languages is None
 
 
+def test_the_length_of_training_is_stored(original: DocumentTransformer, saved: Path, tmp_path: Path) -> None:
+    save(original, tmp_path / "model", trained_length=256)
+    assert ModelFolder(tmp_path / "model").trained_length == 256
+    assert ModelFolder(saved).trained_length is None
+
+
 def test_half_precision_halves_the_file_and_loads_as_single(original: DocumentTransformer, tmp_path: Path) -> None:
     save(original, tmp_path / "half", precision="float16")
     save(original, tmp_path / "full")
@@ -281,6 +287,7 @@ DAMAGE: dict[str, tuple[Callable[[Path], object], str]] = {
         lambda f: replace_model(f, max_positions=10**9),
         "'transformer.max_positions' is 1000000000; it must be at least 1 and at most 65536",
     ),
+    "trained length": (lambda f: edit(f, trained_length="long"), "'trained_length' is not a positive number"),
     **{
         f"languages {number}": (
             lambda f, codes=codes: edit(f, languages=codes),

@@ -218,5 +218,7 @@ def test_a_run_resumes_with_more_steps_but_no_other_change(config: Config, tmp_p
 
 
 def test_checkpoints_store_their_languages(config: Config, tmp_path: Path) -> None:
-    train(config(steps=2), tmp_path / "run")
+    settings = config(steps=2)
+    train(settings, tmp_path / "run")
     assert ModelFolder(tmp_path / "run" / "best").languages == ("en", "fr")
+    assert ModelFolder(tmp_path / "run" / "best").trained_length == settings.batches.max_length

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -179,6 +180,29 @@ def test_parts_fit_and_join_to_the_text(text: str, room: int) -> None:
     parts = list(cut(text, lambda part: len(part) <= room))
     assert "".join(parts) == text
     assert all(len(part) <= max(room, 1) for part in parts)
+
+
+def test_a_long_sentence_is_cut_at_its_clauses_and_joined_again() -> None:
+    text = "The men came home in the rain, tired and wet; the women, who had waited, gave them bread, and all was well."
+    preprocessor = Preprocessor(embedded().source, ("en", "fr"), 20)
+    segments = preprocessor.segment(replace(Document.from_sentences([text]), format="text"))
+    sources = [segment.source for segment in segments.segments]
+    assert " ".join(sources) == text
+    assert sources[0].endswith("wet;") or sources[1].endswith("wet;")
+    said = [f"Une phrase {n}." for n in range(len(sources))]
+    joined = segments.join(said, 0)
+    assert joined.startswith("Une phrase 0")
+    assert joined.endswith(f"une phrase {len(sources) - 1}.")
+    assert joined.count(".") == 1
+    assert joined.count("Une") == 1
+
+
+def test_sentences_of_a_line_keep_their_full_stops() -> None:
+    preprocessor = english_to_french(independent=True)
+    segments = preprocessor.segment(Document.from_sentences(['He said "yes." They left! It was late.']))
+    assert segments.join(['Il a dit "oui".', "Ils partirent.", "Il était tard."], 0) == (
+        'Il a dit "oui". Ils partirent. Il était tard.'
+    )
 
 
 def test_a_text_is_cut_where_a_sentence_or_a_clause_ends() -> None:

@@ -122,6 +122,14 @@ def test_a_sentence_too_long_is_translated_in_parts(base: Translator, text: str)
     assert "\n" not in translation.texts[1]
 
 
+def test_a_sentence_longer_than_in_training_is_cut(base: Translator) -> None:
+    short = Translator(base.model, base.tokenizer, base.languages, trained_length=10)
+    segments = short._prepare(TranslationRequest(Document.from_sentences(SENTENCES * 2))).segments
+    assert len(segments) > 2 * len(SENTENCES)
+    assert all(len(ids) <= 10 for ids in base.tokenizer.source.ids(segment.text for segment in segments.segments))
+    assert len(short.translate(SENTENCES, GREEDY)) == len(SENTENCES)
+
+
 def test_an_empty_translation_is_replaced_by_the_source(tmp_path: Path) -> None:
     silent = Translator.load(model_folder(tmp_path, eos=100.0, context=False), device="cpu")
     silent.repair = False

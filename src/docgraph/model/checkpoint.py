@@ -60,11 +60,13 @@ def save(
     tokenizer_files: Iterable[str | Path] = (),
     precision: Precision = "float32",
     languages: tuple[str, str] | None = None,
+    trained_length: int | None = None,
 ) -> None:
     """Writes a model folder; replaces an existing model folder and refuses a folder that holds anything else.
 
     `precision` applies to the weights on disk: int8 stores matrices as bytes with one scale per row and the rest in
-    fp16, and compresses the file. `languages` are the codes of the source and the target language, if known.
+    fp16, and compresses the file. `languages` are the codes of the source and the target language, if known, and
+    `trained_length` is the maximum number of sub-words of a sentence in training.
     """
     target = Path(folder).resolve()
     _check_replaceable(target)
@@ -84,6 +86,7 @@ def save(
             "system": system_name(model.config),
             "precision": precision,
             "languages": None if languages is None else list(languages),
+            "trained_length": trained_length,
             "model": to_dict(model.config),
             "files": {name: file_checksum(temporary / name) for name in names},
         }

@@ -88,6 +88,12 @@ class ModelFolder:
         return None if codes is None else (codes[0], codes[1])
 
     @property
+    def trained_length(self) -> int | None:
+        """The maximum number of sub-words of a sentence in training; None if it is not known."""
+        length: int | None = self._metadata.get("trained_length")
+        return length
+
+    @property
     def precision(self) -> Precision:
         """The precision of the weights on disk."""
         precision: Precision = self._metadata.get("precision", "float32")
@@ -150,6 +156,9 @@ def _read_metadata(folder: Path) -> dict[str, Any]:
         raise DocgraphError(f"the config of this model lacks its fields or files; {COPY_AGAIN}", path=path)
     if not _are_languages(metadata.get("languages")):
         raise DocgraphError(f"'languages' is not a pair of language codes such as en and fr; {COPY_AGAIN}", path=path)
+    length = metadata.get("trained_length")
+    if length is not None and not (isinstance(length, int) and length > 0):
+        raise DocgraphError(f"'trained_length' is not a positive number; {COPY_AGAIN}", path=path)
     for name in files:
         if name != Path(name).name:
             raise DocgraphError(f"the config names '{name}', outside the model folder; do not trust it", path=path)

@@ -228,7 +228,8 @@ class CheckpointKeeper:
         config = self.config
         with self.folder.reporting_write_errors():
             precision, codes = config.checkpoints.precision, languages(config)
-            checkpoint.save(model, folder, tokenizer_files(config), precision, languages=codes)
+            files, length = tokenizer_files(config), config.batches.max_length
+            checkpoint.save(model, folder, files, precision, languages=codes, trained_length=length)
 
     def _link_best(self, folder: Path, translations: list[list[str]] | None) -> None:
         if self.world.is_main:

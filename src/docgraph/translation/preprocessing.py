@@ -36,9 +36,16 @@ ADDRESS = re.compile(rf"(?<![<\w./@])(?:{literals.ADDRESS})(?![\w>])")
 """A web or mail address inside a text, without angle brackets."""
 
 _BREAKS = tuple(
-    re.compile(pattern) for pattern in (r"[.!?…][\"'”’»)\]]*\s+|[。！？]", r"[,;:–—][\"'”’»)]*\s+|[，、；：]", r"\s+")
+    re.compile(pattern)
+    for pattern in (
+        r"[.!?…][\"'”’»)\]]*\s+|[。！？]",
+        r"[;:–—][\"'”’»)]*\s+|[；：]",
+        r",[\"'”’»)]*\s+|[，、]",
+        r"\s+",
+    )
 )
-"""Where a text may be cut, best first: after sentences, clauses, words."""
+"""Where a text may be cut, best first: after sentences, clauses, phrases, words."""
+_SENTENCE_END = re.compile(r"[.!?…。！？][\"'”’»)\]]*$")
 _AFTER_SENTENCE = (" ", "\t", "\u00a0", "\u202f", "\u3000", *"。！？")
 """Characters that precede the second and later sentences of a line."""
 
@@ -120,8 +127,14 @@ class Segments:
 
     def join(self, translations: Sequence[str], sentence: int) -> str:
         """Returns the translation of a sentence, given the translations of its segments."""
-        pairs = zip(translations, self.of_sentence[sentence], strict=True)
-        return "".join(text + self.segments[index].separator for text, index in pairs).strip()
+        indices = self.of_sentence[sentence]
+        if len(indices) == 1:
+            return translations[0].strip()
+        parts = []
+        for text, index in zip(translations, indices, strict=True):
+            segment = self.segments[index]
+            parts += [as_piece(segment.source, text, index == indices[-1]), segment.separator]
+        return "".join(parts).strip()
 
 
 class Preprocessor:
@@ -253,6 +266,15 @@ def is_all_caps(text: str) -> bool:
 def capitalize_at(text: str, index: int) -> str:
     """Returns a text with the character at `index` in upper case."""
     return text[:index] + text[index].upper() + text[index + 1 :]
+
+
+def as_piece(source: str, text: str, is_last: bool) -> str:
+    """Returns the translation of a piece without the capital and the full stop of a sentence."""
+    if source[:1].islower() and text[:1].isupper() and text[1:2].islower():
+        text = text[0].lower() + text[1:]
+    if not is_last and text.endswith(".") and not _SENTENCE_END.search(source):
+        text = text[:-1] + ("," if source.endswith(",") else "")
+    return text
 
 
 def split_line(text: str, language: str, normalize: Callable[[str], str] = str) -> list[str]:

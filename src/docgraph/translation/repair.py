@@ -23,7 +23,7 @@ from typing import Protocol
 from docgraph.formats.literals import LITERAL
 from docgraph.translation.checks import Doubt, lost_literals, weight
 from docgraph.translation.hypotheses import SearchConfig
-from docgraph.translation.preprocessing import Segment, is_translatable
+from docgraph.translation.preprocessing import Segment, as_piece, is_translatable
 
 BEAMS = 8
 """Minimum beam of the second search."""
@@ -139,7 +139,7 @@ class Repairer:
                 texts.append(piece.source)
                 continue
             is_last = place == len(pieces) - 1
-            texts.append(_as_piece(piece.source, attempt.text, is_last))
+            texts.append(as_piece(piece.source, attempt.text, is_last))
             score, log_probability = score + attempt.score, log_probability + attempt.log_probability
         text = " ".join(text for text in texts if text)
         return Attempt(text, score, log_probability, self._check(segment, text))
@@ -208,12 +208,3 @@ def clauses(text: str) -> list[str]:
     if rest := text[begin:].strip():
         parts[-1:] = [f"{parts[-1]} {rest}"] if parts else [rest]
     return parts
-
-
-def _as_piece(source: str, text: str, is_last: bool) -> str:
-    """Returns the translation of a piece without the capital and the full stop of a sentence."""
-    if source[:1].islower() and text[:1].isupper() and text[1:2].islower():
-        text = text[0].lower() + text[1:]
-    if not is_last and text.endswith(".") and not source.endswith("."):
-        text = text[:-1] + ("," if source.endswith(",") else "")
-    return text

@@ -170,10 +170,11 @@ class Translator:
         annotator: str | None = None,
         tag: str | None = None,
         glossary: Glossary | None = None,
+        trained_length: int | None = None,
     ) -> None:
         """`annotator` is a spec such as spacy:fr_core_news_sm+coref:fr (default: that of the source language); `tag`
         selects the target language of a multilingual model, such as >>fra<<; translations use the terms of
-        `glossary`."""
+        `glossary`; sentences of more than `trained_length` sub-words are cut."""
         self.model, self.tokenizer, self.languages, self.tag = model, tokenizer, languages, tag
         self._annotator, self._model_lock, self._annotation_lock = annotator, Lock(), Lock()
         self.decoder: Decoder = self.decode
@@ -193,8 +194,8 @@ class Translator:
         if self._needs.graph_relations(any_given=False) is not None:
             _ = self.pipeline  # every document needs it, so report a missing annotator now
         positions = model.config.transformer.max_positions // self._needs.sentences_per_sequence
-        self._max_length = max(8, positions * 2 // 3)
-        """Maximum sub-words of a segment: its translation may be half as long again."""
+        self._max_length = max(8, min(positions * 2 // 3, trained_length or positions))
+        """Maximum sub-words of a segment: as in training, and its translation may be half as long again."""
         independent = self._needs.translates_sentences_alone
         self._preprocessor = Preprocessor(
             tokenizer.source, languages, self._max_length, independent, self._greedy_scores
@@ -228,7 +229,7 @@ class Translator:
         model = checkpoint.load(folder, place)
         model = model.to(torch.bfloat16) if precision == "bfloat16" else pack_for_cpu(model, precision)
         tokenizer = Tokenizer.load(folder.path, model.config.transformer)
-        return cls(model, tokenizer, folder.languages, annotator, tag)
+        return cls(model, tokenizer, folder.languages, annotator, tag, trained_length=folder.trained_length)
 
     @cached_property
     def pipeline(self) -> Pipeline | None:

@@ -188,5 +188,6 @@ def add_recall(
         [*files, *([card] if has_card else [])],
         precision or source.precision,
         languages=source.languages,
+        trained_length=source.trained_length,
     )
     return model.eval()
