@@ -191,6 +191,22 @@ def test_another_browser_sees_each_change(example: Workbench, browser: Any, addr
         assert other.translations()[1] == KNOWN
 
 
+def test_two_people_do_not_overwrite_each_other(example: Workbench, browser: Any, address: str) -> None:
+    with opened(browser, address) as other:
+        other.page.goto(example.page.url)
+        other.wait_until_done()
+        other.row(3).locator(".target").click()
+        other.row(3).locator("textarea").fill("Le texte de la deuxième personne.")
+        example.correct(3, "Le texte de la première personne.")
+        other.page.locator("#s3[data-state=confirmed]").wait_for()
+        other.page.keyboard.press("Enter")
+        other.page.locator(".notice").wait_for()
+        assert "Le texte de la première personne." in other.page.locator(".notice").inner_text()
+        assert other.row(3).locator("textarea").input_value() == "Le texte de la deuxième personne."
+        other.page.keyboard.press("Enter")
+        example.page.locator("#s3 .target", has_text="deuxième").wait_for()
+
+
 def test_a_lost_connection_keeps_the_text(example: Workbench) -> None:
     example.page.context.set_offline(True)
     example.row(0).locator(".target").click()

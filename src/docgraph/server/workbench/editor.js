@@ -58,6 +58,16 @@ export class Editor {
     return this.textarea.value !== this.stored;
   }
 
+  /** Whether somebody else has changed the translation that this text began with. */
+  get isOutdated() {
+    return this.isDirty && this.work.sentences[this.index].translation !== this.stored;
+  }
+
+  /** Takes the newest translation as the one that this text replaces. */
+  rebase() {
+    this.stored = this.work.sentences[this.index].translation;
+  }
+
   focus() {
     this.textarea.focus({ preventScroll: true });
   }

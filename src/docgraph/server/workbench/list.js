@@ -229,10 +229,16 @@ export class List {
   /** Closes the editor; a changed text is stored without being confirmed. */
   leaveEditor() {
     if (!this.editor) return;
-    const { index, text } = this.editor;
-    const mustSave = this.isDirty && text !== "";
+    const { index, text, isOutdated } = this.editor;
+    const mustSave = this.isDirty && text !== "" && !isOutdated;
+    if (isOutdated) this.warnOfConflict(index); // the typed text is kept, and is there when the editor opens again
     this.closeEditor(mustSave ? text : null);
     if (mustSave) this.save(index, text, false);
+  }
+
+  /** Tells that somebody else has changed the sentence under edit. */
+  warnOfConflict(index) {
+    notice(t("error.conflict", { n: index + 1, text: this.work.sentences[index].translation }));
   }
 
   /** Closes the editor and drops its text. */
@@ -260,6 +266,11 @@ export class List {
     const { sentence } = this.work;
     if (!sentence || sentence.state === "waiting") return;
     const isEditing = this.editor !== null;
+    if (isEditing && this.editor.isOutdated) {
+      this.warnOfConflict(sentence.index);
+      this.editor.rebase();
+      return;
+    }
     const text = (isEditing ? this.editor.text : sentence.proposal) || sentence.translation;
     if (isEditing) this.closeEditor(text);
     const next = this.nextToConfirm();
@@ -289,7 +300,7 @@ export class List {
     } catch (error) {
       store(draftKey(this.work, index), text);
       if (error.status === 409) {
-        notice(t("error.stale", { n }));
+        this.warnOfConflict(index);
         this.go(index, { edit: true });
       } else failed(error, () => this.save(index, text, confirm));
     }

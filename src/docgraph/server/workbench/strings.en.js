@@ -155,8 +155,8 @@ export default {
   "key.ok": "Continue",
   "error.offline": "The server cannot be reached. Your text is kept in this page; try again.",
   "error.connection": "Connection lost. Trying again …",
-  "error.stale":
-    "Sentence {n} was changed elsewhere. The page now shows the newest version; your text is still in the editor.",
+  "error.conflict":
+    "Sentence {n} was changed elsewhere to “{text}” Your text is kept in the editor; confirm it again to replace that.",
   "error.gone": "This document no longer exists.",
   retry: "Try again",
   "help.title": "Keys",

@@ -155,8 +155,8 @@ export default {
   "key.ok": "Continuer",
   "error.offline": "Le serveur est injoignable. Votre texte reste dans cette page ; réessayez.",
   "error.connection": "Connexion perdue. Nouvel essai …",
-  "error.stale":
-    "La phrase {n} a été modifiée ailleurs. La page montre maintenant la dernière version ; votre texte est toujours dans l’éditeur.",
+  "error.conflict":
+    "La phrase {n} a été modifiée ailleurs : « {text} » Votre texte reste dans l’éditeur ; confirmez-le de nouveau pour la remplacer.",
   "error.gone": "Ce document n’existe plus.",
   retry: "Réessayer",
   "help.title": "Touches",
