@@ -4,7 +4,8 @@
 
 Each client sends one text of one to four sentences after the other. Every answer must equal the translation of the text
 alone. Printed are the times of requests, the sentences per second of the server and of `Translator.translate_all` on
-the same texts, and the memory of the server. Clients and server share the cores of the machine.
+the same texts, and the memory of the server. Clients and server share the cores of the machine; on a busy machine,
+compare the CPU time per sentence.
 """
 
 from __future__ import annotations
@@ -35,17 +36,18 @@ def load_texts(count: int) -> list[list[str]]:
     return [choice.sample(sentences, choice.randint(1, 4)) for _ in range(count)]
 
 
-def translate_in_one_batch(texts: list[list[str]]) -> tuple[list[list[str]], float]:
-    """Returns the translations of all texts, and sentences per second."""
+def translate_in_one_batch(texts: list[list[str]]) -> tuple[list[list[str]], float, float]:
+    """Returns the translations of all texts, seconds and CPU seconds per sentence."""
     from docgraph.document import Document
     from docgraph.translation.translator import Translator
 
     translator = Translator.load()
     documents = [Document.from_sentences(text) for text in texts]
     list(translator.translate_all(documents[:32]))
-    begun = time.perf_counter()
+    begun, cpu = time.perf_counter(), time.process_time()
     translations = [each.texts for each in translator.translate_all(documents)]
-    return translations, sum(map(len, texts)) / (time.perf_counter() - begun)
+    count = sum(map(len, texts))
+    return translations, (time.perf_counter() - begun) / count, (time.process_time() - cpu) / count
 
 
 class Load:
@@ -96,6 +98,12 @@ def resident_megabytes(pid: int) -> float:
     return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
 
 
+def cpu_seconds(pid: int) -> float:
+    """Returns the CPU time that a process has used; Linux only."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 def main(arguments: list[str] | None = None) -> None:
     """Print latency, throughput, equality and memory."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
@@ -104,25 +112,25 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--texts", type=int, default=512)
     options = parser.parse_args(arguments or [])
     texts = load_texts(options.texts)
-    expected, alone = translate_in_one_batch(texts)
-    print(f"one batch: {alone:.1f} sentences per second", flush=True)
+    expected, alone, alone_cpu = translate_in_one_batch(texts)
+    print(f"one batch: {1 / alone:.1f} sentences per second, {1000 * alone_cpu:.1f} ms CPU per sentence", flush=True)
     with tempfile.TemporaryDirectory() as folder:
         process, address = start_server(folder)
         try:
-            asyncio.run(Load(address, texts, expected).run(options.clients, options.seconds / 6))  # warm-up
-            before = resident_megabytes(process.pid)
+            asyncio.run(Load(address, texts, expected).run(options.clients, options.seconds / 3))  # warm-up
+            before, cpu = resident_megabytes(process.pid), cpu_seconds(process.pid)
             load = Load(address, texts, expected)
             seconds = asyncio.run(load.run(options.clients, options.seconds))
-            after = resident_megabytes(process.pid)
+            after, cpu = resident_megabytes(process.pid), cpu_seconds(process.pid) - cpu
         finally:
             process.terminate()
             process.wait()
     cuts = quantiles(load.times, n=100)
-    rate = load.sentences / seconds
+    rate, cpu = load.sentences / seconds, cpu / load.sentences
     print(f"{options.clients} clients, {seconds:.0f} s: {len(load.times):,} requests, {load.wrong} wrong answers")
-    print(
-        f"p50 {cuts[49]:.2f} s, p95 {cuts[94]:.2f} s; {rate:.1f} sentences per second, {rate / alone:.2f} of one batch"
-    )
+    print(f"p50 {cuts[49]:.2f} s, p95 {cuts[94]:.2f} s")
+    print(f"server: {rate:.1f} sentences per second, {1000 * cpu:.1f} ms CPU per sentence")
+    print(f"throughput {rate * alone:.2f} of one batch, {alone_cpu / cpu:.2f} per CPU second")
     print(f"memory of the server: {before:.0f} MB, then {after:.0f} MB", flush=True)
     if load.wrong:
         raise SystemExit("some answers differ from the translation of the text alone")

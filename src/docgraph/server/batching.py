@@ -25,8 +25,8 @@ from docgraph.translation.document_decoding import BATCH_TOKENS, DecodedDocument
 from docgraph.translation.hypotheses import SearchConfig
 from docgraph.translation.translator import Translator
 
-BATCH = 2048
-"""Source sub-words decoded together: more do not make a CPU faster, and late arrivals would wait longer."""
+BATCH = 4096
+"""Source sub-words decoded together, about 160 sentences: more make a CPU little faster, and late arrivals wait."""
 PIECE = 512
 """Source sub-words of a long document that are decoded in one batch with other requests."""
 
