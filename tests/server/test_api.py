@@ -53,6 +53,15 @@ def test_known_translations_are_kept_and_are_context(client: TestClient) -> None
     assert answer["translation"] == "\n".join(expected)
 
 
+def test_terms_of_a_glossary_are_used(client: TestClient) -> None:
+    body = {"text": "The seawall is old.", "glossary": [{"source": "seawall", "target": "brise-lames"}]}
+    assert "brise-lames" in client.post("/v1/translate", json=body).json()["translation"].lower()
+    plain = client.post("/v1/translate", json={"text": body["text"]}).json()["translation"]
+    assert "brise-lames" not in plain.lower()
+    refused = client.post("/v1/translate", json={**body, "glossary": [{"source": " ", "target": "x"}]})
+    assert refused.status_code == 422
+
+
 def test_a_file_is_translated_in_its_format(client: TestClient) -> None:
     answer = client.post("/v1/translate", files={"file": ("report.md", REPORT.read_bytes())})
     assert answer.status_code == 200

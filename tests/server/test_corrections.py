@@ -65,10 +65,11 @@ def test_corrections_give_what_the_session_gives(client: TestClient) -> None:
     assert answer["changes"] == session.accept(proposed)
     assert answer["job"]["can_undo"]
     assert client.get(f"{path}/download").content == session.download("original")[0]
-    for kind in ("xliff", "tmx", "tsv"):
+    for kind in ("xliff", "tmx", "tsv", "html"):
         answer = client.get(f"{path}/download", params={"as": kind})
-        assert answer.content == session.download(kind)[0]
-        assert f"harbour.fr.{kind}" in answer.headers["content-disposition"] or kind == "xliff"
+        content, _, suffix = session.download(kind)
+        assert answer.content == content
+        assert f'filename="harbour.fr{suffix}"' in answer.headers["content-disposition"]
     assert client.get(f"{path}/compare").json() == session.compare()
     assert client.get(f"{path}/graph").json() == session.chains()
     assert client.get(f"{path}/sentences/5/explain").json() == session.explain(5)

@@ -217,6 +217,23 @@ def test_concurrent_changes_are_serialised(store: Store) -> None:
     assert sorted(each["revision"] for each in store.sentences(id)) == list(range(2, 10))
 
 
+def test_servers_that_start_at_once_make_the_tables_once(database: str) -> None:
+    with ThreadPoolExecutor(6) as threads:
+        stores = list(threads.map(Store, [database] * 6))
+    assert add(stores[0]).id == stores[5].recent()[0].id
+    for each in stores:
+        each.close()
+
+
+@pytest.mark.parametrize(
+    "url", ["sqlite:////nonexistent/folder/jobs.sqlite", "postgresql+psycopg://docgraph@/x?host=/nonexistent"]
+)
+def test_a_database_that_cannot_be_opened_is_refused_in_one_sentence(url: str) -> None:
+    with pytest.raises(DocgraphError, match="cannot open the database") as raised:
+        Store(url)
+    assert "\n" not in str(raised.value)
+
+
 @pytest.mark.parametrize("url", ["nonsense", "sqlit:///x", "oracle://x", "postgresql+nothing://x"])
 def test_a_bad_url_is_refused_in_one_sentence(url: str) -> None:
     with pytest.raises(DocgraphError, match="database"):

@@ -15,6 +15,7 @@ import pytest
 from docgraph.model.model_folder import ModelFolder, find_model
 from docgraph.translation.cluster import RayEngine, TranslationTask
 from docgraph.translation.files import FileOptions, Report, translate_files
+from docgraph.translation.glossary import Glossary
 from docgraph.translation.jobs import Job, find_jobs
 from docgraph.translation.translation_memory import TranslationMemory
 from docgraph.translation.translator import Translator
@@ -59,6 +60,7 @@ def run(sources: Path, output: Path, on_ray: bool, resume: bool = False) -> Repo
     folder = ModelFolder(find_model("en-fr"))
     translator = Translator.load(folder, "cpu")
     translator.memory = TranslationMemory.of([("The harbour is old.", "Le havre est vieux.")])
+    translator.glossary = Glossary.of([("committee", "comité")], translator.languages)
     options = FileOptions(resume=resume)
     engine = RayEngine(TranslationTask.of(folder, translator, options, device="cpu"), 2) if on_ray else None
     _, report = translate_files(translator, find_jobs([sources], output), options, Silent(), engine)
@@ -74,6 +76,7 @@ def test_two_workers_equal_one_process_and_a_run_resumes(ray: Any, sources: Path
     assert ray.cluster_resources()["CPU"] == 2
     assert (one.translated, one.sentences, one.doubtful) == (two.translated, two.sentences, two.doubtful)
     assert files(tmp_path / "one") == files(tmp_path / "two")
+    assert "comité" in (tmp_path / "two" / "report0.md").read_text("utf-8")
     (tmp_path / "two" / "report3.md").unlink()
     again = run(sources, tmp_path / "two", True, resume=True)
     assert (again.translated, again.finished) == (1, FILES)

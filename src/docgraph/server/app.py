@@ -13,6 +13,7 @@ from fastapi.responses import PlainTextResponse
 from starlette.staticfiles import StaticFiles
 
 from docgraph import __version__
+from docgraph.document import Document
 from docgraph.formats import FORMATS
 from docgraph.server import correction_routes, job_routes, libretranslate
 from docgraph.server.errors import ApiError, add_error_handlers
@@ -20,7 +21,8 @@ from docgraph.server.limits import RequestGuard
 from docgraph.server.requests import Upload, body_or_upload, request_body, state_of, with_key
 from docgraph.server.schemas import SentenceTranslationAnswer, TextBody, TranslateAnswer, TranslateBody, error_answers
 from docgraph.server.state import ServerConfig, ServerState
-from docgraph.translation.translator import Translator
+from docgraph.translation.glossary import Glossary
+from docgraph.translation.translator import TranslationRequest, Translator
 
 router = APIRouter(dependencies=[Depends(with_key)])
 public = APIRouter()
@@ -135,8 +137,14 @@ def _check_length(state: ServerState, body: TextBody) -> None:
 
 
 def _translate_text(state: ServerState, body: TranslateBody) -> TranslateAnswer:
-    document = body.text if body.text is not None else body.sentences or []
-    translation = state.translator.translate(document, known=body.known or ())
+    if body.text is not None:
+        [document] = state.parse(body.text.encode(), "<text>", "text")
+    else:
+        document = Document.from_sentences(body.sentences or [])
+    terms = [(entry.source, entry.target) for entry in body.glossary or []]
+    glossary = Glossary.of(terms, state.translator.languages) if terms else None
+    request = TranslationRequest(document, body.known or (), glossary=glossary)
+    [(_, translation)] = state.translator.translate_requests([request])
     sentences = [
         SentenceTranslationAnswer(source=each.source, translation=each.text, score=each.score, doubtful=[*each.doubts])
         for each in translation
@@ -165,7 +173,6 @@ async def graph(request: Request, body: TextBody) -> dict[str, Any]:
 
 
 def _graph(state: ServerState, body: TextBody) -> dict[str, Any]:
-    from docgraph.document import Document
     from docgraph.graph.export import to_json
     from docgraph.graph.reader import read_graph
 

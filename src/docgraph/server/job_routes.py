@@ -195,7 +195,7 @@ async def events(
 async def download(
     request: Request,
     id: str,
-    kind: Annotated[Literal["original", "xliff", "tmx", "tsv"], Query(alias="as")] = "original",
+    kind: Annotated[Literal["original", "xliff", "tmx", "tsv", "html"], Query(alias="as")] = "original",
 ) -> Response:
     """Returns the translated file in its original format, or source and translation side by side."""
     state = state_of(request)

@@ -62,12 +62,16 @@ class TranslateBody(TextBody):
         json_schema_extra={
             "examples": [
                 {"text": "The harbour master asked for a new seawall. He was refused."},
+                {"text": "The seawall is old.", "glossary": [{"source": "seawall", "target": "digue"}]},
                 {
                     "sentences": ["The seawall is old.", "The seawall must go."],
                     "known": ["La digue est vieille.", None],
                 },
             ]
         }
+    )
+    glossary: Annotated[list[GlossaryEntry], Field(max_length=1000)] | None = Field(
+        None, description="Terms that are translated as given, inflected as needed."
     )
     known: list[Text | None] | None = Field(
         None, description="A known translation or null for each sentence. Known translations are kept and are context."

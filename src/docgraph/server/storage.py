@@ -20,7 +20,7 @@ from typing import Any, Literal
 import sqlalchemy as sql
 from sqlalchemy import event
 from sqlalchemy.engine import Connection, Engine
-from sqlalchemy.exc import ArgumentError, IntegrityError, NoSuchModuleError
+from sqlalchemy.exc import ArgumentError, IntegrityError, NoSuchModuleError, SQLAlchemyError
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.functions import FunctionElement
 
@@ -31,6 +31,8 @@ ATTEMPTS = 3
 """Times that a job is taken up without any progress before it fails: its document may be what kills the servers."""
 _BUSY_SECONDS = 30
 """How long a transaction waits for another one of an SQLite file."""
+_SCHEMA_LOCK = 0x646F636772617068
+"""Number of the PostgreSQL lock under which the tables are made."""
 _POSTGRES_MESSAGE = "install a driver with: pip install 'docgraph[postgres]'"
 
 _metadata = sql.MetaData()
@@ -181,7 +183,14 @@ class Store:
     def __init__(self, url: str, lease_seconds: float = 15.0) -> None:
         self.lease_seconds = lease_seconds
         self.engine = _engine(url)
-        _metadata.create_all(self.engine)
+        try:
+            with self._writing() as connection:
+                if self.engine.dialect.name == "postgresql":  # several servers may start at once
+                    connection.execute(sql.select(sql.func.pg_advisory_xact_lock(_SCHEMA_LOCK)))
+                _metadata.create_all(connection)
+        except SQLAlchemyError as error:
+            reason = str(error.__cause__ or error).strip().splitlines()[0]
+            raise DocgraphError(f"cannot open the database ({reason}); check --database") from None
 
     def close(self) -> None:
         """Closes all connections."""

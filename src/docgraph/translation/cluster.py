@@ -21,6 +21,7 @@ from docgraph.translation.translator import Precision, TranslationRequest, Trans
 from docgraph.workers import run_on_ray
 
 if TYPE_CHECKING:
+    from docgraph.translation.glossary_files import Entry
     from docgraph.translation.translation_memory import TranslationMemory
 
 
@@ -37,6 +38,8 @@ class TranslationTask:
     tag: str | None = None
     repair: bool = True
     memory: TranslationMemory | None = field(default=None, repr=False)
+    terms: tuple[Entry, ...] | None = field(default=None, repr=False)
+    """The entries of the glossary."""
     id: str = field(default_factory=lambda: uuid.uuid4().hex)
     """Tells tasks apart."""
 
@@ -47,7 +50,9 @@ class TranslationTask:
         """Returns the task of translating like a translator; `settings` are those that it was loaded with."""
         names = (CONFIG, folder.weights.name, *(path.name for path in folder.tokenizer_files()))
         files = tuple((name, (folder.path / name).read_bytes()) for name in names)
-        return cls(files, options, repair=translator.repair, memory=translator.memory, **settings)  # type: ignore[arg-type]
+        terms = None if translator.glossary is None else tuple(translator.glossary.entries)
+        used = {"repair": translator.repair, "memory": translator.memory, "terms": terms}
+        return cls(files, options, **used, **settings)  # type: ignore[arg-type]
 
     def load(self) -> Translator:
         """Loads the translator on a worker."""
@@ -56,6 +61,10 @@ class TranslationTask:
                 Path(folder, name).write_bytes(content)
             translator = Translator.load(folder, self.device, self.precision, 1, self.annotator, self.tag)
         translator.repair, translator.memory = self.repair, self.memory
+        if self.terms is not None:
+            from docgraph.translation.glossary import Glossary
+
+            translator.glossary = Glossary([*self.terms], translator.languages)
         return translator
 
 
