@@ -28,7 +28,7 @@ from pathlib import Path
 from docgraph.document import Document, Link
 from docgraph.formats import read, render
 from docgraph.formats.cue_breaks import place_breaks
-from docgraph.formats.markup_transfer import token_spans
+from docgraph.formats.markup_positions import token_spans
 from docgraph.formats.subtitles import SRT
 from docgraph.translation.translator import Translator
 

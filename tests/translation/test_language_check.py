@@ -75,6 +75,11 @@ def document_of(*sentences: tuple[str, int, str]) -> Document:
     return Document(tuple(found), " ".join(text for text, _, _ in sentences), format="text")
 
 
+def test_a_document_in_another_language_has_no_foreign_paragraphs() -> None:
+    assert foreign_sentences(Document.from_sentences([TEXTS["fr"]] * 3), "en") == frozenset()
+    assert foreign_sentences(Document.from_sentences([*[TEXTS["fr"]] * 3, TEXTS["en"]]), "en") == {0, 1, 2}
+
+
 @pytest.mark.parametrize("other", [code for code in TEXTS if code != "en"])
 def test_lines_in_another_language_are_foreign(other: str) -> None:
     lines = [TEXTS["en"], TEXTS[other], "A file name: max_positions", TEXTS["en"]]

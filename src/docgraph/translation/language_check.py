@@ -28,6 +28,8 @@ _SHORTEST = 3
 _CLEAR_HITS, _CLEAR_SHARE, _CLEAR_FACTOR = 3, 0.2, 3
 """A paragraph is in another language if it has so many function words of it, and that share of its words, and at most a
 third as many of its own language."""
+_WHOLE = 0.9
+"""Share of a document in another language from which it is not a document with foreign paragraphs."""
 _WORD = re.compile(r"[^\W\d_]+")
 _SCRIPTS = {
     "Cyrillic script": re.compile(r"[\u0400-\u052f]"),
@@ -122,7 +124,8 @@ def foreign_sentences(document: Document, language: str | None) -> frozenset[int
     """Returns the sentences of paragraphs that are clearly in another language than `language`.
 
     A paragraph that the file declares to be in another language is foreign unless its words are those of `language`;
-    declarations of the main language of the file do not count, because they are often left from a template.
+    declarations of the main language of the file do not count, because they are often left from a template. None if
+    almost the whole document is in another language: then `check_language` has refused it, or the user wants it.
     """
     if language not in _FUNCTION_WORDS:
         return frozenset()
@@ -137,7 +140,8 @@ def foreign_sentences(document: Document, language: str | None) -> frozenset[int
         is_declared = all(sentence.language not in usual for sentence in sentences)
         if winner not in (None, language) or (is_declared and winner is None):
             foreign.update(indices)
-    return frozenset(foreign)
+    length = sum(len(document.sentences[m].text) for m in foreign)
+    return frozenset(foreign) if length < _WHOLE * declared.total() else frozenset()
 
 
 def _paragraphs(document: Document) -> Iterator[list[int]]:
