@@ -74,6 +74,18 @@ def test_the_structure_of_a_document_is_shown(workbench: Workbench) -> None:
     assert labels == ["00:00:01,000 → 00:00:03,500", "00:00:04,000 → 00:00:06,000"]
 
 
+def test_a_correction_waits_until_the_document_is_translated(workbench: Workbench) -> None:
+    workbench.open_start()
+    workbench.page.locator("#text").fill("\n".join(f"Room {n} of the harbour is closed." for n in range(80)))
+    workbench.page.locator(".paste button").click()
+    workbench.page.locator("#s0[data-state=translated] .target").click()
+    workbench.row(0).locator("textarea").fill("La chambre est fermée.")
+    workbench.page.keyboard.press("Enter")
+    workbench.page.locator("#s0[data-state=confirmed]").wait_for()
+    assert "waiting" not in workbench.states()
+    assert workbench.translations()[0] == "La chambre est fermée."
+
+
 def test_a_correction_is_followed_by_linked_sentences(example: Workbench) -> None:
     example.correct(1, KNOWN)
     before, expected = alone(), corrected()

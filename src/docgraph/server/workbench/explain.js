@@ -4,6 +4,7 @@ import * as api from "./api.js";
 import { h } from "./dom.js";
 import { doubt, formatted, t } from "./i18n.js";
 
+const LITTLE = 0.995; // a gate that lets so little context in is closed
 const DELAY = 120; // milliseconds: walking through sentences asks the server only where the user stops
 
 export class SentenceTab {
@@ -32,8 +33,9 @@ export class SentenceTab {
       ...this.chains(sentence),
       h("div", { class: "explanation" }, ...this.drawn()),
     );
-    if (key !== this.key && sentence.state !== "waiting") this.read(sentence.index);
-    this.key = key;
+    const isReadable = sentence.state !== "waiting" && this.work.canExplain;
+    if (key !== this.key && isReadable) this.read(sentence.index);
+    this.key = isReadable ? key : "";
     return undefined;
   }
 
@@ -98,10 +100,11 @@ export class SentenceTab {
     if (work.inspected.state === "waiting") return [h("p", { class: "hint" }, t("explain.waiting"))];
     if (!explanation) return [];
     const parts = [];
-    if (explanation.gate !== null) parts.push(this.gate(explanation.gate));
-    parts.push(...this.weights("source", explanation.source), ...this.weights("target", explanation.target));
-    if (!explanation.source.length && !explanation.target.length)
-      parts.push(h("p", { class: "hint" }, t("explain.none")));
+    const { gate, source, target } = explanation;
+    const hasRead = source.length + target.length > 0 && (gate === null || gate < LITTLE);
+    if (hasRead && gate !== null) parts.push(this.gate(gate));
+    if (hasRead) parts.push(...this.weights("source", source), ...this.weights("target", target));
+    else parts.push(h("p", { class: "hint" }, t("explain.none")));
     if (explanation.memory.length) {
       const pair = (each) => h("li", {}, h("span", { class: "soft" }, each.source), h("br"), each.translation);
       parts.push(h("h3", {}, t("explain.memory")), h("ul", { class: "plain-list" }, explanation.memory.map(pair)));

@@ -290,6 +290,7 @@ export class List {
   async save(index, text, confirm) {
     const n = index + 1;
     const wasConfirmed = this.work.sentences[index].state === "confirmed";
+    this.rows[index].classList.add("saving");
     try {
       const changes = await this.work.correct(index, text, confirm);
       const isLast = confirm && this.work.count("confirmed") === this.rows.length;
@@ -303,6 +304,8 @@ export class List {
         this.warnOfConflict(index);
         this.go(index, { edit: true });
       } else failed(error, () => this.save(index, text, confirm));
+    } finally {
+      this.rows[index].classList.remove("saving");
     }
   }
 

@@ -1,10 +1,10 @@
 // Work: one document under correction, as the page knows it. It speaks to the server and tells its listeners what
-// changed: "job", "sentences" (detail: indices), "list" (other sentences altogether), "graph",
-// "comparison", "current", "inspected" (the sentence that is explained), "reads" (what it read), "chain" (the chain
-// that is lit), "view" (filter or search), "connection".
+// changed: "job", "sentences" (detail: indices), "list" (other sentences altogether), "graph", "comparison", "current",
+// "over" (translated or stopped), "inspected" (the sentence that is explained), "reads" (what it read), "chain" (the
+// chain that is lit), "view" (filter or search), "connection".
 
 import * as api from "./api.js";
-import { folded } from "./text.js";
+import { commonest, folded } from "./text.js";
 import { store, stored } from "./dom.js";
 import { draftKey } from "./editor.js";
 
@@ -26,6 +26,7 @@ export class Work extends EventTarget {
     this.filter = "all";
     this.query = "";
     this.dirty = new Set();
+    this.corrections = Promise.resolve(); // the last correction that was sent
   }
 
   emit(type, detail) {
@@ -45,7 +46,7 @@ export class Work extends EventTarget {
       (event, data) => this.receive(event, data),
       (connected) => this.emit("connection", connected),
     );
-    if (isOver(this.job)) this.readGraph();
+    if (!isBeingTranslated(this.job)) this.readGraph();
   }
 
   close() {
@@ -73,13 +74,16 @@ export class Work extends EventTarget {
   }
 
   setJob(job) {
-    const finished = !isOver(this.job) && isOver(job);
+    const isOver = isBeingTranslated(this.job) && !isBeingTranslated(job);
     this.job = job;
     this.emit("job");
     if (job.sentences !== this.sentences.length && !this.reading) {
       this.reading = this.readSentences().finally(() => (this.reading = null));
     }
-    if (finished) this.readGraph();
+    if (!isOver) return;
+    this.emit("over");
+    this.emit("inspected");
+    this.readGraph();
   }
 
   /** Takes a sentence from the server; listeners hear of many at once, a frame later. */
@@ -156,6 +160,11 @@ export class Work extends EventTarget {
     return this.sentences[this.hovered ?? this.current];
   }
 
+  /** Whether the server can explain sentences: it cannot while it translates. */
+  get canExplain() {
+    return !isBeingTranslated(this.job);
+  }
+
   hover(index) {
     if (index === this.hovered) return;
     this.hovered = index;
@@ -210,8 +219,22 @@ export class Work extends EventTarget {
 
   // Changes --------------------------------------------------------------------------------------------------------
 
-  /** Stores a translation; returns the changes that follow in linked sentences. */
-  async correct(index, translation, confirm) {
+  /** Stores a translation; returns the changes that follow in linked sentences.
+   *
+   * Corrections are sent one after the other, and wait until the document is translated: the server takes none before.
+   */
+  correct(index, translation, confirm) {
+    const send = () => this.sendCorrection(index, translation, confirm);
+    const sent = this.corrections.then(() => this.untilOver()).then(send);
+    this.corrections = sent.catch(() => {}); // one that fails does not stop the next one
+    return sent;
+  }
+
+  async untilOver() {
+    if (isBeingTranslated(this.job)) await new Promise((done) => this.addEventListener("over", done, { once: true }));
+  }
+
+  async sendCorrection(index, translation, confirm) {
     const before = this.sentences[index];
     let answer;
     try {
@@ -225,6 +248,7 @@ export class Work extends EventTarget {
       answer = await api.correct(this.job.id, index, translation, confirm, now.revision);
     }
     this.update(answer.sentence);
+    this.setJob(answer.job);
     store(draftKey(this, index), null);
     return answer.changes;
   }
@@ -252,8 +276,8 @@ export class Work extends EventTarget {
   }
 }
 
-function isOver(job) {
-  return job.state === "done" || job.state === "cancelled";
+function isBeingTranslated(job) {
+  return job.state === "queued" || job.state === "running";
 }
 
 const FILTERS = {
@@ -268,16 +292,17 @@ const FILTERS = {
   },
 };
 
-/** Returns [{text, words}] of a chain: its translations, the commonest first. */
+/** Returns [{text, words}] of a chain: its translations, the commonest first. Plurals and feminines count as one. */
 function variantsOf(chain) {
   const variants = new Map();
   for (const word of chain.words) {
-    const text = word.translation?.text ?? "";
-    const key = text.toLowerCase();
-    if (!variants.has(key)) variants.set(key, { text, words: [] });
-    variants.get(key).words.push(word);
+    const key = folded(word.translation?.text ?? "").replace(/(?<=\p{L}{3})(?:es|[esx])$/u, "");
+    if (!variants.has(key)) variants.set(key, []);
+    variants.get(key).push(word);
   }
-  return [...variants.values()].sort((a, b) => !a.text - !b.text || b.words.length - a.words.length);
+  return [...variants.values()]
+    .map((words) => ({ text: commonest(words.map((word) => word.translation?.text ?? "")), words }))
+    .sort((a, b) => !a.text - !b.text || b.words.length - a.words.length);
 }
 
 function chainKey(chain) {
