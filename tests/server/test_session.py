@@ -20,8 +20,9 @@ from docgraph.model.systems.pointer import add_recall
 from docgraph.server import session as sessions
 from docgraph.server.session import Session
 from docgraph.translation import document_decoding as decoding
+from docgraph.translation.glossary import Glossary
 from docgraph.translation.hypotheses import SearchConfig
-from docgraph.translation.translator import Translator
+from docgraph.translation.translator import TranslationRequest, Translator
 from translation.translator_examples import model_folder
 
 SEARCH = SearchConfig(beams=2, max_length_factor=0.5, max_length_constant=3)
@@ -253,6 +254,53 @@ def test_downloads(translator: Translator) -> None:
         assert suffix.startswith(".")
     with pytest.raises(DocgraphError, match="no download 'pdf'"):
         session.download("pdf")
+
+
+def test_a_glossary_changes_the_sentences_with_its_terms(translator: Translator) -> None:
+    document = Document.from_sentences(TEXT)
+    session = translated([document], translator)
+    before = texts(session)
+    session.correct(1, "bonjour renard test")
+    views = [session.sentences]
+    entries = [{"source": "fox", "target": "goupil"}]
+    changes = session.set_glossary(entries)
+    assert {change["index"] for change in changes} <= {0, 5}
+    glossary = Glossary.of([("fox", "goupil")], translator.languages)
+    request = TranslationRequest(document, [None, "bonjour renard test", *[None] * 4], glossary=glossary)
+    [(_, wanted)] = translator.translate_requests([request], SEARCH)
+    assert proposed(session) == wanted.texts
+    assert texts(session) == [before[0], "bonjour renard test", *before[2:]]
+    views.append(session.sentences)
+    assert restored(session).glossary == entries
+    session.undo()
+    assert (session.glossary, session.sentences) == ([], views[0])
+    session.redo()
+    assert (session.glossary, session.sentences) == (entries, views[1])
+    assert session.set_glossary(entries) == []
+    with pytest.raises(DocgraphError, match="glossary is empty"):
+        session.set_glossary([{"source": " ", "target": "x"}])
+    assert session.glossary == entries
+
+
+def test_quotation_marks_are_those_of_the_whole_document(
+    translator: Translator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def mark_last(sources: list[str], texts: list[str]) -> list[str]:
+        return [f"{text} {len(sources)}" for text in texts]
+
+    monkeypatch.setattr(sessions, "STEP", 2)
+    monkeypatch.setattr(translator._postprocessor, "unify_quotes", mark_last)
+    document = Document.from_sentences(TEXT)
+    session = Session([document], translator, search=SEARCH)
+    told = [*session.translate()]
+    assert told[-1] == [0, 1, 2, 4, 5]
+    assert texts(session) == translator.translate(document, SEARCH).texts
+    session.correct(1, "bonjour renard test")
+    known = [None, "bonjour renard test", *[None] * 4]
+    machine = translator.translate(document, SEARCH, known=known).texts
+    changed = [m for m, each in enumerate(session.sentences) if each["proposal"]]
+    assert changed
+    assert all(proposed(session)[m] == machine[m] for m in changed)
 
 
 def test_mistakes_are_reported(translator: Translator) -> None:

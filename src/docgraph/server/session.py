@@ -16,19 +16,21 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, replace
 from typing import Any
 
 from docgraph.document import Document
 from docgraph.errors import DocgraphError
 from docgraph.formats import get_format, render
 from docgraph.formats.blocks import blocks_of
+from docgraph.server.session_state import SentenceState, Step
 from docgraph.translation.bilingual import BILINGUAL, BilingualSegment
 from docgraph.translation.chains import DocumentChains
 from docgraph.translation.checks import doubts
+from docgraph.translation.glossary import Glossary
 from docgraph.translation.hypotheses import SearchConfig
-from docgraph.translation.result import SentenceTranslation
+from docgraph.translation.terms import Term
 from docgraph.translation.translator import Translator
 
 STEP = 24
@@ -37,40 +39,6 @@ MAX_HISTORY = 100
 """Changes that can be undone."""
 _SPACES = re.compile(r"[ \t\r\n\f\v\0]+")
 _VERSION = 1
-
-
-@dataclass(frozen=True)
-class _SentenceState:
-    """What is known of the translation of a sentence."""
-
-    translation: str | None = None
-    confirmed: bool = False
-    machine: str | None = None
-    """The translation by the model, given the confirmed translations of other sentences."""
-    score: float | None = None
-    """Score of `machine`."""
-    doubtful: Sequence[str] = ()
-    """Doubts about `machine`."""
-    refused: str | None = None
-    """A translation by the model that is not proposed."""
-
-    @property
-    def proposal(self) -> str | None:
-        """The translation by the model, if it is new to the user."""
-        is_new = self.machine != self.translation and self.machine != self.refused
-        return self.machine if is_new and self.translation is not None and not self.confirmed else None
-
-    def translated_by(self, translation: SentenceTranslation) -> _SentenceState:
-        """Returns the state with a new translation by the model."""
-        return replace(self, machine=translation.text, score=translation.score, doubtful=list(translation.doubts))
-
-
-@dataclass
-class _Step:
-    """A change that can be undone: the sentences that it changed, before and after."""
-
-    before: dict[str, dict[str, Any]] = field(default_factory=dict)
-    after: dict[str, dict[str, Any]] = field(default_factory=dict)
 
 
 class Session:
@@ -88,9 +56,11 @@ class Session:
         self.documents, self.translator, self.search = list(documents), translator, search
         self._texts = [text for document in self.documents for text in document.texts]
         self._spans = list(_spans(self.documents))
-        self._states = [_SentenceState()] * len(self._texts)
-        self._undone: list[_Step] = []
-        self._done: list[_Step] = []
+        self._states = [SentenceState()] * len(self._texts)
+        self.glossary: list[dict[str, str]] = []
+        """Terms and their translations: {"source": ..., "target": ...}."""
+        self._undone: list[Step] = []
+        self._done: list[Step] = []
         self._chains = [DocumentChains(document, translator) for document in self.documents]
         self._blocks = [block for document in self.documents for block in blocks_of(document)]
         self._digest = hashlib.sha256("\0".join(self._texts).encode("utf-8", "surrogatepass")).hexdigest()
@@ -101,10 +71,11 @@ class Session:
         is_known = state.get("version", _VERSION) == _VERSION
         if not is_known or state.get("digest", self._digest) != self._digest:
             raise DocgraphError("the saved work belongs to another document or version; translate the document again")
-        self._states = [_SentenceState(**each) for each in state["sentences"]]
+        self._states = [SentenceState(**each) for each in state["sentences"]]
         if len(self._states) != len(self._texts):
             raise DocgraphError("the saved work has another number of sentences; translate the document again")
-        self._done, self._undone = ([_Step(**step) for step in state.get(name, [])] for name in ("done", "undone"))
+        self.glossary = [dict(entry) for entry in state.get("glossary", [])]
+        self._done, self._undone = ([Step(**step) for step in state.get(name, [])] for name in ("done", "undone"))
 
     @property
     def state(self) -> dict[str, Any]:
@@ -113,6 +84,7 @@ class Session:
             "version": _VERSION,
             "digest": self._digest,
             "sentences": [asdict(each) for each in self._states],
+            "glossary": [dict(entry) for entry in self.glossary],
             "done": [asdict(step) for step in self._done],
             "undone": [asdict(step) for step in self._undone],
         }
@@ -169,7 +141,7 @@ class Session:
         """Returns the confirmed translations of a document."""
         return [state.translation if state.confirmed else None for state in self._states_of(number)]
 
-    def _states_of(self, number: int) -> list[_SentenceState]:
+    def _states_of(self, number: int) -> list[SentenceState]:
         span = self._spans[number]
         return self._states[span.start : span.stop]
 
@@ -182,19 +154,59 @@ class Session:
             while waiting := [index for index in span if self._states[index].translation is None]:
                 step = waiting[:STEP] if self.translator.translates_sentences_alone else waiting
                 self._translate(number, step)
+                changed = step
+                if len(step) == len(waiting) < len(span):
+                    changed = sorted({*step, *self._finish(number)})
                 for index in step:
                     self._states[index] = replace(self._states[index], translation=self._states[index].machine)
-                yield step
+                yield changed
 
     def _translate(self, number: int, indices: Iterable[int]) -> None:
         """Lets the model translate some sentences of a document."""
-        first, document = self._spans[number].start, self.documents[number]
-        chosen = [index - first for index in indices]
+        again = {*indices}
+        self._set_translations(number, again, again)
+
+    def _finish(self, number: int) -> list[int]:
+        """Applies what is decided for the whole document, such as its quotation marks; returns what changed."""
+        span, before = self._spans[number], list(self._states)
+        self._set_translations(number, [index for index in span if not before[index].confirmed], ())
+        changed = [index for index in span if self._states[index] != before[index]]
+        for index in changed:
+            if before[index].translation == before[index].machine:
+                self._states[index] = replace(self._states[index], translation=self._states[index].machine)
+        return changed
+
+    def _set_translations(self, number: int, indices: Iterable[int], again: Container[int]) -> None:
+        """Sets the translations by the model of some sentences; those in `again` are decoded again."""
+        span, document = self._spans[number], self.documents[number]
+        chosen = [index - span.start for index in indices]
         if not chosen:
             return
-        translated = self.translator.translate_sentences(document, chosen, self.search, known=self._known(number))
+        finished = {
+            index - span.start: self._states[index].tokens
+            for index in span
+            if index not in again and self._states[index].tokens
+        }
+        translated = self.translator.translate_sentences(
+            document,
+            chosen,
+            self.search,
+            known=self._known(number),
+            glossary=self._terms,
+            finished=finished,
+        )
         for m, sentence in translated.items():
-            self._states[first + m] = self._states[first + m].translated_by(sentence)
+            self._states[span.start + m] = self._states[span.start + m].translated_by(sentence)
+
+    @property
+    def _terms(self) -> Glossary | None:
+        """The terms of the session after those of the translator; None if the session has none."""
+        if not self.glossary:
+            return None
+        pairs = [(entry["source"], entry["target"]) for entry in self.glossary]
+        own = Glossary.of(pairs, self.translator.languages)
+        general = self.translator.glossary
+        return own if general is None else Glossary([*general.entries, *own.entries], self.translator.languages)
 
     def correct(self, index: int, translation: str, confirm: bool = True) -> list[dict[str, Any]]:
         """Sets the translation of a sentence; returns what the model now proposes for others.
@@ -209,6 +221,35 @@ class Session:
         refused = old.refused if text == old.machine else old.machine
         state = replace(old, translation=text, confirmed=confirm, refused=refused)
         return self._change(before, {index: state})
+
+    def set_glossary(self, entries: Iterable[Mapping[str, str]]) -> list[dict[str, Any]]:
+        """Replaces the glossary; returns what the model now proposes for the sentences whose terms have changed.
+
+        An entry has a `source` and a `target`; an empty target keeps the term as it is.
+        """
+        before, old, terms = list(self._states), self.glossary, self._terms
+        self.glossary = [
+            {side: _SPACES.sub(" ", each[side]).strip(" ") for side in ("source", "target")} for each in entries
+        ]
+        try:
+            new = self._terms
+        except DocgraphError:
+            self.glossary = old
+            raise
+        if self.glossary == old:
+            return []
+        for number, span in enumerate(self._spans):
+            self._translate(
+                number,
+                [
+                    index
+                    for index in span
+                    if self._states[index].machine is not None
+                    and not self._states[index].confirmed
+                    and _found(terms, self._texts[index]) != _found(new, self._texts[index])
+                ],
+            )
+        return self._record(before, [old, self.glossary])
 
     def accept(self, indices: Iterable[int]) -> list[dict[str, Any]]:
         """Replaces the translations of some sentences by their proposals; returns the changes."""
@@ -228,19 +269,26 @@ class Session:
         refused = {index: replace(state, refused=state.proposal) for index, state in states.items() if state.proposal}
         return self._change(list(self._states), refused)
 
-    def _change(self, before: list[_SentenceState], states: Mapping[int, _SentenceState]) -> list[dict[str, Any]]:
+    def _change(self, before: list[SentenceState], states: Mapping[int, SentenceState]) -> list[dict[str, Any]]:
         """Sets the states of some sentences, translates those again that may change, and adds a step to the history."""
         known = [self._known(number) for number in range(len(self.documents))]
         for index, state in states.items():
             self._states[index] = state
         for number in {self._number(index) for index in states}:
             self._follow(number, known[number])
+        return self._record(before)
+
+    def _record(
+        self, before: list[SentenceState], glossaries: list[list[dict[str, str]]] | None = None
+    ) -> list[dict[str, Any]]:
+        """Adds a step to the history; returns the new proposals."""
         changed = [index for index, old in enumerate(before) if old != self._states[index]]
-        if changed:
+        if changed or glossaries:
             self._done.append(
-                _Step(
+                Step(
                     {str(index): asdict(before[index]) for index in changed},
                     {str(index): asdict(self._states[index]) for index in changed},
+                    glossaries,
                 )
             )
             del self._done[:-MAX_HISTORY]
@@ -271,6 +319,8 @@ class Session:
             raise DocgraphError("there is no change to undo")
         step = self._done.pop()
         self._undone.append(step)
+        if step.glossaries is not None:
+            self.glossary = step.glossaries[0]
         return self._set(step.before)
 
     def redo(self) -> list[dict[str, Any]]:
@@ -279,12 +329,14 @@ class Session:
             raise DocgraphError("there is no undone change")
         step = self._undone.pop()
         self._done.append(step)
+        if step.glossaries is not None:
+            self.glossary = step.glossaries[1]
         return self._set(step.after)
 
     def _set(self, states: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
         changes = []
         for key, state in states.items():
-            old, new = self._states[int(key)], _SentenceState(**state)
+            old, new = self._states[int(key)], SentenceState(**state)
             # Sentences that were translated since the change stay so.
             self._states[int(key)] = new if new.translation is not None or old.translation is None else old
             if old.translation != self._states[int(key)].translation:
@@ -363,6 +415,10 @@ class Session:
         ]
         form = BILINGUAL[kind]
         return form.write(segments, languages).encode(), form.media_type, form.suffixes[0]
+
+
+def _found(glossary: Glossary | None, text: str) -> list[Term]:
+    return [] if glossary is None else glossary.find(text)
 
 
 def _spans(documents: Sequence[Document]) -> Iterator[range]:

@@ -60,6 +60,9 @@ class SentenceTranslation:
     terms: tuple[TermUse, ...] = ()
     """The terms of the glossary that the source contains."""
 
+    tokens: tuple[tuple[int, ...], ...] = ()
+    """Sub-words of the first translation of each segment, if `Translator.translate_sentences` made it."""
+
     @property
     def score(self) -> float | None:
         """Score of the best candidate; None if there is none."""

@@ -110,11 +110,9 @@ class _Prepared:
         """Number of source sub-words; infinite for a document in chunks, which is always decoded alone."""
         return math.inf if self.example is None else sum(map(len, self.example.source[: len(self.shown)]))
 
-    @property
-    def translated_segments(self) -> dict[int, Segment]:
-        """The segments of sentences without known translations, by index."""
-        sentences = enumerate(self.segments.of_sentence)
-        return {m: self.segments[m] for index, own in sentences if index not in self.given for m in own}
+    def segments_of(self, sentences: Iterable[int]) -> list[int]:
+        """Returns the segments of some sentences, without those that are known."""
+        return [m for index in sentences if index not in self.given for m in self.segments.of_sentence[index]]
 
     def record(self, first: int, hypotheses: Hypotheses) -> None:
         """Tells the request that the hypotheses from position `first` of the example on are final."""
@@ -343,26 +341,56 @@ class Translator:
         search: SearchConfig = SearchConfig(),
         *,
         known: Sequence[str | None] = (),
+        glossary: Glossary | None = None,
+        finished: Mapping[int, Sequence[Sequence[int]]] | None = None,
     ) -> dict[int, SentenceTranslation]:
         """Translates some sentences of a document as `translate` would, in less time.
 
-        A model that reads other source sentences or its own translations translates the whole document.
+        `finished` has the `tokens` of sentences that were translated before, and that are not decoded again. A model
+        that reads other source sentences or its own translations translates the whole document.
         """
         chosen = sorted({*sentences})
+        request = TranslationRequest(document, known, glossary=glossary)
         if not self._needs.translates_sentences_alone:
-            translated = self.translate(document, search, known=known).sentences
-            return {m: translated[m] for m in chosen}
-        prepared = self._prepare(TranslationRequest(document, known))
-        # Other sentences read no translations of the model, so that any will do.
-        other = [Hypothesis((), 0.0, 0.0)]
-        hypotheses: Hypotheses = [prepared.known.get(m, other) for m in range(len(prepared.segments))]
-        for rows, excerpt in self._excerpts(prepared, chosen):
-            [document_part] = self.decoder([excerpt.example], search, known=[excerpt.known])
-            for m, found in zip(rows, document_part.sentences, strict=False):
+            [(_, translation)] = self.translate_requests([request], search)
+            return {m: translation.sentences[m] for m in chosen}
+        prepared = self._prepare(request)
+        hypotheses: Hypotheses = [prepared.known.get(m, []) for m in range(len(prepared.segments))]
+        for sentence, tokens in (finished or {}).items():
+            indices = prepared.segments.of_sentence[sentence]
+            if sentence not in prepared.given and len(indices) == len(tokens):
+                for m, ids in zip(indices, tokens, strict=True):
+                    hypotheses[m] = [Hypothesis(tuple(ids), 0.0, 0.0)]
+        wanted = prepared.segments_of(chosen)
+        for rows, excerpt in self._excerpts(prepared, [m for m in wanted if not hypotheses[m]]):
+            [part] = self.decoder([excerpt.example], search, known=[excerpt.known])
+            for m, found in zip(rows, part.sentences, strict=False):
                 hypotheses[m] = found
+        # Other sentences read no translations of the model, so that any will do.
+        decoded = _Decoded([found or [Hypothesis((), 0.0, 0.0)] for found in hypotheses], [], 1)
         options = _Options(search, "parallel", explain=False, tokens=BATCH_TOKENS)
-        [decoded] = self._with_terms([prepared], [_Decoded(hypotheses, [], 1)], options)
-        return self._sentences(prepared, decoded, search, chosen)
+        [result] = self._with_terms([prepared], [decoded], options, chosen)
+        translated = self._sentences(prepared, result, search, chosen)
+        translated = self._with_quotes_of_document(prepared, decoded, translated)
+        return {
+            m: replace(each, tokens=tuple(hypotheses[k][0].tokens for k in prepared.segments.of_sentence[m]))
+            for m, each in translated.items()
+        }
+
+    def _with_quotes_of_document(
+        self, prepared: _Prepared, decoded: _Decoded, translated: Mapping[int, SentenceTranslation]
+    ) -> dict[int, SentenceTranslation]:
+        """Returns some translated sentences with the quotation marks of their whole document."""
+        segments, everything = prepared.segments, dict[int, SentenceTranslation]()
+        for m, source in enumerate(prepared.request.document.texts):
+            if m in translated:
+                everything[m] = translated[m]
+            elif m not in prepared.given:
+                texts = [self._text(decoded.hypotheses[k][0], segments[k].source) for k in segments.of_sentence[m]]
+                candidate = Candidate(segments.join(texts, m), 0.0, 0.0)
+                everything[m] = SentenceTranslation(source, candidate.text, (candidate,) if candidate.text else ())
+        unified = dict(zip(everything, self._with_same_quotes([*everything.values()]), strict=True))
+        return {m: unified[m] for m in translated}
 
     def affected(
         self,
@@ -394,7 +422,7 @@ class Translator:
         targets = dict(self._given_segments(texts, prepared.segments))
         owner = {m: sentence for sentence in texts for m in prepared.segments.of_sentence[sentence]}
         eos = self.model.config.transformer.eos
-        for rows, excerpt in self._excerpts(prepared, texts):
+        for rows, excerpt in self._excerpts(prepared, prepared.segments_of(texts)):
             known = [targets[m] for m in rows] + list(excerpt.known.values())
             target = [np.array([*best.tokens, eos]) for best, *_ in known]
             example = replace(excerpt.example, target=target, given=np.arange(len(known)) >= len(rows))
@@ -433,7 +461,7 @@ class Translator:
         targets = dict(self._given_segments({sentence: text}, prepared.segments))
         owners = prepared.segments.sentence_indices(range(len(prepared.segments)))
         weights: list[ContextWeights] = []
-        for rows, excerpt in self._excerpts(prepared, [sentence]):
+        for rows, excerpt in self._excerpts(prepared, prepared.segments_of([sentence])):
             hypotheses = [targets[m] for m in rows] + list(excerpt.known.values())
             shown = [owners[m] for m in excerpt.origins if m < len(owners)]
             with self._model_lock:
@@ -459,14 +487,14 @@ class Translator:
         with self._model_lock:
             return subword_attention(self.model, self.tokenizer, sources, targets, self.tag)
 
-    def _excerpts(self, prepared: _Prepared, sentences: Iterable[int]) -> Iterator[tuple[list[int], Excerpt]]:
-        """Yields some sentences with the known translations that they read, as model input, for each chunk.
+    def _excerpts(self, prepared: _Prepared, wanted: Iterable[int]) -> Iterator[tuple[list[int], Excerpt]]:
+        """Yields some segments with the known translations that they read, as model input, for each chunk.
 
-        The indices of their segments come first.
+        The indices of the segments come first.
         """
         segments = prepared.segments
         known = dict(self._given_segments(prepared.given, segments))
-        wanted = {m for sentence in sentences for m in segments.of_sentence[sentence]} - known.keys()
+        wanted = {*wanted} - known.keys()
         for shown, own in chunks(len(segments)):
             if rows := [m for m in own if m in wanted]:
                 example, seen = self._model_input(segments, shown, known)
@@ -621,8 +649,17 @@ class Translator:
             passes = max(passes, decoded.passes)
         return _Decoded([hypotheses[m] for m in range(len(prepared.segments))], weights, passes)
 
-    def _with_terms(self, documents: list[_Prepared], decoded: list[_Decoded], options: _Options) -> list[_Decoded]:
-        """Returns decoded documents with their terms; sentences that lack a term are decoded again."""
+    def _with_terms(
+        self,
+        documents: list[_Prepared],
+        decoded: list[_Decoded],
+        options: _Options,
+        sentences: Collection[int] | None = None,
+    ) -> list[_Decoded]:
+        """Returns decoded documents with their terms; sentences that lack a term are decoded again.
+
+        `sentences` are the ones that are looked at; None for all.
+        """
         results = []
         for prepared, result in zip(documents, decoded, strict=True):
             glossary = prepared.request.glossary or self.glossary
@@ -631,13 +668,18 @@ class Translator:
         if not options.search.sampling:
             self._enforcer.enforce(
                 [
-                    (prepared.translated_segments, result.hypotheses, result.terms)
+                    (self._segments(prepared, sentences), result.hypotheses, result.terms)
                     for prepared, result in zip(documents, results, strict=True)
                 ],
                 lambda segment, hypothesis: self._text(hypothesis, segment.source),
                 partial(self._decode_constrained, documents, results, options),
             )
         return results
+
+    def _segments(self, prepared: _Prepared, sentences: Collection[int] | None) -> dict[int, Segment]:
+        """Returns the segments of some sentences of a document, or of all, without those that are known."""
+        chosen = range(len(prepared.segments.of_sentence)) if sentences is None else sentences
+        return {m: prepared.segments[m] for m in prepared.segments_of(chosen)}
 
     def _decode_constrained(
         self, documents: list[_Prepared], decoded: list[_Decoded], options: _Options, constraints: list[Constraints]
@@ -668,11 +710,9 @@ class Translator:
     ) -> Iterator[tuple[dict[int, int], DocumentExample, Known]]:
         """Yields model input to decode some segments again, with the segment at each position to decode."""
         segments = prepared.segments
-        if not wanted:
-            return
-        if self._needs.translates_sentences_alone and not prepared.given:
-            alone = Segments([segments[m] for m in wanted])
-            yield dict(enumerate(wanted)), *self._model_input(alone, range(len(alone)), {})
+        if self._needs.translates_sentences_alone:
+            for rows, excerpt in self._excerpts(prepared, wanted):
+                yield dict(enumerate(rows)), excerpt.example, excerpt.known
             return
         for shown, own in chunks(len(segments)):
             segment_of = {m - shown.start: m for m in own if m in wanted}
