@@ -92,6 +92,20 @@ def test_changes_are_undone_and_made_again(client: TestClient) -> None:
     assert client.post(f"{path}/redo").status_code == 409
 
 
+def test_a_glossary_is_set_and_undone(client: TestClient) -> None:
+    path, session = new_job(client), expected_session()
+    assert client.get(f"{path}/glossary").json() == []
+    entries = [{"source": "seawall", "target": "brise-lames"}]
+    answer = client.put(f"{path}/glossary", json=entries)
+    assert answer.status_code == 200
+    assert answer.json()["changes"] == session.set_glossary(entries)
+    assert answer.json()["changes"]
+    assert client.get(f"{path}/glossary").json() == entries
+    assert without_revisions(client.get(f"{path}/sentences").json()) == session.sentences
+    client.post(f"{path}/undo")
+    assert client.get(f"{path}/glossary").json() == []
+
+
 def test_a_stale_revision_is_refused_and_only_changed_sentences_get_a_new_one(client: TestClient) -> None:
     path = new_job(client)
     old = client.get(f"{path}/sentences").json()
@@ -146,6 +160,8 @@ def test_corrections_at_once_are_all_kept_also_on_two_servers(tmp_path: Path) ->
         ("POST", "/proposals", {}, 422),
         ("POST", "/proposals", {"accept": [999]}, 404),
         ("GET", "/sentences/999/explain", None, 404),
+        ("PUT", "/glossary", [{"source": " ", "target": "x"}], 422),
+        ("PUT", "/glossary", {"source": "a", "target": "x"}, 422),
         ("GET", "/download?as=doc", None, 422),
     ],
 )

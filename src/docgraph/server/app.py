@@ -141,7 +141,7 @@ def _translate_text(state: ServerState, body: TranslateBody) -> TranslateAnswer:
         [document] = state.parse(body.text.encode(), "<text>", "text")
     else:
         document = Document.from_sentences(body.sentences or [])
-    terms = [(entry.source, entry.target) for entry in body.glossary or []]
+    terms = [(entry.source, entry.target or None) for entry in body.glossary or []]
     glossary = Glossary.of(terms, state.translator.languages) if terms else None
     request = TranslationRequest(document, body.known or (), glossary=glossary)
     [(_, translation)] = state.translator.translate_requests([request])

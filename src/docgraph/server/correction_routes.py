@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Path, Request
+from fastapi import APIRouter, Body, Depends, Path, Request
 
 from docgraph.server.errors import ApiError
 from docgraph.server.requests import state_of, with_key
@@ -14,6 +14,7 @@ from docgraph.server.schemas import (
     ChangesAnswer,
     CorrectionAnswer,
     CorrectionBody,
+    GlossaryEntry,
     Job,
     ProposalsBody,
     Sentence,
@@ -100,6 +101,22 @@ async def redo(request: Request, id: str) -> ChangesAnswer:
 async def _view(request: Request, id: str, look: Callable[[Session], Any]) -> Any:
     state = state_of(request)
     return await state.translating(request, lambda: state.sessions.view(id, look))
+
+
+@router.get("/glossary", summary="List the terms of a job", responses=_ERRORS)
+async def get_glossary(request: Request, id: str) -> list[GlossaryEntry]:
+    """Returns terms and their translations."""
+    entries = await _view(request, id, lambda session: session.glossary)
+    return [GlossaryEntry(**each) for each in entries]
+
+
+@router.put("/glossary", summary="Set the terms of a job", responses=_ERRORS)
+async def put_glossary(
+    request: Request, id: str, entries: Annotated[list[GlossaryEntry], Body(max_length=1000)]
+) -> ChangesAnswer:
+    """Replaces the glossary; returns the proposals that follow from it. An empty target keeps a term as it is."""
+    terms = [entry.model_dump() for entry in entries]
+    return await _change(request, id, lambda session, _: session.set_glossary(terms))
 
 
 @router.get("/graph", summary="Chains of linked words, with their translations", responses=_ERRORS)

@@ -34,7 +34,7 @@ class GlossaryEntry(Body):
     """A term and its translation."""
 
     source: Annotated[Text, Field(min_length=1, max_length=1000)]
-    target: Annotated[Text, Field(min_length=1, max_length=1000)]
+    target: Annotated[Text, Field(max_length=1000, description="Empty for a term that stays as it is.")]
 
 
 class TextBody(Body):
