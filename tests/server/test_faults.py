@@ -95,7 +95,7 @@ def check_jobs(server: ServerProcess, ids: list[str], texts: list[list[str]]) ->
     assert len(server.client.get("/v1/jobs").json()) == len(ids)
     for id, sentences in zip(ids, texts, strict=True):
         wait_until(lambda id=id: server.job(id)["state"] in ("done", "failed"))  # type: ignore[misc]
-        assert server.job(id)["state"] == "done"
+        assert server.job(id)["state"] == "done", server.job(id)["error"]
         found = [each["translation"] for each in server.client.get(f"/v1/jobs/{id}/sentences").json()]
         assert found == embedded_translator().translate(sentences).texts
 

@@ -169,6 +169,17 @@ def test_a_job_that_kills_servers_fails_but_one_that_makes_progress_does_not(sto
     assert "died" in (store.get(id).error or "")
 
 
+def test_a_job_whose_server_died_is_claimed_after_those_that_wait(store: Store) -> None:
+    first, second = add(store).id, add(store).id
+    claimed = []
+    for _ in range(3):
+        lease = store.claim()
+        assert lease is not None
+        claimed.append(lease.job)
+        execute(store, "UPDATE jobs SET lease_until = 1 WHERE state = 'running'")
+    assert claimed == [first, second, first]
+
+
 def test_a_cancelled_job_is_not_claimed_and_its_server_is_fenced(store: Store) -> None:
     id = add(store).id
     lease = store.claim()

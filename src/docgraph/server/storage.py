@@ -27,8 +27,9 @@ from sqlalchemy.sql.functions import FunctionElement
 from docgraph.errors import DocgraphError
 
 State = Literal["queued", "running", "done", "failed", "cancelled"]
-ATTEMPTS = 3
-"""Times that a job is taken up without any progress before it fails: its document may be what kills the servers."""
+ATTEMPTS = 20
+"""Times that a job is taken up without any progress before it fails: its document may be what kills the servers. Many,
+because a server that is killed again and again may make progress with other jobs only."""
 _BUSY_SECONDS = 30
 """How long a transaction waits for another one of an SQLite file."""
 _SCHEMA_LOCK = 0x646F636772617068
@@ -335,7 +336,8 @@ class Store:
         """Takes up the job that has waited longest, or one whose server has died; None if there is none."""
         with self._writing() as connection:
             while True:
-                query = sql.select(_jobs.c.id, _jobs.c.attempts).where(self._claimable()).order_by(_jobs.c.number)
+                order = (_jobs.c.attempts, _jobs.c.number)  # those that may kill the server come last
+                query = sql.select(_jobs.c.id, _jobs.c.attempts).where(self._claimable()).order_by(*order)
                 row = connection.execute(query.limit(1).with_for_update(skip_locked=True)).first()
                 if row is None:
                     return None
