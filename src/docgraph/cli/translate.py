@@ -156,6 +156,13 @@ def translate(
             min=8, metavar="CHARACTERS", help="For subtitles: maximum characters per line; longer lines are broken."
         ),
     ] = None,
+    names: Annotated[
+        bool,
+        typer.Option(
+            help="Keep the names of people, places, products and files, the same way in a whole document; a translation"
+            " that loses or changes one is decoded again."
+        ),
+    ] = True,
     repair: Annotated[
         bool,
         typer.Option(
@@ -233,7 +240,7 @@ def translate(
         source_language = folder.languages[0] if folder.languages else None
         jobs = find_jobs(files or [], None if output is None else Path(output), form, format, known, source_language)
         translator = Translator.load(folder, device, precision, threads, annotator, tag)
-        translator.repair, translator.keep_foreign = repair, not force
+        translator.repair, translator.names, translator.keep_foreign = repair, names, not force
         if memory:
             from docgraph.translation.translation_memory import TranslationMemory
 
@@ -252,6 +259,7 @@ def translate(
         "the annotator": str(annotator),
         "the tag": str(tag),
         "the precision": str(precision),
+        "the names": str(names),
         "the repair": str(repair),
         "the languages that are translated": "all" if force else "",
         "the limits of subtitles": f"{reading_speed} {line_length}",

@@ -34,7 +34,7 @@ BEGIN_WEIGHT, OTHER_WEIGHT = 1.0, 0.5
 """Weights of the logarithm of the attention to the source of a phrase where the phrase begins, and of the attention to
 anything else where a token belongs to no phrase."""
 MAX_FACTOR, MAX_CONSTANT = 1.2, 4
-"""The search ends after factor * length of the best hypothesis + constant steps."""
+"""Rows with unmet constraints are given up after factor * length of the best hypothesis + constant steps."""
 MIN_SHARE = 0.01
 """Attention below this is as good as none."""
 MIN_BEGIN_SHARE = 0.05
@@ -164,17 +164,19 @@ class _Sentence:
         del self._best[config.n_best :]
 
     def _is_beaten(self, kept: Sequence[Extension]) -> bool:
-        """Returns whether no open row would enter the n best if it ended now, or all are much longer than the best.
+        """Returns whether no open row would enter the n best if it ended now.
 
-        Rows with unmet constraints go on after the sentence is complete, so the bound of plain beam search, which
-        allows for any length, would be reached late.
+        Rows with unmet constraints go on after the sentence is complete, so they are given up once they are much longer
+        than the best hypothesis, and the bound of plain beam search, which allows for any length, is not used.
         """
         config, time = self._rows.config, self._rows.time
-        best = max((candidate[0] + state.penalty for candidate, state in kept), default=-math.inf)
-        if best == -math.inf or len(self._best) < config.n_best:
-            return best == -math.inf
+        if not kept or len(self._best) < config.n_best:
+            return not kept
         too_long = time > MAX_FACTOR * len(self._best[0][1].tokens) + MAX_CONSTANT
-        return too_long or self._best[-1][0] >= config.score(best, time + 1)
+        rivals = (
+            candidate[0] + state.penalty for candidate, state in kept if not too_long or state.met == self.trie.all
+        )
+        return self._best[-1][0] >= config.score(max(rivals, default=-math.inf), time + 1)
 
 
 def _forbid(log_probabilities: Tensor, sentences: Sequence[_Sentence], eos: int, not_before: dict[int, Tensor]) -> None:

@@ -18,6 +18,7 @@ _JOINED = "d'"
 """Encoded before a phrase to find its tokens where no space precedes it."""
 _ELIDED = frozenset(["ce", "de", "je", "jusque", "la", "le", "lorsque", "me", "ne", "puisque", "que", "se", "te"])
 """French words that lose their vowel before another one."""
+_ARTICLES = frozenset(["au", "aux", "des", "du", "la", "le", "les", "un", "une"])
 _APOSTROPHES = ("'", "’")
 _VOWELS = frozenset("aeiouœæ")
 
@@ -57,15 +58,17 @@ class ConstraintEncoder:
         self._french = language == "fr"
         self._unknown = coder.special_pieces()[0]
 
-    def constraint(self, texts: Iterable[str], source: range | None = None) -> Constraint | None:
+    def constraint(
+        self, texts: Iterable[str], source: range | None = None, allows_article: bool = True
+    ) -> Constraint | None:
         """Returns the constraint that one of some texts appears as whole words; None if no text can be encoded.
 
-        `source` are the source tokens that they translate.
+        `source` are the source tokens that they translate. If `allows_article` is False, no French article precedes.
         """
-        phrases = tuple(phrase for text in dict.fromkeys(texts) for phrase in self._phrases(text))
+        phrases = tuple(phrase for text in dict.fromkeys(texts) for phrase in self._phrases(text, allows_article))
         return Constraint(phrases, source) if phrases else None
 
-    def _phrases(self, text: str) -> Iterable[Phrase]:
+    def _phrases(self, text: str, allows_article: bool) -> Iterable[Phrase]:
         """Yields a text as tokens after a space, after an apostrophe or an opening bracket, and as a first word."""
         vowel = self._french and _starts_with_vowel(text)
         # "h" may be silent or not: both forms are allowed.
@@ -75,7 +78,8 @@ class ConstraintEncoder:
         unknown = self._unknown
         spaced = tuple(self._coder.ids([text])[0][:-1].tolist())
         if spaced and unknown not in spaced:
-            yield Phrase(spaced, signs.elided if vowel else frozenset(), not_before)
+            articles = signs.articles if self._french and not allows_article else frozenset()
+            yield Phrase(spaced, articles | signs.elided if vowel else articles, not_before)
         ids, spans = self._coder.encode(_JOINED + text)
         joined = [(token, begin) for token, (begin, _) in zip(ids[:-1].tolist(), spans.tolist(), strict=False)]
         tokens = tuple(token for token, begin in joined if begin >= len(_JOINED))
@@ -104,6 +108,8 @@ class _Signs:
     """`words`, and apostrophes."""
     with_letters: frozenset[int] = field(default_factory=frozenset)
     """Pieces that contain a letter or digit: no first word follows them."""
+    articles: frozenset[int] = field(default_factory=frozenset)
+    """French articles, also joined to prepositions."""
     elided: frozenset[int] = field(default_factory=frozenset)
     """French words that lose their vowel before another one."""
 
@@ -112,7 +118,7 @@ class _Signs:
         pieces = coder.pieces(range(coder.size))
         bare = [piece.removeprefix(SPACE) for piece in pieces]
         _, is_byte = coder.special_pieces()
-        letters, words, apostrophes, with_letters, elided = set(), set(), set(), set(), set()
+        letters, words, apostrophes, with_letters, articles, elided = (set[int]() for _ in range(6))
         for index, (piece, text) in enumerate(zip(pieces, bare, strict=True)):
             if is_byte[index] or (text == piece and (text[:1].isalnum() or text[:1] == "·")):
                 letters.add(index)
@@ -124,7 +130,9 @@ class _Signs:
                 apostrophes.add(index)
             if piece.startswith(SPACE) and text.lower() in _ELIDED:
                 elided.add(index)
-        return cls(*map(frozenset, (letters, words, words | apostrophes, with_letters, elided)))
+            if piece.startswith(SPACE) and text.lower() in _ARTICLES:
+                articles.add(index)
+        return cls(*map(frozenset, (letters, words, words | apostrophes, with_letters, articles, elided)))
 
 
 def _starts_with_vowel(text: str) -> bool:

@@ -9,11 +9,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from docgraph.model.tokenizer import SubwordCoder
-from docgraph.translation.checks import Doubt
+from docgraph.translation.checks import Doubt, weight
 from docgraph.translation.constraints import Constraint, ConstraintEncoder, Constraints
 from docgraph.translation.document_decoding import Hypotheses
 from docgraph.translation.hypotheses import Hypothesis
 from docgraph.translation.preprocessing import Segment
+from docgraph.translation.repair import Attempt
 from docgraph.translation.result import TermUse
 from docgraph.translation.terms import Term, TermFinder, are_used, find_all, missing_terms
 
@@ -57,8 +58,8 @@ def _reason(term: Term) -> str:
     return f"{term.source} is missing" if term.source in term.targets else f"{term.source} is not '{term.target}'"
 
 
-Texts = Callable[[Segment, Hypothesis], str]
-"""(segment, hypothesis) -> its finished text."""
+Judge = Callable[[Segment, Hypothesis, DocumentTerms], Attempt]
+"""(segment, hypothesis, terms) -> its finished text, with its doubts."""
 Decode = Callable[[list[Constraints]], list[dict[int, list[Hypothesis]]]]
 """The constraints of each document, by segment -> the hypotheses of these segments."""
 
@@ -74,43 +75,39 @@ class TermEnforcer:
     def enforce(
         self,
         documents: Sequence[tuple[Mapping[int, Segment], Hypotheses, DocumentTerms]],
-        finish: Texts,
+        judge: Judge,
         decode: Decode,
     ) -> None:
-        """Replaces hypotheses that lack a term, in place, by ones that lack fewer.
+        """Replaces hypotheses that lack a term, in place, by ones that are less doubtful.
 
         A document is given by the segments to look at, the hypotheses of all segments, and its terms.
         """
-        wanted = [dict(self._constraints(*document, finish)) for document in documents]
+        wanted = [dict(self._constraints(*document, judge)) for document in documents]
         if not any(wanted):
             return
         for (segments, hypotheses, terms), found in zip(documents, decode(list(wanted)), strict=True):
             for m, new in found.items():
-                before, after = (
-                    len(terms.missing(segments[m], finish(segments[m], each[0]))) if each else len(segments)
-                    for each in (hypotheses[m], new)
-                )
-                if new and (after < before or not hypotheses[m]):
+                attempts = [judge(segments[m], each[0], terms) for each in (hypotheses[m], new) if each]
+                if len(attempts) > 1 and weight(attempts[1].doubts) < weight(attempts[0].doubts):
                     hypotheses[m] = new
 
     def _constraints(
-        self, segments: Mapping[int, Segment], hypotheses: Hypotheses, terms: DocumentTerms, finish: Texts
+        self, segments: Mapping[int, Segment], hypotheses: Hypotheses, terms: DocumentTerms, judge: Judge
     ) -> Iterator[tuple[int, list[Constraint]]]:
         """Yields the constraints of every segment whose best hypothesis lacks a term."""
         for m, segment in segments.items():
             if hypotheses[m] and hypotheses[m][0].tokens and terms.find(segment.text):
-                missing = terms.missing(segment, finish(segment, hypotheses[m][0]))
-                if missing and (own := self._encoded(segment, terms.find(segment.text), missing)):
+                missing = terms.missing(segment, judge(segment, hypotheses[m][0], terms).text)
+                if missing and (own := self._encoded(segment, missing)):
                     yield m, own
 
-    def _encoded(self, segment: Segment, terms: Sequence[Term], missing: Sequence[Term]) -> list[Constraint]:
-        """Returns the constraints of a segment; missing terms first, if there are too many."""
+    def _encoded(self, segment: Segment, missing: Sequence[Term]) -> list[Constraint]:
+        """Returns the constraints of the terms that the translation of a segment lacks."""
         spans = self._source.encode(segment.text, self._tag)[1].tolist()
-        ordered = [*missing, *(term for term in terms if term not in missing)][:MAX_CONSTRAINTS]
         found = []
-        for term in ordered:
+        for term in missing[:MAX_CONSTRAINTS]:
             places = [place for place, (begin, end) in enumerate(spans) if begin < term.end and end > term.start]
             source = range(places[0], places[-1] + 1) if places else None
-            if (constraint := self._encoder.constraint(term.targets, source)) is not None:
+            if (constraint := self._encoder.constraint(term.targets, source, term.allows_article)) is not None:
                 found.append(constraint)
         return found

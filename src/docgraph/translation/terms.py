@@ -24,6 +24,8 @@ class Term:
     targets: tuple[str, ...]
     """Allowed translations, the preferred one first."""
     origin: Literal["glossary", "name"]
+    allows_article: bool = True
+    """Whether an article may stand before the translation: *de Netherfield*, not *du Netherfield*."""
 
     @property
     def target(self) -> str:

@@ -51,11 +51,13 @@ from docgraph.translation.document_decoding import (
 from docgraph.translation.explain import ContextWeights, context_weights_of
 from docgraph.translation.hypotheses import Hypothesis, SearchConfig
 from docgraph.translation.language_check import foreign_sentences
+from docgraph.translation.names import find_names
 from docgraph.translation.postprocessing import Postprocessor
 from docgraph.translation.preprocessing import Preprocessor, Segment, Segments, example_from_text
 from docgraph.translation.repair import Attempt, Piece, Repairer
 from docgraph.translation.result import Candidate, SentenceTranslation, Translation
 from docgraph.translation.term_enforcement import DocumentTerms, TermEnforcer
+from docgraph.translation.terms import TermFinder
 from docgraph.translation.word_alignment import SubwordAttention, subword_attention
 
 if TYPE_CHECKING:  # imported only if they are used: their readers are slow to import
@@ -180,6 +182,8 @@ class Translator:
         self._annotations: dict[tuple[Sentence, ...], Annotation] = {}
         """Annotations of the last documents with known translations, least recently used first."""
         self.glossary = glossary
+        self.names = True
+        """Whether names are kept, the same way in a whole document (names.py)."""
         self.repair = True
         """Whether translations that fail the checks of checks.py are decoded again; they are reported in any case."""
         self.keep_foreign = True
@@ -663,15 +667,23 @@ class Translator:
         results = []
         for prepared, result in zip(documents, decoded, strict=True):
             glossary = prepared.request.glossary or self.glossary
-            terms = DocumentTerms([] if glossary is None else [glossary])
-            results.append(replace(result, hypotheses=[*result.hypotheses], terms=terms))
+            finders: list[TermFinder] = [] if glossary is None else [glossary]
+            if self.names and not options.search.sampling:
+                segments = prepared.segments.segments
+                translations = [
+                    self._text(found[0], segment.source) if found and found[0].tokens else None
+                    for segment, found in zip(segments, result.hypotheses, strict=True)
+                ]
+                texts = [segment.text for segment in segments]
+                finders.append(find_names(texts, translations, self.languages, self._translate_separately))
+            results.append(replace(result, hypotheses=[*result.hypotheses], terms=DocumentTerms(finders)))
         if not options.search.sampling:
             self._enforcer.enforce(
                 [
                     (self._segments(prepared, sentences), result.hypotheses, result.terms)
                     for prepared, result in zip(documents, results, strict=True)
                 ],
-                lambda segment, hypothesis: self._text(hypothesis, segment.source),
+                self._attempt,
                 partial(self._decode_constrained, documents, results, options),
             )
         return results
@@ -680,6 +692,12 @@ class Translator:
         """Returns the segments of some sentences of a document, or of all, without those that are known."""
         chosen = range(len(prepared.segments.of_sentence)) if sentences is None else sentences
         return {m: prepared.segments[m] for m in prepared.segments_of(chosen)}
+
+    def _translate_separately(self, texts: list[str]) -> list[str]:
+        """Returns the translation of each text on its own."""
+        examples = [example_from_text([text], self.tokenizer, tag=self.tag) for text in texts]
+        decoded = self.decoder(examples, SearchConfig())
+        return [self._text(document.sentences[0][0], text) for text, document in zip(texts, decoded, strict=True)]
 
     def _decode_constrained(
         self, documents: list[_Prepared], decoded: list[_Decoded], options: _Options, constraints: list[Constraints]
