@@ -29,6 +29,7 @@ def names_of(*texts: str, translations: list[str | None] | None = None) -> NameT
         ("Elizabeth Marsh's letter arrived.", {"Elizabeth", "Marsh"}),
         ("Push the code to GitHub.", {"GitHub"}),
         ("On Monday the Parliament of Germany met the AMs in the UK.", set()),
+        ("The South-Eastern line has a V-shaped roof.", set()),
         ("Onboarding takes two days.", set()),
         ("Getting Started With Onboarding Pipelines", set()),
         ("PLEASE CALL BINGLEY NOW", set()),
@@ -90,8 +91,10 @@ def test_a_name_of_several_words_is_kept_if_most_translations_keep_it() -> None:
     text = "The board of Northfield Railways met."
     kept = ["Northfield Railways", "Northfield Railways", "les chemins de fer de Northfield"]
     lost = ["chemins de fer Northfield"] * 3
+    mixed = ["chemins de fer Northfield", "les voies de Northfield", "Rail Northfield"]
     assert found(names_of(*[text] * 3, translations=[*kept]), text) == [("Northfield Railways", "Northfield Railways")]
     assert found(names_of(*[text] * 3, translations=[*lost]), text) == [("Northfield", "Northfield")]
+    assert found(names_of(*[text] * 3, translations=[*mixed]), text) == [("Northfield Railways", "Northfield Railways")]
 
 
 def test_sentences_without_a_translation_do_not_count() -> None:

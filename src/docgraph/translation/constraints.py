@@ -59,17 +59,30 @@ class ConstraintEncoder:
         self._unknown = coder.special_pieces()[0]
 
     def constraint(
-        self, texts: Iterable[str], source: range | None = None, allows_article: bool = True
+        self,
+        texts: Iterable[str],
+        source: range | None = None,
+        *,
+        allows_article: bool = True,
+        allows_begin: bool = True,
     ) -> Constraint | None:
         """Returns the constraint that one of some texts appears as whole words; None if no text can be encoded.
 
-        `source` are the source tokens that they translate. If `allows_article` is False, no French article precedes.
+        `source` are the source tokens that they translate. If `allows_article` is False, no French article precedes; if
+        `allows_begin` is False, the translation does not begin with a text, because a sign such as a quotation mark
+        does.
         """
-        phrases = tuple(phrase for text in dict.fromkeys(texts) for phrase in self._phrases(text, allows_article))
+        signs = self._signs
+        excluded = frozenset[int]() if allows_begin else signs.silent
+        excluded |= signs.articles if self._french and not allows_article else frozenset()
+        phrases = tuple(phrase for text in dict.fromkeys(texts) for phrase in self._phrases(text, excluded))
         return Constraint(phrases, source) if phrases else None
 
-    def _phrases(self, text: str, allows_article: bool) -> Iterable[Phrase]:
-        """Yields a text as tokens after a space, after an apostrophe or an opening bracket, and as a first word."""
+    def _phrases(self, text: str, excluded: frozenset[int]) -> Iterable[Phrase]:
+        """Yields a text as tokens after a space, after an apostrophe or an opening bracket, and as a first word.
+
+        It does not follow an `excluded` token.
+        """
         vowel = self._french and _starts_with_vowel(text)
         # "h" may be silent or not: both forms are allowed.
         consonant = self._french and not vowel and text[:1].lower() != "h"
@@ -78,8 +91,7 @@ class ConstraintEncoder:
         unknown = self._unknown
         spaced = tuple(self._coder.ids([text])[0][:-1].tolist())
         if spaced and unknown not in spaced:
-            articles = signs.articles if self._french and not allows_article else frozenset()
-            yield Phrase(spaced, articles | signs.elided if vowel else articles, not_before)
+            yield Phrase(spaced, excluded | signs.elided if vowel else excluded, not_before)
         ids, spans = self._coder.encode(_JOINED + text)
         joined = [(token, begin) for token, (begin, _) in zip(ids[:-1].tolist(), spans.tolist(), strict=False)]
         tokens = tuple(token for token, begin in joined if begin >= len(_JOINED))
@@ -89,7 +101,7 @@ class ConstraintEncoder:
         if text[:1].islower():
             first = tuple(self._coder.ids([text[0].upper() + text[1:]])[0][:-1].tolist())
             if unknown not in first:
-                yield Phrase(first, signs.with_letters, not_before)
+                yield Phrase(first, signs.with_letters | excluded, not_before)
 
     @cached_property
     def _signs(self) -> _Signs:
@@ -108,6 +120,8 @@ class _Signs:
     """`words`, and apostrophes."""
     with_letters: frozenset[int] = field(default_factory=frozenset)
     """Pieces that contain a letter or digit: no first word follows them."""
+    silent: frozenset[int] = field(default_factory=frozenset)
+    """Begin-of-sentence and the like."""
     articles: frozenset[int] = field(default_factory=frozenset)
     """French articles, also joined to prepositions."""
     elided: frozenset[int] = field(default_factory=frozenset)
@@ -118,12 +132,14 @@ class _Signs:
         pieces = coder.pieces(range(coder.size))
         bare = [piece.removeprefix(SPACE) for piece in pieces]
         _, is_byte = coder.special_pieces()
-        letters, words, apostrophes, with_letters, articles, elided = (set[int]() for _ in range(6))
+        letters, words, apostrophes, with_letters, silent, articles, elided = (set[int]() for _ in range(7))
         for index, (piece, text) in enumerate(zip(pieces, bare, strict=True)):
             if is_byte[index] or (text == piece and (text[:1].isalnum() or text[:1] == "·")):
                 letters.add(index)
             if is_byte[index] or text[-1:].isalnum() or not piece:
                 words.add(index)
+            if not piece:
+                silent.add(index)
             if any(map(str.isalnum, text)):
                 with_letters.add(index)
             if text.endswith(_APOSTROPHES):
@@ -132,7 +148,7 @@ class _Signs:
                 elided.add(index)
             if piece.startswith(SPACE) and text.lower() in _ARTICLES:
                 articles.add(index)
-        return cls(*map(frozenset, (letters, words, words | apostrophes, with_letters, articles, elided)))
+        return cls(*map(frozenset, (letters, words, words | apostrophes, with_letters, silent, articles, elided)))
 
 
 def _starts_with_vowel(text: str) -> bool:

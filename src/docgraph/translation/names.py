@@ -30,7 +30,7 @@ _FILE = re.compile(
     r"(?<![\w./@-])[\w-]*\w\.(?:bat|bin|c|cfg|conf|cpp|css|csv|dll|docx?|exe|gif|gz|h|html?|ini|java|jpe?g|js|json|lock"
     r"|log|mdx?|mp[34]|odt|pdf|png|pptx?|py|rb|rs|rst|sh|sql|svg|tar|tex|toml|ts|tsv|txt|wav|xlsx?|xml|ya?ml|zip)\b"
 )
-_ARTICLE = re.compile(r"\b(?:the|a|an|this|that|these|those)(?: \w+)? $", re.IGNORECASE)
+_ARTICLE = re.compile(r"\b(?:the|a|an)(?: \w+)? $", re.IGNORECASE)
 _ABBREVIATION = re.compile(r"[A-Z]{2,}s?")
 _CAMEL = re.compile(r"[A-Z]?[a-z]+[A-Z][A-Za-z]*")
 _NOT_NAMES = frozenset(
@@ -43,6 +43,8 @@ _SIMILAR = 0.5
 """Minimum similarity of a name and its translation."""
 _COPIED = 0.5
 """Minimum share of occurrences in which a name of several words is kept, for it to be kept in all."""
+_CONSISTENT, _NEAR = 2 / 3, 3
+"""Minimum share of translations that have the same word within 3 words of a name, for them to be consistent."""
 
 
 @dataclass(frozen=True)
@@ -240,16 +242,33 @@ def _similar_words(name: str, output: Iterable[str]) -> Iterator[str]:
 def _kept_phrases(
     texts: Sequence[str], translations: Sequence[str | None], occurrences: Sequence[Sequence[_Word]], table: NameTable
 ) -> set[str]:
-    """Returns names of several words, some of them words of the language, that most translations keep as they are."""
-    counts, kept = Counter[str](), Counter[str]()
+    """Returns names of several words, some of them words of the language, that stay as they are.
+
+    These are the ones that most translations keep, and those that are translated in several ways.
+    """
+    chains: dict[str, list[tuple[str, str]]] = {}
     for text, translation, words in zip(texts, translations, occurrences, strict=True):
         for first, last in _runs(text, words):
-            phrase = text[first.start : last.end]
-            own = (word.text for word in words if first.start <= word.start < last.end)
-            if translation is not None and any(word in table.words for word in own):
-                counts[phrase] += 1
-                kept[phrase] += phrase in translation
-    return {phrase for phrase, count in counts.items() if count > 1 and kept[phrase] >= _COPIED * count}
+            own = [word.text for word in words if first.start <= word.start < last.end and word.text in table.words]
+            if translation is not None and 0 < len(own) < text.count(" ", first.start, last.end) + 1:
+                chains.setdefault(text[first.start : last.end], []).append((translation, table.words[own[0]]))
+    return {phrase for phrase, chain in chains.items() if len(chain) > 1 and _stays(phrase, chain)}
+
+
+def _stays(phrase: str, chain: Sequence[tuple[str, str]]) -> bool:
+    """Returns whether a name stays, given its translations and the translation of one word of it in each."""
+    if sum(phrase in translation for translation, _ in chain) >= _COPIED * len(chain):
+        return True
+    around = Counter(word for translation, name in chain for word in _words_around(name, translation))
+    return max(around.values(), default=0) < _CONSISTENT * len(chain)
+
+
+def _words_around(name: str, translation: str) -> set[str]:
+    """Returns the words, other than short ones, beside a name in a translation."""
+    words = _WORD.findall(translation)
+    places = [place for place, word in enumerate(words) if _bare(word) == name]
+    near = (word for place in places for word in words[max(place - _NEAR, 0) : place + _NEAR + 1])
+    return {word.lower() for word in near if len(word) >= _LONG and word != name}
 
 
 def _runs(text: str, words: Sequence[_Word]) -> Iterator[tuple[_Word, _Word]]:
@@ -284,13 +303,14 @@ def _given_names() -> frozenset[str]:
 
 @cache
 def _is_known(word: str, language: str) -> bool:
+    """Returns whether a dictionary has a word, or all parts of a word with hyphens."""
     from docgraph.annotate.rule_based import has_simplemma_dictionary
 
     if not has_simplemma_dictionary(language):
         return False
     from simplemma import is_known
 
-    return bool(is_known(word, lang=language))
+    return all(is_known(part, lang=language) for part in word.split("-") if len(part) > 1)
 
 
 @cache

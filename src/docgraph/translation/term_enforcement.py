@@ -5,6 +5,7 @@ A translation that has all its terms is never touched, so that terms cost nothin
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -20,6 +21,7 @@ from docgraph.translation.terms import Term, TermFinder, are_used, find_all, mis
 
 MAX_CONSTRAINTS = 8
 """Maximum constraints of a sentence; each makes its search slower."""
+_QUOTATION_MARKS, _QUOTATION_WEIGHT = '"«»', 10
 _WEIGHT = 25
 """Weight of a missing term among the doubts of a translation."""
 
@@ -58,6 +60,12 @@ def _reason(term: Term) -> str:
     return f"{term.source} is missing" if term.source in term.targets else f"{term.source} is not '{term.target}'"
 
 
+def _badness(attempt: Attempt, first: Attempt) -> int:
+    """Returns the weight of the doubts of an attempt, and of quotation marks that the first one does not have."""
+    marks = [Counter(char for char in each.text if char in _QUOTATION_MARKS) for each in (attempt, first)]
+    return weight(attempt.doubts) + (0 if marks[0] == marks[1] else _QUOTATION_WEIGHT)
+
+
 Judge = Callable[[Segment, Hypothesis, DocumentTerms], Attempt]
 """(segment, hypothesis, terms) -> its finished text, with its doubts."""
 Decode = Callable[[list[Constraints]], list[dict[int, list[Hypothesis]]]]
@@ -87,9 +95,11 @@ class TermEnforcer:
             return
         for (segments, hypotheses, terms), found in zip(documents, decode(list(wanted)), strict=True):
             for m, new in found.items():
-                attempts = [judge(segments[m], each[0], terms) for each in (hypotheses[m], new) if each]
-                if len(attempts) > 1 and weight(attempts[1].doubts) < weight(attempts[0].doubts):
-                    hypotheses[m] = new
+                first = judge(segments[m], hypotheses[m][0], terms)
+                attempts = [judge(segments[m], each, terms) for each in new]
+                order = sorted(range(len(new)), key=lambda rank: _badness(attempts[rank], first))
+                if order and _badness(attempts[order[0]], first) < _badness(first, first):
+                    hypotheses[m] = [new[rank] for rank in order][: len(hypotheses[m])]
 
     def _constraints(
         self, segments: Mapping[int, Segment], hypotheses: Hypotheses, terms: DocumentTerms, judge: Judge
@@ -108,6 +118,13 @@ class TermEnforcer:
         for term in missing[:MAX_CONSTRAINTS]:
             places = [place for place, (begin, end) in enumerate(spans) if begin < term.end and end > term.start]
             source = range(places[0], places[-1] + 1) if places else None
-            if (constraint := self._encoder.constraint(term.targets, source, term.allows_article)) is not None:
+            before = segment.text[: term.start].strip()
+            constraint = self._encoder.constraint(
+                term.targets,
+                source,
+                allows_article=term.allows_article,
+                allows_begin=not before or any(map(str.isalnum, before)),
+            )
+            if constraint is not None:
                 found.append(constraint)
         return found

@@ -64,6 +64,8 @@ if TYPE_CHECKING:  # imported only if they are used: their readers are slow to i
     from docgraph.translation.glossary import Glossary
     from docgraph.translation.translation_memory import TranslationMemory
 
+CANDIDATES = 4
+"""Translations with constraints from which the least doubtful one is taken."""
 Precision = Literal["float32", "bfloat16", "int8"]
 ANNOTATIONS = 8
 """Documents whose annotation is kept, so that a correction need not annotate its document again."""
@@ -708,9 +710,10 @@ class Translator:
             for index, wanted in enumerate(constraints)
             for each in self._inputs_again(documents[index], decoded[index].hypotheses, wanted)
         ]
+        beams = max(options.search.beams, CANDIDATES)
         again = self.decoder(
             [example for _, _, example, _ in inputs],
-            options.search,
+            replace(options.search, beams=beams, n_best=max(options.search.n_best, CANDIDATES)),
             options.mode,
             tokens=options.tokens,
             known=[known for _, _, _, known in inputs],
