@@ -204,3 +204,14 @@ def test_command(tmp_path: Path) -> None:
     assert "1 of 1 glossary term used" in result.output
     first = json.loads((tmp_path / "out.jsonl").read_text("utf-8").splitlines()[0])
     assert first["glossary"][0]["used"]
+
+
+def test_terms_are_enforced_beside_known_translations(translator: Translator) -> None:
+    glossary = Glossary.of(TERMS, translator.languages)
+    document = translator.translate(SENTENCES).source
+    request = TranslationRequest(document, [None, None, "Le port de plaisance est ouvert."], glossary=glossary)
+    [(_, translation)] = translator.translate_requests([request])
+    assert translation.texts[2] == "Le port de plaisance est ouvert."
+    assert [use.used for use in translation.terms] == [True, True]
+    some = translator.translate_sentences(document, [2], known=request.known)
+    assert some[2].text == translation.texts[2]
