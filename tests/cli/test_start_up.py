@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
@@ -28,6 +29,20 @@ def test_importing_the_package_imports_nothing_heavy() -> None:
     code = f"import sys, docgraph; dir(docgraph); print([name for name in {HEAVY} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_only_the_format_of_a_file_is_imported(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("Hello there.\n", encoding="utf-8")
+    code = (
+        f"import sys\nfrom docgraph.formats import read, render\nassert render(read({str(tmp_path / 'a.txt')!r}))\n"
+        "print(sorted(name for name in sys.modules if name.startswith('docgraph.formats.')))\n"
+        "print([name for name in ('yaml', 'markdown_it', 'lxml', 'zipfile', 'csv', 'xml') if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    modules, packages = done.stdout.splitlines()
+    shared = ("base", "cue_breaks", "markup_positions", "markup_transfer", "plain_text", "registry", "sentences")
+    assert modules == str([f"docgraph.formats.{name}" for name in shared])
+    assert packages == "[]"
 
 
 def test_importing_the_package_takes_less_than_two_tenths_of_a_second() -> None:

@@ -13,10 +13,9 @@ from format_examples import EXAMPLES, docx, soup
 from hypothesis import given
 from hypothesis import strategies as st
 
-from docgraph import formats
 from docgraph.document import Document
 from docgraph.errors import DocgraphError
-from docgraph.formats import FORMATS, Format, get_format, read, render, write
+from docgraph.formats import FORMATS, Format, extensions, get_format, read, registry, render, write
 from docgraph.formats.markup_transfer import replace_sentences
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -26,6 +25,11 @@ EXTENSIONS = {"lines": ".txt", "text": ".txt", "markdown": ".md", "srt": ".srt",
 
 def read_text(source: str, format: str | None = None) -> list[Document]:
     return read(io.BytesIO(source.encode()), format)
+
+
+def test_the_table_of_formats_agrees_with_their_modules() -> None:
+    assert [form.name for form in FORMATS.values()] == list(FORMATS)
+    assert extensions() == {extension: form.name for form in FORMATS.values() for extension in form.extensions}
 
 
 @pytest.mark.parametrize("format", TEXT_FORMATS)
@@ -198,13 +202,13 @@ def test_other_packages_add_formats_by_entry_point(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(
         "importlib.metadata.entry_points", lambda group: [Entry()] if group == "docgraph.formats" else []
     )
-    formats._plugins.cache_clear()
+    registry._plugins.cache_clear()
     try:
         path = tmp_path / "a.loud"
         path.write_text("One.\n", encoding="utf-8")
         assert render(read(path), [["two"]]) == "TWO\n"
     finally:
-        formats._plugins.cache_clear()
+        registry._plugins.cache_clear()
 
 
 def test_example_format_of_the_manual_works() -> None:

@@ -16,6 +16,7 @@ from docgraph.formats.literals import LITERAL, PLACEHOLDER, is_only_literal, web
         ),
         ("(www.example.org/page)", ["www.example.org/page"]),
         ("%s%d of %(total)lu, 5% down and 100%sure", ["%s", "%d", "%(total)lu"]),
+        ("see %(folder)sindex.txt, %(count)d.", ["%(folder)s", "%(count)d"]),
         ("{} {0} {name} ${HOME} $HOME $name %1", ["{}", "{0}", "{name}", "${HOME}", "$HOME", "$name", "%1"]),
         ("{{ title }} {% include x %} {{< figure >}}", ["{{ title }}", "{% include x %}", "{{< figure >}}"]),
         ("a <b>bold</b> move :smile: at 10:30:15", ["<b>", "</b>", ":smile:"]),

@@ -11,7 +11,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import cache
 from pathlib import Path
 from typing import IO
 
@@ -20,23 +19,9 @@ from docgraph.errors import DocgraphError
 from docgraph.files import display_name, replacing
 from docgraph.formats.base import Block, Format, decode, document_of
 from docgraph.formats.cue_breaks import SubtitleLimits, cue_ends
-from docgraph.formats.docx import DOCX
-from docgraph.formats.epub import EPUB
-from docgraph.formats.html import HTML
-from docgraph.formats.json_strings import ARB, JSON
-from docgraph.formats.markdown import MARKDOWN
 from docgraph.formats.markup_transfer import replace_sentences
-from docgraph.formats.odt import ODT
 from docgraph.formats.plain_text import LINES, TEXT, looks_like_lines
-from docgraph.formats.po import PO
-from docgraph.formats.pptx import PPTX
-from docgraph.formats.properties import PROPERTIES
-from docgraph.formats.rst import RST
-from docgraph.formats.subtitles import SRT, VTT, wrap_cues
-from docgraph.formats.tables import CSV, TSV, table_format
-from docgraph.formats.xliff import XLIFF
-from docgraph.formats.xlsx import XLSX
-from docgraph.formats.yaml_strings import YAML
+from docgraph.formats.registry import FORMATS, by_extension, extensions, get_format
 
 __all__ = [
     "FORMATS",
@@ -46,6 +31,7 @@ __all__ = [
     "SubtitleLimits",
     "by_extension",
     "document_of",
+    "extensions",
     "get_format",
     "read",
     "read_document",
@@ -56,11 +42,6 @@ __all__ = [
 
 Alignments = Sequence[Alignment | None]
 """The alignment of each sentence of a document with its translation; None, or empty, if it is not known."""
-_TEXTS = (LINES, TEXT, MARKDOWN, RST, SRT, VTT, HTML)
-_PACKAGES = (DOCX, ODT, PPTX, XLSX, EPUB)
-_STRINGS = (PO, XLIFF, JSON, ARB, YAML, PROPERTIES, CSV, TSV)
-FORMATS: dict[str, Format] = {form.name: form for form in (*_TEXTS, *_PACKAGES, *_STRINGS)}
-"""The built-in formats; other packages add theirs by the entry point group `docgraph.formats`."""
 MAX_BYTES = 128 * 2**20
 """Maximum file size: documents are held in memory."""
 
@@ -138,6 +119,8 @@ def render(
         form = get_format(document.format)
         source = _replace(form, document, new, links, limits).source
         if form.cues is not None and limits.line_length is not None:
+            from docgraph.formats.subtitles import wrap_cues
+
             source = wrap_cues(source, form, limits.line_length)
         sources.append(source if language is None else form.declare(source, language))
     pack = get_format(documents[0].format).pack if documents else None
@@ -188,37 +171,6 @@ def write(
         return
     with replacing(path) as temporary:
         temporary.write_bytes(content)
-
-
-def get_format(name: str) -> Format:
-    """Return a format by name, built-in or from an entry point; `csv:en:fr` names the columns of a table."""
-    base, *columns = name.split(":")
-    if columns and base in (CSV.name, TSV.name):
-        return table_format(base, tuple(columns))
-    form = FORMATS.get(name) or _plugins().get(name)
-    if form is None:
-        known = ", ".join([*FORMATS, *_plugins()])
-        raise DocgraphError(f"there is no format '{name}'; choose one of {known}")
-    return form
-
-
-@cache
-def _plugins() -> dict[str, Format]:
-    """Return the formats of other packages, by name."""
-    from importlib.metadata import entry_points
-
-    forms = [entry.load() for entry in entry_points(group="docgraph.formats")]
-    return {form.name: form for form in forms}
-
-
-def by_extension(name: str) -> Format | None:
-    """Return the format that has the extension of the file name, or None."""
-    extension = Path(name).suffix.lower()
-    for registry in (FORMATS, _plugins()) if extension else ():
-        for form in registry.values():
-            if extension in form.extensions:
-                return form
-    return None
 
 
 def _load(source: str | Path | IO[bytes] | IO[str], max_bytes: int) -> tuple[str, bytes]:

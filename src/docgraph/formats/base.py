@@ -20,6 +20,8 @@ CJK = "\u2e80-\u303f\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\
 """Character class of scripts written without spaces between words (Chinese, Japanese)."""
 MAX_PARAGRAPH = 1_000_000
 """Maximum length of a paragraph in characters: each takes about 90 bytes of memory while it is read."""
+MAX_LINE = 2_000_000
+"""Maximum length of a line in formats whose readers look at whole lines; a picture inside the text may be that long."""
 MAX_MARKUP = 100_000
 """Maximum number of inline markup (tags, changes of formatting) in a paragraph."""
 NEWLINE = r"(?:\r\n|\n|\r)"
@@ -293,6 +295,12 @@ def strip_span(source: str, start: int, end: int) -> Span:
     """Return the span without its leading and trailing white space."""
     text = source[start:end]
     return start + len(text) - len(text.lstrip()), start + len(text.rstrip())
+
+
+def check_lines(source: str, name: str | None = None) -> None:
+    """Raise if a line is too long; `name` is that of the file, if the caller does not add it."""
+    if any(match.end() - match.start() > MAX_LINE for match in LINE.finditer(source)):
+        raise DocgraphError(f"has a line of more than {MAX_LINE:,} characters; split it", path=name)
 
 
 def decode(data: bytes, name: str) -> tuple[str, str]:

@@ -162,6 +162,8 @@ def decode_text(data: bytes, name: str, declared: str | None = None) -> tuple[st
         encoding = _known_encoding(declared)
         if encoding is None:
             raise
+    if b"\0" in data:
+        raise DocgraphError("is not a text file; choose another file", path=name)
     try:
         text = data.decode(encoding)
         if text.encode(encoding) != data:

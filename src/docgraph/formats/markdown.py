@@ -12,7 +12,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from docgraph.document import Document
-from docgraph.formats.base import LINE, Block, Format, Span, document_of
+from docgraph.formats.base import LINE, Block, Format, Span, check_lines, document_of
 from docgraph.formats.front_matter import ESCAPES as FRONT_MATTER_ESCAPES
 from docgraph.formats.front_matter import front_matter
 from docgraph.formats.html import escape as escape_html
@@ -54,6 +54,7 @@ _DEFINITION_TITLE = re.compile(
 
 def parse(source: str, language: str) -> list[Document]:
     """Read a Markdown file."""
+    check_lines(source)
     return document_of(source, _Reader(source).blocks(), language)
 
 

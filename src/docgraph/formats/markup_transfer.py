@@ -67,7 +67,7 @@ def replace_sentences(
             raw = _replace_nested(document.source[sentence.start : sentence.end], sentence.start, nested)
         gap = document.source[old_end : sentence.start]
         if changed and not gap and parts and _needs_space(document.source[old_end - 1], parts[-1][-1:], raw[:1]):
-            gap = " "  # the sentences of a Chinese text have no space between them
+            gap = " "
         parts += [gap, raw]
         start = new_end + len(gap)
         old_end, new_end = sentence.end, start + len(raw)
@@ -113,10 +113,13 @@ def _grow_together(before: str, after: str) -> bool:
 
 
 def _needs_space(old: str, before: str, after: str) -> bool:
-    """Return whether two new sentences need a space that the old ones, in a script without spaces, did not have."""
-    return (
-        _IS_CJK.match(old) is not None and not (_IS_CJK.match(before) or _IS_CJK.match(after)) and bool(after.strip())
-    )
+    """Return whether two new sentences need a space that the old ones did not have.
+
+    The old ones are in a script without spaces, or the first one ended with a mark that the new one does not have.
+    """
+    if _IS_CJK.match(before) or _IS_CJK.match(after) or not after.strip():
+        return False
+    return _IS_CJK.match(old) is not None or (not old.isalnum() and before.isalnum() and after.isalnum())
 
 
 def _replace_nested(raw: str, start: int, nested: list[tuple[Sentence, str]]) -> str:
@@ -153,12 +156,12 @@ def _transfer(
     elements = elements_with_text(sentence.markup)
     for find_shared, whole_words in ((True, False), (False, False), (False, True)):
         positions = find_positions(sentence, text, find_shared, whole_words)
-        raw, flat = _insert(sentence.markup, positions, text, escape, filler)
+        raw, flat = _insert(sentence, positions, text, escape, filler)
         encloses = all(text[positions[start] : positions[end]].strip() for start, end in elements)
         if (encloses or not text) and (is_intact is None or is_intact(raw, flat, sentence.markup)):
             return raw
     opened, closed, rest = _without_emphasis(sentence)
-    raw, _ = _insert(rest.markup, find_positions(rest, text, False, True), text, escape, filler)
+    raw, _ = _insert(rest, find_positions(rest, text, False, True), text, escape, filler)
     if opened and closed:  # emphasis ends inside the sentence, and other emphasis begins in it
         left, _, right = raw.partition(_CHANGE)
         return f"{left.rstrip()}{closed} {opened}{right.lstrip() or '&#8203;'}"
@@ -214,9 +217,10 @@ def _without_breaks(markups: Sequence[InlineMarkup]) -> str:
 
 
 def _insert(
-    markups: Sequence[InlineMarkup], positions: list[int], text: str, escape: Callable[[str], str], filler: str
+    sentence: Sentence, positions: list[int], text: str, escape: Callable[[str], str], filler: str
 ) -> tuple[str, str]:
     """Return the raw form of the text with markup at its positions, and the text with atoms but no other markup."""
+    old, markups = sentence.text, sentence.markup
     parts: list[str] = []
     flat: list[str] = []
     start, trim = 0, False
@@ -244,17 +248,24 @@ def _insert(
                 raw = raw.lstrip(" ")  # a line would begin with it
             elif (markup.role == "atom" and not piece and follows_atom) or _grow_together(last, raw[:1]):
                 piece += " "  # two code spans, or a word and an identifier, would become one
-        if piece[:1].isalnum() and parts and parts[-1][-1:].isalnum() and markups[index - 1].role == "atom":
+        if index and _touches(markups[index - 1], parts[-1], piece, old):
             piece = f" {piece}"
         parts += [escape(piece), raw]
         flat += [piece, raw if markup.role == "atom" else ""]
         start, trim = position, raw[-1:].isspace() if raw else trim
     piece = text[start:]
     piece = piece.lstrip() if trim else piece
-    if piece[:1].isalnum() and parts and parts[-1][-1:].isalnum() and markups[-1].role == "atom":
+    if markups and _touches(markups[-1], parts[-1], piece, old):
         piece = f" {piece}"
     raw = "".join([*parts, escape(piece)])
     return raw if text or raw.strip() else raw + filler, "".join([*flat, piece])
+
+
+def _touches(markup: InlineMarkup, raw: str, piece: str, old: str) -> bool:
+    """Return whether a word would follow an atom without a space, which no word of the old text did."""
+    if markup.role != "atom" or not piece[:1].isalnum() or not raw or raw[-1:].isspace():
+        return False
+    return raw[-1:].isalnum() or not old[markup.offset : markup.offset + 1].isalnum()
 
 
 def _is_break(raw: str) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from functools import partial
 
-from docgraph.formats.base import NEWLINE
+from docgraph.formats.base import NEWLINE, check_lines
 from docgraph.formats.catalog import Catalog, Edit, Unit, catalog_format, decode_text, parse_icu_messages
 from docgraph.formats.string_values import check_string_file, is_text
 
@@ -31,6 +31,7 @@ _SINGLE_QUOTE = re.compile(r"(?<!')'(?:'')*(?!')")
 def scan(data: bytes, name: str) -> Catalog:
     """Read a .properties file."""
     content, encoding = decode_text(data, name, "iso-8859-1")
+    check_lines(content, name)
     raw = encoding != "iso8859-1" and not content.removeprefix("\ufeff").isascii()
     units = []
     for start, end in _values(content):
@@ -45,6 +46,7 @@ def scan(data: bytes, name: str) -> Catalog:
 def check(data: bytes, name: str) -> None:
     """Refuse a .properties file of settings."""
     content, _ = decode_text(data, name, "iso-8859-1")
+    check_lines(content, name)
     check_string_file([_unescape(content[start:end]) for start, end in _values(content)], 0, name, "properties")
 
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from docgraph.document import Document
 from docgraph.errors import DocgraphError
-from docgraph.formats.base import LINE, Block, Format, Span, decode, document_of, names
+from docgraph.formats.base import LINE, Block, Format, Span, check_lines, decode, document_of, names
 from docgraph.formats.rst_inline import escape, inline_block, referenced_names, separate
 from docgraph.formats.string_values import is_text
 
@@ -61,6 +61,7 @@ def unpack(data: bytes, name: str) -> str:
     text, _ = decode(data, name)
     if "\0" in text:
         raise DocgraphError("contains NUL characters; remove them", path=name)
+    check_lines(text, name)
     parts, position = [], 0
     for start, _, _ in _adornments(text):
         parts.append(text[position:start])

@@ -14,7 +14,7 @@ from starlette.staticfiles import StaticFiles
 
 from docgraph import __version__
 from docgraph.document import Document
-from docgraph.formats import FORMATS
+from docgraph.formats import FORMATS, extensions
 from docgraph.server import correction_routes, job_routes, libretranslate
 from docgraph.server.errors import ApiError, add_error_handlers
 from docgraph.server.limits import RequestGuard
@@ -105,8 +105,7 @@ async def models(request: Request) -> list[dict[str, Any]]:
 @router.get("/v1/formats", summary="File formats that can be uploaded")
 async def formats() -> dict[str, Any]:
     """Returns the names of formats, and the extensions of their files."""
-    extensions = sorted({extension for each in FORMATS.values() for extension in each.extensions})
-    return {"formats": list(FORMATS), "extensions": extensions}
+    return {"formats": list(FORMATS), "extensions": sorted(extensions())}
 
 
 @router.post(

@@ -24,7 +24,6 @@ from docgraph.document import Document
 from docgraph.errors import DocgraphError
 from docgraph.files import replacing
 from docgraph.formats import MAX_BYTES
-from docgraph.formats.xliff import read_pairs
 
 STATUS_PROPERTY = "x-status"
 """Type of the TMX property that holds the status of a unit."""
@@ -177,6 +176,8 @@ def _attribute(text: str) -> str:
 
 
 def _read_xliff(path: Path, languages: Languages) -> Iterator[BilingualSegment]:
+    from docgraph.formats.xliff import read_pairs
+
     for pair in read_pairs(path.read_bytes(), str(path)):
         status = pair.attributes.get("extradata", "")
         is_final = pair.attributes.get("approved") == "yes" or pair.state in _CONFIRMED_STATES

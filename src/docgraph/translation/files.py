@@ -20,7 +20,6 @@ from docgraph.document import Document
 from docgraph.errors import DocgraphError, UntranslatableError
 from docgraph.files import FULL, display_name, replacing
 from docgraph.formats import SubtitleLimits, get_format, read, render, write
-from docgraph.formats.subtitles import fast_cues
 from docgraph.translation.document_decoding import BATCH_TOKENS, Hypotheses, Mode
 from docgraph.translation.hypotheses import SearchConfig
 from docgraph.translation.jobs import STANDARD, Form, Job, Jobs, unreadable
@@ -271,6 +270,8 @@ class _Run:
         if limits.reading_speed is None or form.cues is None or self.options.form != "document":
             return
         source = "".join(_render(each, "document", 0, None, limits) for each in file.translations)
+        from docgraph.formats.subtitles import fast_cues
+
         fast, total = fast_cues(source, form, limits.reading_speed)
         if fast:
             name = display_name(file.job.source)

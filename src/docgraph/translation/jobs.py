@@ -155,7 +155,7 @@ def _check_outputs(jobs: Jobs, form: Form, format: str | None) -> None:
     """Refuses outputs that would replace their source or each other, or have a misleading name."""
     sources: dict[Path, Path] = {}
     for job in (*jobs.translated, *jobs.copied):
-        if _exists(job.output) and job.output.resolve() == job.source.resolve():
+        if _exists(job.output) and _real(job.output) == _real(job.source):
             raise DocgraphError("the translation would replace its source; choose another -o", path=job.source)
         if job.output in sources:
             other = display_name(sources[job.output])
@@ -169,6 +169,11 @@ def _check_outputs(jobs: Jobs, form: Form, format: str | None) -> None:
 def _exists(path: Path) -> bool:
     """Like `path.exists()`; False for a name that is too long, which is reported when it is written."""
     return os.path.exists(path)  # noqa: PTH110 (Path.exists raises if the name is too long)
+
+
+def _real(path: Path) -> Path:
+    """Like `path.resolve()`, which raises for links in a circle."""
+    return Path(os.path.realpath(path))
 
 
 def _check_output_format(job: Job, format: str | None) -> None:
@@ -195,7 +200,7 @@ def _find_inputs(path: Path, output: Path | None) -> list[_Input]:
     if not path.is_dir():
         path.stat()
         return [_Input(path, Path(path.name))]
-    excluded = None if output is None or output.resolve() == path.resolve() else output.resolve()
+    excluded = None if output is None or _real(output) == _real(path) else _real(output)
     return sorted(_walk(path, excluded), key=lambda file: file.name)
 
 
@@ -207,7 +212,7 @@ def _walk(folder: Path, excluded: Path | None) -> Iterator[_Input]:
         for name in (*folders, *names):
             path = place / name
             relative = path.relative_to(folder)
-            if name.startswith(".") or (excluded is not None and path.resolve() == excluded):
+            if name.startswith(".") or (excluded is not None and _real(path) == excluded):
                 continue
             if name in folders:
                 if path.is_symlink():
@@ -218,7 +223,7 @@ def _walk(folder: Path, excluded: Path | None) -> Iterator[_Input]:
                 yield _Input(path, relative, "is not a regular file; skipped")
             else:
                 yield _Input(path, relative)
-        folders[:] = [name for name in folders if not name.startswith(".") and (place / name).resolve() != excluded]
+        folders[:] = [name for name in folders if not name.startswith(".") and _real(place / name) != excluded]
     for error in errors:
         path = Path(str(error.filename))
         yield _Input(path, path.relative_to(folder), f"{(error.strerror or 'cannot be read').lower()}; skipped")
