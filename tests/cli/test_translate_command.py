@@ -110,6 +110,30 @@ def test_html_keeps_its_tags(model: Path, tmp_path: Path) -> None:
     assert "<pre>code</pre>" in output
 
 
+def test_limits_of_subtitles(model: Path, tmp_path: Path) -> None:
+    source, output = tmp_path / "a.srt", tmp_path / "b.srt"
+    source.write_text(SRT, encoding="utf-8")
+    result = run(model, source, "-o", output, "--line-length", 8, "--reading-speed", 1)
+    assert "a.srt: 2 of 2 subtitles exceed 1 characters per second" in result.output
+    text = output.read_text(encoding="utf-8")
+    assert re.findall(".*-->.*", text) == re.findall(".*-->.*", SRT)
+    assert all(
+        len(re.sub("<.*?>", "", line)) <= 8 or " " not in line for line in text.splitlines() if "-->" not in line
+    )
+    assert "exceed" not in run(model, source, "-o", output, "--reading-speed", 500).output
+
+
+def test_paragraphs_in_another_language_are_counted(model: Path, tmp_path: Path) -> None:
+    french = "Il faut bien que nous le fassions dans les temps."
+    (tmp_path / "a.txt").write_text(f"{LINES.strip()}\n{french}\n", encoding="utf-8")
+    result = run(model, tmp_path / "a.txt", "-o", tmp_path / "b.txt", "--format", "lines")
+    assert "1 left in another language (--force translates them)" in result.output
+    assert (tmp_path / "b.txt").read_text(encoding="utf-8").splitlines()[-1] == french
+    result = run(model, tmp_path / "a.txt", "-o", tmp_path / "c.txt", "--format", "lines", "--force")
+    assert "another language" not in result.output
+    assert (tmp_path / "c.txt").read_text(encoding="utf-8").splitlines()[-1] != french
+
+
 def test_a_folder_is_translated_despite_an_unreadable_file(model: Path, tmp_path: Path) -> None:
     source = tmp_path / "in"
     (source / "deep").mkdir(parents=True)
