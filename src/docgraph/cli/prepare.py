@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -246,3 +247,53 @@ def _print_outliers(console: Console, splits: Sequence[SplitStatistics]) -> None
             for outlier in outliers:
                 position = escape(f"{outlier.path}:{outlier.line} (document {outlier.document})")
                 console.print(f"  {outlier.value:,.4g}  {position}", highlight=False, soft_wrap=True)
+
+
+def hints(
+    store: Annotated[Path, typer.Argument(metavar="STORE", help="Prepared corpus.", show_default=False)],
+    model: Annotated[
+        str | None,
+        typer.Option(
+            "--model", "-m", help="Model that aligns antecedents with their translations; without it, only definitions."
+        ),
+    ] = None,
+    split: Annotated[
+        list[str] | None, typer.Option(help="Split (default: all splits of the store). Repeatable.")
+    ] = None,
+    device: Annotated[str | None, typer.Option(help="cpu or cuda (default: cuda if available).")] = None,
+) -> None:
+    """Find what the words of a prepared corpus refer to, for a model that reads hints.
+
+    Uses of defined terms get the translation that the definition prints. With a model, pronouns also get the
+    translation of their antecedent in an earlier sentence. The model must have the sub-words of the corpus; a training
+    config needs [bold]model.hints[/bold]. The files are written into the store.
+
+    [bold]Example[/bold]
+
+    docgraph hints prepared/statutes_en-fr
+    """
+    from docgraph.corpus import subwords
+    from docgraph.corpus.hints import make_hints
+    from docgraph.corpus.store import PreparedCorpus, read_manifest
+    from docgraph.model import checkpoint
+    from docgraph.model.device import find_device
+    from docgraph.model.hints import RELATIONS
+    from docgraph.model.model_folder import ModelFolder, find_model
+
+    aligner = None
+    if model is not None:
+        folder = find_model(model)
+        ours, theirs = (subwords.digest(subwords.files_of(one)) for one in (store / "tokenizer", folder))
+        if ours != theirs:
+            raise DocgraphError(f"has other sub-words than {store}; prepare it with 'subwords.folder'", path=folder)
+        aligner = checkpoint.load(ModelFolder(folder), find_device(device)).eval()
+    relations = RELATIONS if aligner is not None else ("definition",)
+    with ProgressBars("documents") as bars:
+        for name in split or read_manifest(store)["splits"]:
+            corpus = PreparedCorpus.open(store, name)
+            path = make_hints(corpus, relations, aligner, partial(_show_documents, bars, name))
+            bars.console.print(f"wrote {path}", markup=False, highlight=False, soft_wrap=True)
+
+
+def _show_documents(bars: ProgressBars, split: str, done: int, total: int) -> None:
+    bars.update(split, done, done, total)

@@ -21,6 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from docgraph.config import Flag, Size, config_class
+from docgraph.corpus.hints import CorpusHints
 from docgraph.corpus.store import Integers, PreparedCorpus
 from docgraph.corpus.target_context import ContextTranslations
 from docgraph.errors import DocgraphError
@@ -28,6 +29,7 @@ from docgraph.graph.links import ragged_ranges
 from docgraph.model.batch import DocumentBatch, DocumentExample, collate
 from docgraph.model.config import ModelConfig
 from docgraph.model.device import TensorBundle
+from docgraph.model.hints import insert
 from docgraph.model.padding import Sizes, fill_up
 from docgraph.model.systems import context_needs, prepare
 from docgraph.model.tokenizer import Ids
@@ -216,13 +218,17 @@ class BatchBuilder:
     """The sizes to which batches are padded, if they fit; a captured CUDA graph needs fixed sizes."""
     translations: ContextTranslations | None = None
     """Translations that other sentences see as target context instead of the references."""
+    hints: CorpusHints | None = None
+    """Hints for a model that reads them."""
 
     def __call__(self, spans: Spans, epoch: int = 0) -> DocumentBatch | None:
         """Return the batch of the spans in the given epoch, or None if there are no spans."""
         if not len(spans):
             return None
         by_sentence = self.unit == "sentence"
-        examples = self._sentences(spans) if by_sentence else [self._window(epoch, *span) for span in spans.tolist()]
+        examples = (
+            self._sentences(spans, epoch) if by_sentence else [self._window(epoch, *span) for span in spans.tolist()]
+        )
         transformer = self.model.transformer
         batch = collate(examples, transformer.bos)
         padded = None if self.room is None else fill_up(batch, self.room, transformer.pad)
@@ -230,10 +236,13 @@ class BatchBuilder:
 
     def example(self, document: int) -> DocumentExample:
         """Return a document of the corpus, with its graph if the model reads one."""
-        return self.corpus.example(document, self._relations)
+        return self.corpus.example(document, self._relations, hints=context_needs(self.model).hints)
 
     def _window(self, epoch: int, document: int, begin: int, end: int) -> DocumentExample:
-        example = prepare(self.example(document), self.model)
+        example = self.corpus.example(document, self._relations)
+        if self.hints is not None:
+            example = replace(example, hints=self.hints.kept(self.hints.document(document), document, epoch))
+        example = prepare(example, self.model)
         if self.translations is not None:
             example = self._with_context(example, self.translations.sample(document, epoch))
         window = range(begin, end) if end - begin < len(example.source) else None
@@ -255,13 +264,18 @@ class BatchBuilder:
     def _target_words(self) -> bool:
         return context_needs(self.model).target_words
 
-    def _sentences(self, spans: Spans) -> list[DocumentExample]:
+    def _sentences(self, spans: Spans, epoch: int) -> list[DocumentExample]:
         """Return each sentence as a document of its own, without a graph."""
         indices = self.corpus.first_sentences[spans[:, 0]] + spans[:, 1]
         sides = []
         for ids, offsets in self._flat:
             bounds = zip(offsets[indices].tolist(), offsets[indices + 1].tolist(), strict=True)
             sides.append([ids[begin:end] for begin, end in bounds])
+        if self.hints is not None and self.model.hints is not None:
+            for index, (document, sentence, _) in enumerate(spans.tolist()):
+                hints = self.hints.by_sentence.get((document, sentence), ())
+                kept = self.hints.kept(hints, document, epoch)
+                sides[0][index], _ = insert(sides[0][index], None, kept, self.model.hints.separator)
         return [DocumentExample([source], [target]) for source, target in zip(*sides, strict=True)]
 
     @cached_property
@@ -272,7 +286,7 @@ class BatchBuilder:
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Cached properties are not sent to worker processes.
-        return BatchBuilder, (self.corpus, self.model, self.unit, self.room, self.translations)
+        return BatchBuilder, (self.corpus, self.model, self.unit, self.room, self.translations, self.hints)
 
 
 @dataclass(frozen=True, eq=False)

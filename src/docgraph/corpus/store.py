@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
@@ -314,17 +314,26 @@ class PreparedCorpus:
         index: int,
         relations: str | Iterable[str] | None = "all",
         options: RelationOptions | None = None,
+        hints: Sequence[str] = (),
     ) -> DocumentExample:
-        """Return a document for training, with the graph of its annotation unless `relations` is None."""
+        """Return a document, with the graph of its annotation unless `relations` is None, and hints by `hints`.
+
+        Translations of referents are not filled in: decoding does that.
+        """
         from docgraph.graph import RelationOptions, build_graph
         from docgraph.model.batch import DocumentExample
+        from docgraph.model.hints import find_hints
 
         source, source_words = self.sentences(index, "source", self._offsets(index)[:-1])
         target, target_words = self.sentences(index, "target")
         graph = None
         if relations is not None:
             graph = build_graph(self.annotation(index), relations, options or RelationOptions())
-        return DocumentExample(source, target, graph, source_words, target_words)
+        example = DocumentExample(source, target, graph, source_words, target_words)
+        if not hints:
+            return example
+        found = find_hints(self.annotation(index), source, source_words, self.tokenizer, hints)
+        return replace(example, hints=found)
 
 
 def shard_path(folder: str | Path, split: str, index: int) -> Path:

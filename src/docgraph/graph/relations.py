@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from docgraph.annotation import Annotation, BoolArray, Layer
 from docgraph.errors import DocgraphError
+from docgraph.graph.definitions import find_uses
 from docgraph.graph.links import Cliques, Edges, LexicalLinks, Links, LongArray, ragged_ranges
 
 Scope = Literal["structure", "intra", "inter", "alternative"]
@@ -164,6 +165,17 @@ def coreference(annotation: Annotation, options: RelationOptions = RelationOptio
         return edges
     distance = annotation.sentence_of[edges.target] - annotation.sentence_of[edges.source]
     return edges.where(distance <= options.max_distance)
+
+
+@relation("definition", requires="words", scope="inter")
+def definition(annotation: Annotation, options: RelationOptions = RelationOptions()) -> Edges:
+    """Defining word -> the last word of each later use of the defined term.
+
+    The defining words are the equivalent that the definition prints in brackets or, without one, the term itself.
+    """
+    links = [(word, used.stop - 1) for found, used in find_uses(annotation) for word in (found.printed or found.term)]
+    pairs = np.array(links, dtype=np.int32).reshape(-1, 2)
+    return Edges(pairs[:, 0].copy(), pairs[:, 1].copy())
 
 
 @relation("tfidf", requires="words", scope="alternative")

@@ -20,6 +20,7 @@ from docgraph.graph import DocumentGraph, batch_graphs
 from docgraph.graph.selection import Selection
 from docgraph.model.device import to_device
 from docgraph.model.graph_encoder import GraphStructure, source_structure, target_structure
+from docgraph.model.hints import Hint
 from docgraph.model.memory import Prefix, Queries
 from docgraph.model.packing import Blocks, Packing
 
@@ -50,6 +51,8 @@ class DocumentExample:
     memory_sentences: npt.NDArray[np.integer] | None = None
     """[M, K]: sentences that each sentence may read in addition to its linked ones, -1 for none. These are entries of
     a translation memory; they come after the sentences of the graph."""
+    hints: Sequence[Hint] = ()
+    """What words of the document refer to, if the model reads hints."""
     context_translations: Sequence[Ids] = ()
     """M arrays like `target`: the translations that other sentences see, if they differ from `target`."""
 

@@ -130,6 +130,24 @@ class ConcatenationConfig:
             raise ValueError(f"{self.source} sentences cannot become {self.target}; raise 'source'")
 
 
+@config_class
+class HintsConfig:
+    """Base reads hints: beside a word, in the source sentence, the translation of what the word refers to."""
+
+    relations: Names = ("definition", "coreference")
+    """definition: uses of a defined term, whose definition prints its translation; coreference: pronouns, whose
+    antecedent has been translated."""
+    separator: Size = 3
+    """Token before and after a hint: the unknown piece, which sub-word models with byte fallback never produce."""
+    dropout: Rate = 0.1
+    """Share of the hints that training leaves out."""
+
+    def __post_init__(self) -> None:
+        for name in self.relations:
+            if name not in ("definition", "coreference"):
+                raise ValueError(f"there are no hints by '{name}'; choose definition, coreference or both")
+
+
 FreezePolicy = Literal["base", "base_but_embeddings", "none"]
 
 
@@ -143,9 +161,13 @@ class ModelConfig:
     """What stage 2 does not train: all of Base; Base without its embeddings (as the authors' code); or nothing."""
     concatenation: ConcatenationConfig | None = None
     """Base reads several sentences at once; excludes `context`."""
+    hints: HintsConfig | None = None
+    """Base reads hints; excludes `concatenation`, and context on the source side."""
 
     def __post_init__(self) -> None:
         joined, base = self.concatenation, self.transformer
+        if self.hints is not None and (joined is not None or (self.context and self.context.sides != "target")):
+            raise ValueError("'hints' excludes 'concatenation' and context on the source side; remove one of them")
         if joined is not None and self.context is not None:
             raise ValueError("'concatenation' excludes 'context'; remove one of them")
         if joined is not None and (

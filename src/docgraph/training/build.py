@@ -8,6 +8,7 @@ from pathlib import Path
 import torch
 
 from docgraph.corpus import subwords
+from docgraph.corpus.hints import CorpusHints
 from docgraph.corpus.store import read_manifest
 from docgraph.corpus.target_context import ContextTranslations, translations_path
 from docgraph.errors import DocgraphError
@@ -67,6 +68,15 @@ def open_translations(config: TrainingConfig) -> tuple[ContextTranslations | Non
     )
     has_dev = train is None or translations_path(settings.folder, split).is_file()
     return train, ContextTranslations(settings.folder, config.data, split) if has_dev else None
+
+
+def open_hints(config: TrainingConfig, model: ModelConfig) -> tuple[CorpusHints | None, CorpusHints | None]:
+    """Returns the hints of the training and the validation split; None if the model reads none."""
+    if model.hints is None:
+        return None, None
+    relations = model.hints.relations
+    dev = CorpusHints(config.data, config.validation.split, relations)
+    return CorpusHints(config.data, "train", relations, model.hints.dropout, config.seed), dev
 
 
 def build_model(config: TrainingConfig, model: ModelConfig) -> DocumentTransformer:

@@ -27,7 +27,7 @@ from docgraph.model.config import ModelConfig
 from docgraph.model.document_transformer import DocumentTransformer
 from docgraph.model.gpu.cuda_graphs import CapturedStep
 from docgraph.model.padding import capacity
-from docgraph.training.build import build_model, open_translations, resolve_model_config
+from docgraph.training.build import build_model, open_hints, open_translations, resolve_model_config
 from docgraph.training.checkpoints import (
     CheckpointKeeper,
     Progress,
@@ -117,7 +117,8 @@ class Trainer:
         train_context, dev_context = self.translations
         corpus = PreparedCorpus.open(config.data, "train", CORPUS_CACHE_BYTES)
         batches = BatchSampler(corpus, config.batches, config.seed)
-        builder = BatchBuilder(corpus, model_config, config.batches.unit, translations=train_context)
+        hints, dev_hints = open_hints(config, model_config)
+        builder = BatchBuilder(corpus, model_config, config.batches.unit, translations=train_context, hints=hints)
         self.captured: CapturedStep | None = None
         if self.compiled and world.device.type == "cuda":
             sample = (builder(spans) for spans in batches.sample(CAPACITY_SAMPLE))
@@ -130,7 +131,9 @@ class Trainer:
         self.validator: Validator | None = None
         if config.validation.every or config.validation.bleu_every:
             dev = PreparedCorpus.open(config.data, config.validation.split)
-            self.validator = Validator(dev, config.validation, model_config, config.batches.tokens, world, dev_context)
+            self.validator = Validator(
+                dev, config.validation, model_config, config.batches.tokens, world, dev_context, dev_hints
+            )
 
     def _open_outputs(self, resources: ExitStack) -> None:
         config, progress, path = self.config, self.progress, self.folder.path

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from docgraph.corpus.batches import BatchBuilder
+from docgraph.corpus.hints import CorpusHints
 from docgraph.corpus.store import PreparedCorpus
 from docgraph.corpus.target_context import ContextTranslations
 from docgraph.model.batch import DocumentBatch
@@ -39,10 +40,12 @@ class Validator:
         tokens: int,
         world: World,
         translations: ContextTranslations | None = None,
+        hints: CorpusHints | None = None,
     ) -> None:
         """`tokens` is the batch size in target sub-words; with `translations`, the loss is also measured with them."""
         self.corpus, self.config, self.world, self.translations = corpus, config, world, translations
-        self.builder, self.has_context = BatchBuilder(corpus, model), context_needs(model).memories
+        self.builder = BatchBuilder(corpus, model, hints=hints)
+        self.has_context = context_needs(model).memories
         counts = corpus.sizes.sentences[: config.documents].tolist()
         pairs = pair_with_donors(counts) if self.has_context else [((d, 0, n), None) for d, n in enumerate(counts) if n]
         groups = group_by_tokens(pairs, corpus.sizes.target_tokens.tolist(), tokens)

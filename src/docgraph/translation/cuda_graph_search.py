@@ -9,6 +9,7 @@ graph of its own. Sizes are round_up, so that few graphs serve all batches. Grap
 
 from __future__ import annotations
 
+import gc
 import math
 import threading
 from collections.abc import Callable, Sequence
@@ -74,6 +75,7 @@ class _Workspace:
             # A pool lives as long as a graph that uses it; this graph is never replayed.
             self.anchor = self.capture(lambda: self.time.add_(0))
             self.pool = self.anchor.pool()
+        gc.collect()  # the graphs of a discarded model would be freed later, perhaps during the capture, and spoil it
         graph = torch.cuda.CUDAGraph()
         self.stream.wait_stream(torch.cuda.current_stream(self.time.device))
         with torch.cuda.stream(self.stream):

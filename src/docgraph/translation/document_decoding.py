@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal
 
@@ -23,11 +23,13 @@ from docgraph.graph.selection import Selection
 from docgraph.model.batch import DocumentBatch, DocumentExample, collate
 from docgraph.model.config import ModelConfig
 from docgraph.model.document_transformer import DocumentTransformer
+from docgraph.model.hints import Hint, insert
 from docgraph.model.memory import Memories, Memory
 from docgraph.model.packing import windows
 from docgraph.model.systems import context_class, context_needs, prepare
 from docgraph.model.tokenizer import Tokenizer, words_by_space
 from docgraph.translation.constraints import Constraints
+from docgraph.translation.hints import fill_hints
 from docgraph.translation.hypotheses import Hypothesis, SearchConfig
 from docgraph.translation.search import search, verify_greedy
 
@@ -59,6 +61,8 @@ class DecodedDocument:
     """[M] lists of hypotheses, best first."""
     passes: int
     """Maximum number of times a sentence was decoded."""
+    hints: Mapping[int, list[Hint]] = field(default_factory=dict)
+    """The hints that each sentence was read with, for those that have any."""
 
 
 def given_hypotheses(tokens: Iterable[int]) -> list[Hypothesis]:
@@ -115,7 +119,7 @@ def decode_documents(
     """
     none: list[Any] = [{}] * len(documents)
     drafts = [
-        _Draft(prepare(_untranslated(document, own), model.config), own, redecode_known, wanted)
+        _Draft(_untranslated(document, own), model.config, own, redecode_known, wanted)
         for document, own, wanted in zip(documents, known or none, constraints or none, strict=True)
     ]
     index_of = {id(draft): index for index, draft in enumerate(drafts)}
@@ -124,7 +128,7 @@ def decode_documents(
     state_cache = {} if state_cache is None else state_cache
     for group in _groups(drafts, tokens or BATCH_TOKENS):
         decoder = _GroupDecoder(model, tokenizer, search, group, state_cache)
-        for done in decoder.decode(mode if context_needs(model.config).reads_own_translations else "once"):
+        for done in decoder.decode(mode):
             if progress is not None:
                 progress(final + done, total)
         final += len(decoder.pending)
@@ -133,7 +137,7 @@ def decode_documents(
             for draft in group:
                 window = draft.window
                 on_final(index_of[id(draft)], window.start, draft.hypotheses[window.start : window.stop])
-    return [DecodedDocument(draft.hypotheses, draft.passes) for draft in drafts]
+    return [DecodedDocument(draft.hypotheses, draft.passes, draft.hints) for draft in drafts]
 
 
 def _untranslated(document: DocumentExample, known: Known) -> DocumentExample:
@@ -185,8 +189,21 @@ def _evict(state_cache: StateCache) -> None:
 class _Draft:
     """A document and its translation so far. `window` is being decoded; sentences before it are final."""
 
-    def __init__(self, document: DocumentExample, known: Known, redecode_known: bool, constraints: Constraints) -> None:
-        self.document, self.known, self.constraints = document, known, constraints
+    def __init__(
+        self,
+        plain: DocumentExample,
+        config: ModelConfig,
+        known: Known,
+        redecode_known: bool,
+        constraints: Constraints,
+    ) -> None:
+        self.plain, self.known, self.constraints = plain, known, constraints
+        """The document without hints."""
+        self.document = document = prepare(plain, config)
+        self.hints: dict[int, list[Hint]] = {}
+        """The hints of each sentence that has any; decoding fills those that say translations."""
+        for hint in plain.hints if config.hints is not None else ():
+            self.hints.setdefault(hint.sentence, []).append(hint)
         self.window = document.translated
         self.source_memory: Memory | None = None
         """Source memory of the whole document, if it is decoded in windows."""
@@ -198,6 +215,10 @@ class _Draft:
     def is_pending(self, window: range) -> bool:
         """Returns whether a window has a sentence to decode."""
         return any(m not in self.fixed for m in window)
+
+    def open_hints(self, m: int) -> list[Hint]:
+        """Returns the hints of a sentence whose words are to be found in the translation of their referent."""
+        return [hint for hint in self.hints.get(m, ()) if not hint.ids and hint.referent is not None]
 
     def visible(self, m: int) -> Hypothesis | None:
         """Returns the translation of a sentence that other sentences read, or None if there is none yet."""
@@ -296,20 +317,66 @@ class _GroupDecoder:
         batch = collate(list(documents), self.model.config.transformer.bos).to(self.model.device)
         return replace(batch, state_cache=self.state_cache)
 
-    def decode(self, mode: Literal["once"] | Mode) -> Iterator[int]:
+    def decode(self, mode: Mode) -> Iterator[int]:
         """Decodes the pending sentences; yields, after every pass, how many of them are final."""
-        if mode == "once":
-            return self._decode_once()
+        if not context_needs(self.model.config).reads_own_translations:
+            return self._decode_once(mode)
         return self._decode_in_parallel() if mode == "parallel" else self._decode_in_order()
 
-    def _decode_once(self) -> Iterator[int]:
-        """Decodes all sentences in one pass, for a model that reads no translations of its own."""
+    def _decode_once(self, mode: Mode) -> Iterator[int]:
+        """Decodes each sentence once, for a model that reads no translations of its own, or only those of referents.
+
+        A sentence with a hint that says a translation is decoded after the sentence of the referent.
+        """
         if any(any_given(draft.known) for draft in self.drafts) and context_needs(self.model.config).reads_translations:
             self._refresh_target_memory()
-        self._search(self.pending)
         for draft in self.drafts:
             draft.passes = 1
-        yield len(self.pending)
+        done = 0
+        for level in self._levels(mode):
+            hinted = [s for s in level if self.places[s][0].open_hints(self.places[s][1])]
+            if plain := [s for s in level if s not in {*hinted}]:
+                self._search(plain)
+            if hinted:
+                self._search_with_hints(hinted)
+            done += len(level)
+            yield done
+
+    def _levels(self, mode: Mode) -> list[list[int]]:
+        """The pending sentences in groups, each after the groups with its referents; one by one if sequential."""
+        number = {(id(draft), m): s for s, (draft, m) in enumerate(self.places)}
+        pending, depth = set(self.pending), dict[int, int]()
+        for s in self.pending:
+            draft, m = self.places[s]
+            read = (number.get((id(draft), hint.referent.sentence)) for hint in draft.open_hints(m) if hint.referent)
+            depth[s] = max((1 + depth[r] for r in read if r in pending), default=0)
+        if mode == "sequential" and any(depth.values()):
+            return [[s] for s in self.pending]
+        return [[s for s in self.pending if depth[s] == level] for level in range(max(depth.values(), default=-1) + 1)]
+
+    def _search_with_hints(self, sentences: list[int]) -> None:
+        """Translates some sentences with hints that say translations of other sentences."""
+        config, eos = self.model.config.hints, self.model.config.transformer.eos
+        assert config is not None
+        open_hints = []
+        for draft, m in (self.places[s] for s in sentences):
+            for hint in draft.open_hints(m):
+                assert hint.referent is not None
+                best = draft.visible(hint.referent.sentence)
+                translation = np.array([*(() if best is None else best.tokens), eos])
+                open_hints.append((hint, draft.plain.source[hint.referent.sentence], translation))
+        filled = iter(fill_hints(self.model, self.tokenizer.target, open_hints))
+        documents = []
+        for draft, m in (self.places[s] for s in sentences):
+            draft.hints[m] = [hint if hint.ids else next(filled) for hint in draft.hints[m]]
+            documents.append(
+                DocumentExample([insert(draft.plain.source[m], None, draft.hints[m], config.separator)[0]])
+            )
+        batch, places = self._collate(documents), torch.tensor(sentences, device=self.encoded.device)
+        target = self.memories.target
+        memories = Memories(target=None if target is None else target.of_sentences(places))
+        encoded = self.model.encode(batch, Memories())
+        self._keep(sentences, search(self.model, batch, encoded, memories, self.config))
 
     def _decode_in_order(self) -> Iterator[int]:
         """Decodes sentence after sentence; the n-th sentences of all documents together."""
@@ -373,9 +440,14 @@ class _GroupDecoder:
 
     def _search(self, sentences: list[int]) -> None:
         """Translates some sentences with the current memories."""
-        found = search(
-            self.model, self.batch, self.encoded, self.memories, self.config, sentences, self._constraints(sentences)
+        constraints = self._constraints(sentences)
+        self._keep(
+            sentences,
+            search(self.model, self.batch, self.encoded, self.memories, self.config, sentences, constraints),
         )
+
+    def _keep(self, sentences: list[int], found: list[list[Hypothesis]]) -> None:
+        """Stores the hypotheses of some sentences."""
         config = self.model.config
         context = context_class(config)
         for s, hypotheses in zip(sentences, found, strict=True):

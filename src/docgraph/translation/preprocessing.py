@@ -28,6 +28,7 @@ from docgraph.formats import literals
 from docgraph.formats.sentences import split_sentences
 from docgraph.graph import build_graph
 from docgraph.model.batch import DocumentExample
+from docgraph.model.hints import Hint, find_hints
 from docgraph.model.tokenizer import Ids, SubwordCoder, Tokenizer
 from docgraph.translation.protected_text import TextProtector
 
@@ -343,17 +344,20 @@ def example_from_text(
     relations: Sequence[str] | None = None,
     target: Sequence[str] = (),
     tag: str | None = None,
+    hints: Sequence[str] = (),
 ) -> DocumentExample:
     """Returns the model input of a document with these sentences and, if given, translations.
 
-    It has a graph if an annotation and relations are given.
+    It has a graph if an annotation and relations are given, and hints by the relations `hints`.
     """
-    graph, words = None, list[Ids]()
-    if annotation is None or relations is None:
+    graph, words, found = None, list[Ids](), list[Hint]()
+    if annotation is None or (relations is None and not hints):
         ids = [tokenizer.source.encode(text, tag)[0] for text in source]
     else:
-        graph = build_graph(annotation, relations)
+        graph = None if relations is None else build_graph(annotation, relations)
         ids, owners = encode_source(source, annotation, tokenizer.source, tag)
         words = [np.where(o < 0, -1, o + base) for o, base in zip(owners, annotation.offsets, strict=False)]
+        found = find_hints(annotation, ids, words, tokenizer, hints) if hints else found
+        words = words if graph is not None else []
     target_ids, target_words = encode_target(target, tokenizer.target) if target else ([], [])
-    return DocumentExample(ids, target_ids, graph, words, target_words)
+    return DocumentExample(ids, target_ids, graph, words, target_words, hints=found)

@@ -61,11 +61,11 @@ def translate_split(
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Iterator[list[Document]]:
     """Yields the translations of all documents of a split, in order, some documents at a time."""
-    relations, end = context_needs(model.config).relations, (model.config.transformer.eos,)
+    needs, end = context_needs(model.config), (model.config.transformer.eos,)
     total, done = int(corpus.sizes.sentences.sum()), 0
     ends = np.cumsum(corpus.sizes.source_tokens, dtype=np.int64)
     for part in np.split(np.arange(len(corpus)), np.flatnonzero(np.diff(ends // (PART * tokens))) + 1):
-        examples = [corpus.example(index, relations) for index in part.tolist()]
+        examples = [corpus.example(index, needs.relations, hints=needs.hints) for index in part.tolist()]
         decoded = decode_documents(model, corpus.tokenizer, examples, search, tokens=tokens)
         yield [[best.tokens + end for best, *_ in document.sentences] for document in decoded]
         done += sum(len(example.source) for example in examples)

@@ -195,7 +195,7 @@ class Translator:
             raise DocgraphError(f"this model translates into several languages; choose one by its tag: {listed}")
         self._needs = context_needs(model.config)
         self.memory = None
-        if self._needs.graph_relations(any_given=False) is not None:
+        if self._needs.graph_relations(any_given=False) is not None or self._needs.hints:
             _ = self.pipeline  # every document needs it, so report a missing annotator now
         positions = model.config.transformer.max_positions // self._needs.sentences_per_sequence
         self._max_length = max(8, min(positions * 2 // 3, trained_length or positions))
@@ -238,7 +238,7 @@ class Translator:
     @cached_property
     def pipeline(self) -> Pipeline | None:
         """The annotation pipeline, loaded on first use; None if the model reads no document graphs."""
-        if self._needs.relations is None:
+        if self._needs.relations is None and not self._needs.hints:
             return None
         from docgraph.annotate.registry import default_pipeline, load_pipeline
 
@@ -570,9 +570,9 @@ class Translator:
         known = {place: known[m] for place, m in enumerate(span) if m in known}
         relations = self._needs.graph_relations(any_given(known))
         annotation = None
-        if relations is not None and texts:
+        if (relations is not None or self._needs.hints) and texts:
             annotation = self._annotate(segments.document(span))
-        example = example_from_text(texts, self.tokenizer, annotation, relations, tag=self.tag)
+        example = example_from_text(texts, self.tokenizer, annotation, relations, tag=self.tag, hints=self._needs.hints)
         example = replace(example, ahead=True)
         if self.memory is None:
             return example, known

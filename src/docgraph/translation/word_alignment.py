@@ -114,7 +114,7 @@ def subword_attention(
     for part in windows(sizes, TOKENS) if sizes else ():
         chosen = slice(part.start, part.stop)
         example = DocumentExample([ids for ids, _ in encoded[chosen]], [ids for ids, _ in decoded[chosen]])
-        weights = _attention(model, example)
+        weights = cross_attention(model, example)
         for row, (source, source_spans), (target, target_spans) in zip(
             weights, encoded[chosen], decoded[chosen], strict=True
         ):
@@ -128,8 +128,12 @@ def _truncate(ids: Ids, spans: Ids, limit: int) -> tuple[Ids, Ids]:
     return (ids, spans) if len(ids) <= limit else (np.append(ids[: limit - 1], ids[-1]), spans[[*range(limit - 1), -1]])
 
 
-def _attention(model: DocumentTransformer, example: DocumentExample) -> Tensor:
-    """[B, Tt, Ts]: attention in the layers that align best, mean over heads; padded."""
+@torch.inference_mode()
+def cross_attention(model: DocumentTransformer, example: DocumentExample) -> Tensor:
+    """Returns the attention of the target sub-words over the source in the layers that align best, without context.
+
+    [B, Tt, Ts], the mean over heads; padded.
+    """
     batch = collate([example], model.config.transformer.bos).to(model.device)
     source, target = batch.source, batch.target
     assert target is not None

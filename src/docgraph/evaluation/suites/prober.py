@@ -35,6 +35,7 @@ from docgraph.model.model_folder import ModelFolder
 from docgraph.model.systems import context_needs
 from docgraph.model.tokenizer import Ids, Tokenizer, words_by_space
 from docgraph.translation.document_decoding import decode_documents
+from docgraph.translation.hints import fill_documents
 from docgraph.translation.preprocessing import example_from_text
 from docgraph.translation.scoring import TOKENS, Candidates, score_candidates, sentence_score
 
@@ -61,11 +62,12 @@ class ProbeOptions:
 
     def for_model(self, config: ModelConfig) -> ProbeOptions:
         """The same options without context that the model does not read, so that equal probes share cached scores."""
-        if config.context is None:
-            return replace(self, context="none", max_context=None)
         needs = context_needs(config)
-        unread = self.context == "gold" and not needs.reads_translations
-        unread |= self.context == "own" and not needs.reads_own_translations
+        if not needs.source and not needs.reads_translations and not needs.hints:
+            return replace(self, context="none", max_context=None)
+        by_hints = "coreference" in needs.hints
+        unread = self.context == "gold" and not needs.reads_translations and not by_hints
+        unread |= self.context == "own" and not needs.reads_own_translations and not by_hints
         return replace(self, context="source") if unread else self
 
 
@@ -160,7 +162,8 @@ class Prober:
 
     def _pipeline(self, suite: Suite) -> Pipeline | None:
         """The annotator of the suite's source; None if the model reads no graph."""
-        if context_needs(self.config).relations is None:
+        needs = context_needs(self.config)
+        if needs.relations is None and not needs.hints:
             return None
         if self.annotator is None and suite.languages is None:
             raise DocgraphError(f"the suite '{suite.name}' does not name its languages; pass --annotator")
@@ -283,9 +286,10 @@ def _documents(
     progress: Progress,
 ) -> list[DocumentExample]:
     """One document per input, with its last sentence to be scored."""
-    relations = context_needs(model.config).relations
+    needs = context_needs(model.config)
     sources = {
-        texts: example_from_text(texts, tokenizer, annotation, relations) for texts, annotation in annotations.items()
+        texts: example_from_text(texts, tokenizer, annotation, needs.relations, hints=needs.hints)
+        for texts, annotation in annotations.items()
     }
     if options.context == "own":
         decoded = decode_documents(
@@ -302,7 +306,7 @@ def _documents(
         if options.context == "gold":
             document = _with_target(document, [tokenizer.target.encode(text)[0] for text in context], tokenizer, True)
         documents.append(replace(document, window=range(len(source) - 1, len(source))))
-    return documents
+    return fill_documents(model, tokenizer.target, documents) if needs.hints else documents
 
 
 def _with_target(document: DocumentExample, context: list[Ids], tokenizer: Tokenizer, given: bool) -> DocumentExample:

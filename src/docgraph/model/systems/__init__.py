@@ -23,6 +23,7 @@ from docgraph.errors import DocgraphError
 from docgraph.model.batch import DocumentBatch, DocumentExample, Ids
 from docgraph.model.config import ContextConfig, ModelConfig, TransformerConfig
 from docgraph.model.context_attention import ContextLayer, GatedContextLayer
+from docgraph.model.hints import insert_all
 from docgraph.model.memory import Memories, Memory
 from docgraph.model.transformer import Base
 
@@ -45,6 +46,8 @@ class ContextNeeds:
     """True if the model builds graphs of the words of translations."""
     sentences_per_sequence: int = 1
     """Sentences that share the positions of one source sequence."""
+    hints: tuple[str, ...] = ()
+    """Relations that give hints."""
     memories: bool = False
     """True if the context is in memories, so that a sentence can be read with the memories of another document."""
 
@@ -66,7 +69,7 @@ class ContextNeeds:
     @property
     def translates_sentences_alone(self) -> bool:
         """True if no other sentence is context, except for user-supplied translations."""
-        return not self.source and not self.reads_own_translations
+        return not self.source and not self.reads_own_translations and not self.hints
 
     def graph_relations(self, any_given: bool = True) -> tuple[str, ...] | None:
         """Relations of the source graph, or None if no graph is needed.
@@ -107,6 +110,8 @@ class ContextEncoder(nn.Module):
     def system_name(cls, config: ModelConfig) -> str:
         """`base`, or the context encoder, integration and sides, such as `docgraph-hyb-both`."""
         context = config.context
+        if config.hints is not None:
+            return "hints" if context is None else f"hints-{context.encoder}-{context.integration}-{context.sides}"
         return "base" if context is None else f"{context.encoder}-{context.integration}-{context.sides}"
 
     @classmethod
@@ -219,9 +224,19 @@ def context_class(config: ModelConfig) -> type[ContextEncoder]:
 
 def context_needs(config: ModelConfig) -> ContextNeeds:
     """What a model reads of a document."""
-    return context_class(config).needs(config)
+    needs = context_class(config).needs(config)
+    if config.hints is None:
+        return needs
+    return replace(needs, hints=config.hints.relations)
 
 
 def prepare(example: DocumentExample, config: ModelConfig) -> DocumentExample:
-    """The document in the form that a model reads: with its links selected, or its sentences concatenated."""
+    """The document in the form that a model reads: with hints, with its links selected, or sentences concatenated.
+
+    Hints whose words are not yet known are left out, and stay in `hints`.
+    """
+    if config.hints is not None and example.hints:
+        source, words = insert_all(example.source, example.source_words, example.hints, config.hints.separator)
+        unknown = [hint for hint in example.hints if not hint.ids]
+        example = replace(example, source=source, source_words=words, hints=unknown)
     return context_class(config).prepare(config, example)

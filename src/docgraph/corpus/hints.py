@@ -1,0 +1,151 @@
+"""Hints of a prepared corpus: what the words of each sentence refer to, with the words of the reference translation.
+
+`docgraph hints` writes one Arrow file per split into the store, with one row per document. A hint is a kind (its
+relation), a sentence, a place in it, and sub-words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from docgraph.corpus.store import PreparedCorpus, read_manifest
+from docgraph.errors import DocgraphError
+from docgraph.files import replacing
+from docgraph.model.hints import RELATIONS, Hint, find_hints
+
+if TYPE_CHECKING:
+    from docgraph.model.document_transformer import DocumentTransformer
+
+STORE = b"docgraph.store"
+PART = 64
+"""Documents whose referents are aligned together."""
+
+
+def hints_path(store: str | Path, split: str) -> Path:
+    """Return the file with the hints of a split."""
+    return Path(store) / f"hints.{split}.arrow"
+
+
+def make_hints(
+    corpus: PreparedCorpus,
+    relations: Sequence[str],
+    aligner: DocumentTransformer | None,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> Path:
+    """Find the hints of a split and write them into its store; `aligner` is needed for coreference."""
+    integer = pa.list_(pa.int32())
+    columns = [("kinds", pa.list_(pa.int8())), ("sentences", integer), ("places", integer), ("lengths", integer)]
+    metadata = {STORE: read_manifest(corpus.folder)["fingerprint"]}
+    schema = pa.schema([*columns, ("tokens", integer)], metadata=metadata)
+    path = hints_path(corpus.folder, corpus.split)
+    with (
+        replacing(path) as temporary,
+        pa.OSFile(str(temporary), "wb") as sink,
+        pa.ipc.new_file(sink, schema, options=pa.ipc.IpcWriteOptions(compression="zstd")) as writer,
+    ):
+        for begin in range(0, len(corpus), PART):
+            part = range(begin, min(begin + PART, len(corpus)))
+            rows = [_row(hints) for hints in _filled(corpus, part, relations, aligner)]
+            arrays = [pa.array([row[field.name] for row in rows], field.type) for field in schema]
+            writer.write_batch(pa.record_batch(arrays, schema=schema))
+            progress(part.stop, len(corpus))
+    return path
+
+
+def _filled(
+    corpus: PreparedCorpus, documents: range, relations: Sequence[str], aligner: DocumentTransformer | None
+) -> Iterator[list[Hint]]:
+    """Yield the hints of each document, with the words of the reference translations."""
+    examples = [corpus.example(index, None) for index in documents]
+    found = [
+        find_hints(corpus.annotation(index), example.source, example.source_words, corpus.tokenizer, relations)
+        for index, example in zip(documents, examples, strict=True)
+    ]
+    open_hints = [
+        (hint, example.source[m].astype(np.int64), example.target[m].astype(np.int64))
+        for example, hints in zip(examples, found, strict=True)
+        for hint in hints
+        if hint.referent is not None and (m := hint.referent.sentence) >= 0
+    ]
+    filled: Iterator[Hint] = iter(())
+    if open_hints and aligner is not None:
+        from docgraph.translation.hints import fill_hints
+
+        filled = iter(fill_hints(aligner, corpus.tokenizer.target, open_hints))
+    for hints in found:
+        known = [hint if hint.referent is None else next(filled, hint) for hint in hints]
+        yield [hint for hint in known if hint.ids]
+
+
+def _row(hints: Iterable[Hint]) -> dict[str, list[int]]:
+    hints = list(hints)
+    return {
+        "kinds": [RELATIONS.index(hint.relation) for hint in hints],
+        "sentences": [hint.sentence for hint in hints],
+        "places": [hint.place for hint in hints],
+        "lengths": [len(hint.ids) for hint in hints],
+        "tokens": [token for hint in hints for token in hint.ids],
+    }
+
+
+class CorpusHints:
+    """The hints of a split by the given relations."""
+
+    def __init__(
+        self, store: str | Path, split: str, relations: Sequence[str], dropout: float = 0.0, seed: int = 0
+    ) -> None:
+        """Read the hints; raise DocgraphError unless they belong to this store."""
+        self._arguments = store, split, relations, dropout, seed
+        self.dropout, self.seed, path = dropout, seed, hints_path(store, split)
+        remedy = f"make them with docgraph hints {store}"
+        try:
+            self._table = pa.ipc.open_file(pa.memory_map(str(path))).read_all()
+        except (pa.ArrowInvalid, FileNotFoundError):
+            raise DocgraphError(f"this store has no hints; {remedy}", path=path) from None
+        if (self._table.schema.metadata or {}).get(STORE) != read_manifest(store)["fingerprint"].encode():
+            raise DocgraphError(f"these hints do not belong to the present store; {remedy}", path=path)
+        self._kinds = {RELATIONS.index(name) for name in relations}
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return CorpusHints, self._arguments  # a worker process reads the file itself
+
+    @cached_property
+    def _columns(self) -> list[tuple[Any, Any]]:
+        """(offsets [D+1], values) of each column."""
+        columns = (self._table.column(name).combine_chunks() for name in self._table.column_names)
+        return [(column.offsets.to_numpy(), column.values.to_numpy()) for column in columns]
+
+    def document(self, index: int) -> list[Hint]:
+        """Return the hints of a document."""
+        kinds, sentences, places, lengths, tokens = (
+            values[offsets[index] : offsets[index + 1]] for offsets, values in self._columns
+        )
+        ends = np.cumsum(lengths)
+        return [
+            Hint(int(sentence), int(place), tuple(tokens[end - length : end].tolist()), RELATIONS[kind])
+            for kind, sentence, place, length, end in zip(kinds, sentences, places, lengths, ends, strict=True)
+            if kind in self._kinds
+        ]
+
+    @cached_property
+    def by_sentence(self) -> dict[tuple[int, int], list[Hint]]:
+        """The hints of all sentences that have any, by document and sentence."""
+        found: dict[tuple[int, int], list[Hint]] = {}
+        for index in range(self._table.num_rows):
+            for hint in self.document(index):
+                found.setdefault((index, hint.sentence), []).append(hint)
+        return found
+
+    def kept(self, hints: Sequence[Hint], document: int, epoch: int) -> list[Hint]:
+        """Return the hints without those that training leaves out in this epoch; depends only on the seed and epoch."""
+        if not self.dropout or not hints:
+            return list(hints)
+        seed = np.random.SeedSequence([self.seed, epoch, document, hints[0].sentence])
+        draws = np.random.PCG64(seed).random_raw(len(hints))
+        return [hint for hint, draw in zip(hints, draws, strict=True) if draw >= self.dropout * 2.0**64]

@@ -1,0 +1,181 @@
+"""Hints: beside a word, in the source sentence, the translation of what the word refers to elsewhere in the document.
+
+The document graph says what a word refers to: a use of a defined term to the equivalent that its definition prints
+(relation `definition`), a pronoun to its antecedent in an earlier sentence (relation `coreference`). The translation of
+the antecedent is what the model's cross-attention aligns with it in the translation of that sentence. A hint stands
+between two separators, after the word:
+
+    The Minister must set a target for each milestone year <unk> année jalon <unk> .
+    It <unk> le port <unk> is too small.
+
+So encoder and decoder read the words of a hint as they read any other word, next to the word concerned, and training
+decides what they are worth. A sentence without hints is read as by Base. Hints add no parameters (after Dinu et al.
+2019, who insert dictionary entries).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from docgraph.annotation import Annotation
+from docgraph.graph.definitions import find_uses
+from docgraph.model.tokenizer import SubwordCoder, Tokenizer
+
+Ids = npt.NDArray[np.integer]
+RELATIONS = ("definition", "coreference")
+"""The relations of the graph that give hints."""
+REFERRING = frozenset({"it", "they", "them", "itself", "themselves", "this", "these", "that", "those", "one", "ones"})
+"""Pronouns whose translation depends on that of their antecedent."""
+NOMINAL = frozenset({"NOUN", "PROPN"})
+MAX_LENGTH = 24
+"""Sub-words of the longest hint."""
+
+
+@dataclass(frozen=True)
+class Referent:
+    """Words of another sentence, by the indices of their sub-words in it."""
+
+    sentence: int
+    head: tuple[int, ...]
+    determiner: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Hint:
+    """What a word refers to."""
+
+    sentence: int
+    place: int
+    """Number of sub-words of the sentence before the hint."""
+    ids: tuple[int, ...] = ()
+    """The words of the hint; empty if they are to be found in the translation of the referent, or not there."""
+    relation: str = "definition"
+    referent: Referent | None = None
+    """Whose translation the hint says; None if the document itself prints it."""
+
+
+def find_hints(
+    annotation: Annotation, source: Sequence[Ids], words: Sequence[Ids], tokenizer: Tokenizer, relations: Iterable[str]
+) -> list[Hint]:
+    """Returns the hints of a document: sub-words `source` of its sentences, and the word of each sub-word."""
+    places = _Places(annotation, words)
+    found: list[Hint] = []
+    if "definition" in relations:
+        found += _definition_hints(annotation, source, places, tokenizer)
+    if "coreference" in relations:
+        found += _coreference_hints(annotation, places)
+    return sorted(found, key=lambda hint: (hint.sentence, hint.place))
+
+
+class _Places:
+    """Where the sub-words of each word are."""
+
+    def __init__(self, annotation: Annotation, words: Sequence[Ids]) -> None:
+        self._sentence_of, self._words = annotation.sentence_of, words
+
+    def sentence(self, word: int) -> int:
+        return int(self._sentence_of[word])
+
+    def of(self, words: Iterable[int]) -> tuple[int, ...]:
+        """The sub-words, in their sentence, of words of one sentence."""
+        wanted = list(words)
+        if not wanted:
+            return ()
+        return tuple(np.flatnonzero(np.isin(self._words[self.sentence(wanted[0])], wanted)).tolist())
+
+
+def _definition_hints(
+    annotation: Annotation, source: Sequence[Ids], places: _Places, tokenizer: Tokenizer
+) -> list[Hint]:
+    """Hints at the first use of each defined term in a sentence: the printed equivalent."""
+    found: dict[tuple[int, range], Hint] = {}
+    printed: dict[range, tuple[int, ...]] = {}
+    for definition, used in find_uses(annotation):
+        sentence, after = places.sentence(used.start), places.of(used)
+        if not definition.printed or not after or (sentence, definition.printed) in found:
+            continue
+        if definition.printed not in printed:
+            pieces = places.of(definition.printed)
+            text = tokenizer.source.decode(source[definition.sentence][pieces[0] : pieces[-1] + 1]) if pieces else ""
+            printed[definition.printed] = tuple(
+                tokenizer.target.encode(text.strip("() "))[0][:-1].tolist()[:MAX_LENGTH]
+            )
+        found[sentence, definition.printed] = Hint(sentence, after[-1] + 1, printed[definition.printed])
+    return [hint for hint in found.values() if hint.ids]
+
+
+def _coreference_hints(annotation: Annotation, places: _Places) -> list[Hint]:
+    """Hints at pronouns whose nearest nominal antecedent is in an earlier sentence: its translation, still to find."""
+    links, upos, heads = annotation.coreference, annotation.upos, annotation.heads
+    if links is None or upos is None or heads is None:
+        return []
+    antecedent_of = {int(mention): int(antecedent) for antecedent, mention in links}
+    determiners: dict[int, list[int]] = {}
+    for word in np.flatnonzero(np.array([tag == "DET" for tag in upos.table])[upos.ids]).tolist():
+        determiners.setdefault(int(heads[word]), []).append(word)
+    found = []
+    for mention, antecedent in antecedent_of.items():
+        if annotation.forms[mention].lower() not in REFERRING:
+            continue
+        while upos[antecedent] not in NOMINAL and antecedent in antecedent_of:
+            antecedent = antecedent_of[antecedent]
+        sentence, after = places.sentence(mention), places.of([mention])
+        if upos[antecedent] in NOMINAL and places.sentence(antecedent) < sentence and after:
+            before = places.of(determiners.get(antecedent, ()))
+            referent = Referent(places.sentence(antecedent), places.of([antecedent]), before)
+            found.append(Hint(sentence, after[-1] + 1, relation="coreference", referent=referent))
+    return found
+
+
+def resolve(hint: Hint, translation: Ids, weights: npt.NDArray[np.floating], coder: SubwordCoder) -> Hint:
+    """Returns the hint with its words: what is aligned with the referent in `translation`, a noun and its determiner.
+
+    `weights` [T, S] align the sub-words of the translation with those of the referent's sentence, end-of-sentence
+    included. Without an aligned word the hint stays empty.
+    """
+    assert hint.referent is not None
+    owners = coder.words([translation[:-1].astype(np.int64)])[0]
+    if not len(owners) or not hint.referent.head:
+        return hint
+    count = int(owners.max()) + 1
+    best = weights[:-1, :-1].argmax(1) if weights.shape[1] > 1 else np.zeros(len(owners), np.int64)
+    head = weights[:-1][:, list(hint.referent.head)].sum(1)
+    scores = np.zeros(count)
+    np.maximum.at(scores, owners[owners >= 0], head[owners >= 0])
+    noun = int(scores.argmax())
+    if not np.isin(best[owners == noun], hint.referent.head).any():
+        return hint
+    linked = [*hint.referent.head, *hint.referent.determiner]
+    first = noun - 1 if noun and np.isin(best[owners == noun - 1], linked).any() else noun
+    chosen = translation[:-1][(owners >= first) & (owners <= noun)]
+    return replace(hint, ids=tuple(chosen.tolist()[:MAX_LENGTH]))
+
+
+def insert(source: Ids, words: Ids | None, hints: Iterable[Hint], separator: int) -> tuple[Ids, Ids | None]:
+    """Returns a sentence with its hints, and the word of each sub-word; those of hints belong to no word."""
+    filled = [hint for hint in hints if hint.ids]
+    if not filled:
+        return source, words
+    places = [hint.place for hint in filled for _ in range(len(hint.ids) + 2)]
+    values = [token for hint in filled for token in (separator, *hint.ids, separator)]
+    with_hints = np.insert(source.astype(np.int64), places, values)
+    return with_hints, None if words is None else np.insert(words, places, -1)
+
+
+def insert_all(
+    source: Sequence[Ids], words: Sequence[Ids], hints: Iterable[Hint], separator: int
+) -> tuple[list[Ids], list[Ids]]:
+    """Returns the sentences of a document with its hints, and the words of their sub-words (empty if not given)."""
+    of_sentence: dict[int, list[Hint]] = {}
+    for hint in hints:
+        of_sentence.setdefault(hint.sentence, []).append(hint)
+    new_source, new_words = list(source), list(words)
+    for m, found in of_sentence.items():
+        new_source[m], owners = insert(source[m], words[m] if len(words) else None, found, separator)
+        if owners is not None:
+            new_words[m] = owners
+    return new_source, new_words

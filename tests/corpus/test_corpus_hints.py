@@ -1,0 +1,108 @@
+"""Hints of a prepared corpus, and batches with them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from corpus.corpus_examples import write
+from docgraph.corpus.batches import BatchBuilder, BatchConfig, BatchSampler
+from docgraph.corpus.config import DataConfig, DataEntry, LanguagesConfig, PrepareConfig, SubwordsConfig
+from docgraph.corpus.hints import CorpusHints, make_hints
+from docgraph.corpus.prepare import prepare
+from docgraph.corpus.store import PreparedCorpus
+from docgraph.errors import DocgraphError
+from docgraph.model.config import HintsConfig, ModelConfig
+
+SOURCE = """milestone year means any of the years 2030 and 2035. (année jalon)
+The Minister sets a target for each milestone year.
+Nothing else happens here.
+
+grave means a place in a cemetery; (tombe)
+A grave must be marked.
+"""
+TARGET = """année jalon L'année 2030 ou 2035.
+Le ministre fixe une cible pour chaque année jalon.
+Rien d'autre ne se passe ici.
+
+tombe Un endroit dans un cimetière.
+Une tombe doit être marquée.
+"""
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> PreparedCorpus:
+    folder = tmp_path_factory.mktemp("hints")
+    paths = write(folder, **{"train.en": SOURCE, "train.fr": TARGET})
+    config = PrepareConfig(
+        data=DataConfig(train=(DataEntry(paths["train.en"], paths["train.fr"]),)),
+        languages=LanguagesConfig("en", "fr"),
+        subwords=SubwordsConfig(size=340),
+        annotator="words:en",
+        out=str(folder / "store"),
+    )
+    prepare(config, jobs=1)
+    found = PreparedCorpus.open(folder / "store")
+    make_hints(found, ("definition",), None)
+    return found
+
+
+def texts(corpus: PreparedCorpus, batch_tokens: list[int]) -> str:
+    return corpus.tokenizer.source.decode(3 if token == 3 else token for token in batch_tokens)
+
+
+def test_hints_of_a_store(corpus: PreparedCorpus) -> None:
+    hints = CorpusHints(corpus.folder, "train", ("definition",))
+    decode = corpus.tokenizer.target.decode
+    assert [(h.sentence, decode(h.ids)) for h in hints.document(0)] == [(1, "année jalon")]
+    assert [(h.sentence, decode(h.ids)) for h in hints.document(1)] == [(1, "tombe")]
+    assert CorpusHints(corpus.folder, "train", ("coreference",)).document(0) == []
+
+
+def test_batches_of_sentences_equal_batches_of_documents(corpus: PreparedCorpus) -> None:
+    hints = CorpusHints(corpus.folder, "train", ("definition",))
+    model = ModelConfig(hints=HintsConfig(("definition",)))
+    by_unit = {}
+    for unit in ("sentence", "document"):
+        sampler = BatchSampler(corpus, BatchConfig(tokens=1000, unit=unit, shuffle=False), 1)  # type: ignore[arg-type]
+        batch = BatchBuilder(corpus, model, unit, hints=hints)(sampler.plan(0)[0])
+        assert batch is not None
+        by_unit[unit] = batch.source.ids
+    assert by_unit["sentence"] == by_unit["document"]
+    assert sum(3 in ids for ids in by_unit["sentence"]) == 2
+
+
+def test_base_reads_the_store_without_hints(corpus: PreparedCorpus) -> None:
+    sampler = BatchSampler(corpus, BatchConfig(tokens=1000, unit="sentence", shuffle=False), 1)
+    batch = BatchBuilder(corpus, ModelConfig(), "sentence")(sampler.plan(0)[0])
+    assert batch is not None
+    assert not any(3 in ids for ids in batch.source.ids)
+
+
+def test_dropout_depends_on_the_epoch_only(corpus: PreparedCorpus) -> None:
+    hints = CorpusHints(corpus.folder, "train", ("definition",), dropout=0.5, seed=3)
+    found = hints.document(0) * 1
+    kept = [hints.kept(found, 0, epoch) for epoch in range(40)]
+    assert kept == [hints.kept(found, 0, epoch) for epoch in range(40)]
+    assert 5 < sum(map(len, kept)) < 35
+
+
+def test_a_store_without_hints_or_with_those_of_another_store(corpus: PreparedCorpus, tmp_path: Path) -> None:
+    with pytest.raises(DocgraphError, match="has no hints"):
+        CorpusHints(corpus.folder, "dev", ("definition",))
+    manifest = (corpus.folder / "manifest.json").read_text(encoding="utf-8")
+    (tmp_path / "manifest.json").write_text(manifest.replace('"fingerprint": "', '"fingerprint": "0'), encoding="utf-8")
+    (tmp_path / "hints.train.arrow").write_bytes((corpus.folder / "hints.train.arrow").read_bytes())
+    with pytest.raises(DocgraphError, match="do not belong"):
+        CorpusHints(tmp_path, "train", ("definition",))
+
+
+def test_example_for_decoding_has_the_same_hints(corpus: PreparedCorpus) -> None:
+    example = corpus.example(0, None, hints=("definition",))
+    assert [replace(hint, referent=None) for hint in example.hints] == CorpusHints(
+        corpus.folder, "train", ("definition",)
+    ).document(0)
+    assert all(isinstance(ids, np.ndarray) for ids in example.source)
