@@ -315,7 +315,7 @@ def test_mistakes_are_reported(translator: Translator) -> None:
 def test_a_long_document_is_corrected_in_chunks(translator: Translator, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, size in (("CHUNK", 4), ("CHUNK_BEFORE", 2), ("CHUNK_AFTER", 1)):
         monkeypatch.setattr(decoding, name, size)
-    document = Document.from_sentences(TEXT * 3)
+    document = Document.from_sentences(TEXT * 2)
     session = translated([document], translator)
     assert texts(session) == translator.translate(document, SEARCH).texts
     session.correct(4, "le chien saute")

@@ -69,8 +69,9 @@ CANDIDATES = 4
 Precision = Literal["float32", "bfloat16", "int8"]
 ANNOTATIONS = 8
 """Documents whose annotation is kept, so that a correction need not annotate its document again."""
-MIN_CHANGE = 0.02
-"""Change of the probability mass of copies from which a sentence is decoded again."""
+MIN_CHANGE, MAX_AFFECTED = 0.02, 12
+"""A correction changes sentences in which copies of other words gain this probability, at most so many: the ones in
+which they gain most. In a long document, nearly all sentences read a correction, and few translations change."""
 
 
 @dataclass(eq=False)
@@ -407,8 +408,8 @@ class Translator:
     ) -> list[int]:
         """Returns the sentences whose `translations` may change if known translations change from `before` to `after`.
 
-        They are the ones that read a translation that changed, unless it proposes no other word at any place. Sentences
-        without a translation are left out.
+        They are the ones that read a translation that changed, if it proposes other words somewhere: of a model that
+        reads only known translations, the 12 where it does most. Sentences without a translation are left out.
         """
         texts = {m: text for m, text in enumerate(translations) if text is not None}
         old, new = (self._prepare(TranslationRequest(document, known)) for known in (before, after))
@@ -419,7 +420,9 @@ class Translator:
         if self._needs.only_given_translations:
             shown = {m: text for m, text in texts.items() if m not in old.given and m not in new.given}
             masses = [self._copied_mass(prepared, shown) for prepared in (old, new)]
-            changed |= {m for m in shown if _may_differ(*(mass[m] for mass in masses))}
+            change = {m: _change(*(mass[m] for mass in masses)) for m in shown}
+            strongest = sorted((m for m in shown if change[m] >= MIN_CHANGE), key=lambda m: -change[m])
+            changed |= {*strongest[:MAX_AFFECTED]}
         return sorted(changed)
 
     def _copied_mass(self, prepared: _Prepared, texts: Mapping[int, str]) -> dict[int, Tensor]:
@@ -503,7 +506,9 @@ class Translator:
         wanted = {*wanted} - known.keys()
         for shown, own in chunks(len(segments)):
             if rows := [m for m in own if m in wanted]:
-                example, seen = self._model_input(segments, shown, known)
+                example, seen = prepared.example, prepared.known
+                if example is None:  # a document in chunks
+                    example, seen = self._model_input(segments, shown, known)
                 excerpt = Excerpt.of(example, seen, [m - shown.start for m in rows], self.model.config)
                 # Entries of a translation memory come after all segments.
                 origins = [m + (shown.start if m < len(shown) else len(segments)) for m in excerpt.origins]
@@ -892,7 +897,7 @@ class Translator:
         return self._postprocessor.finish(source, coder.decode(known).replace("\ufffd", ""))
 
 
-def _may_differ(before: Tensor, after: Tensor) -> bool:
-    """Returns whether a translation loses support, or other tokens gain some, anywhere; masses [n, 2] of copies."""
+def _change(before: Tensor, after: Tensor) -> float:
+    """Returns how much support a translation loses, or other tokens gain, at most; masses [n, 2] of copies."""
     gain = after - before
-    return bool((~(torch.stack([-gain[:, 0], gain[:, 1]]) < MIN_CHANGE)).any())
+    return float(torch.cat([gain.new_zeros(1), -gain[:, 0], gain[:, 1]]).nan_to_num(torch.inf).max())
