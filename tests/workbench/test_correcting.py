@@ -151,6 +151,31 @@ def test_confirming_keeps_the_hands_on_the_keyboard(example: Workbench) -> None:
     example.page.locator("#s0[data-state=translated]").wait_for()
 
 
+def test_a_term_pair_joins_the_glossary(example: Workbench) -> None:
+    select = """([side, text]) => {
+        const node = document.querySelector(`#s3 .${side} .text`).firstChild;
+        const start = node.data.indexOf(text);
+        document.getSelection().setBaseAndExtent(node, start, node, start + text.length);
+    }"""
+    example.choose(3)
+    example.page.evaluate(select, ["source", "businesses"])
+    example.page.locator(".term-bar").wait_for()
+    example.page.evaluate(select, ["target", "entreprises"])
+    example.page.wait_for_function("() => document.querySelector('.term-bar .primary')")
+    example.page.keyboard.press("t")
+    example.said("Term added: businesses, entreprises.")
+    example.page.get_by_role("tab", name="Glossary").click()
+    assert example.page.locator(".terms li span:not(.arrow)").all_text_contents() == ["businesses", "entreprises"]
+    example.page.locator("#term-source").fill("harbour")
+    example.page.locator("#term-target").fill("havre")
+    example.page.locator(".term-form button").click()
+    example.page.locator(".row.proposed").first.wait_for()
+    assert all("havre" in text for text in example.proposals().values())
+    example.page.get_by_role("button", name="Undo", exact=True).click()
+    example.page.wait_for_function("() => !document.querySelector('.row.proposed')")
+    example.page.wait_for_function("() => document.querySelectorAll('.terms li').length === 1")
+
+
 def test_doubtful_sentences_are_walked_through(workbench: Workbench) -> None:
     workbench.open_text()
     for index in (2, 5):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from workbench.chromium import KNOWN, SENTENCES, Workbench, alone
 
 
@@ -40,6 +42,17 @@ def test_a_word_lights_its_chain_through_the_document(example: Workbench) -> Non
     example.page.locator(".panel .variant").first.wait_for()
     listed = example.page.locator(".places .at").all_text_contents()
     assert sorted(map(int, listed)) == [index + 1 for index in places]
+
+
+def test_an_inconsistent_chain_is_fixed_everywhere(example: Workbench) -> None:
+    example.correct(0, alone()[0].replace("port", "havre", 1))
+    example.page.get_by_role("tab", name="Chains").click()
+    chain = example.page.locator(".chain.bad", has_text=re.compile("^harbour"))
+    chain.first.click()
+    example.page.locator(".fix", has_text="havre").click()
+    example.said("Term added: harbour, havre.")
+    example.page.locator(".row.proposed").first.wait_for()
+    assert all("havre" in text for text in example.proposals().values())
 
 
 def test_the_panel_explains_a_sentence(example: Workbench) -> None:

@@ -1,4 +1,4 @@
-// The tab of chains: words that occur in several sentences, and their translations.
+// The tab of chains: words that occur in several sentences, their translations, and "use one translation everywhere".
 
 import { h, icon } from "./dom.js";
 import { formatted, t } from "./i18n.js";
@@ -125,6 +125,11 @@ export class ChainsTab {
   }
 
   variant(chain, variant, place, isBad) {
+    const fix = h(
+      "button",
+      { type: "button", class: "fix", onclick: () => this.actions.fixAll(chain, variant.text) },
+      t("chains.fix", { target: variant.text }),
+    );
     const name = variant.text || t("chains.untranslated");
     return h(
       "section",
@@ -136,6 +141,7 @@ export class ChainsTab {
         name,
         h("span", { class: "count" }, formatted(variant.words.length)),
       ),
+      ...(isBad && variant.text ? [fix] : []),
       h("ul", { class: "places" }, this.places(variant.words)),
     );
   }

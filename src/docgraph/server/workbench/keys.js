@@ -16,6 +16,7 @@ const HELP = {
     ["help.accept", "A", "R"],
     ["help.acceptAll", "⇧ A", "⇧ R"],
     ["help.undo", "U", "⇧ U"],
+    ["help.term", "T"],
     ["help.chain", "L"],
   ],
   edit: [
@@ -148,6 +149,7 @@ const ON_A_SENTENCE = {
   R: (view) => view.decideAll("refuse"),
   u: (view) => view.step("undo"),
   U: (view) => view.step("redo"),
+  t: (view) => view.term(),
   l: (view) => view.nextChain(),
 };
 

@@ -1,17 +1,19 @@
-// The panel beside the document: the sentence and what it read, and the chains.
+// The panel beside the document: the sentence and what it read, the chains, the glossary.
 
 import { h, icon } from "./dom.js";
 import { t } from "./i18n.js";
 import { ChainsTab } from "./chains.js";
+import { GlossaryTab } from "./glossary.js";
 import { SentenceTab } from "./explain.js";
 
-const TABS = ["sentence", "chains"];
+const TABS = ["sentence", "chains", "glossary"];
 
 export class Panel {
   constructor(work, actions) {
     this.pages = {
       sentence: new SentenceTab(work, actions),
       chains: new ChainsTab(work, actions),
+      glossary: new GlossaryTab(work, actions),
     };
     this.tabs = Object.fromEntries(TABS.map((name) => [name, this.tab(name)]));
     const list = h("div", { role: "tablist", class: "tabs", "aria-label": t("panel") }, ...Object.values(this.tabs));

@@ -1,6 +1,7 @@
 // The view of a document: filters and search, the list, the panel, the overview, and what keys and buttons do.
 
 import { h, icon } from "./dom.js";
+import { selectedWords, TermBar } from "./glossary.js";
 import { drawDocumentHeader } from "./header.js";
 import { formatted, t } from "./i18n.js";
 import { handleKey } from "./keys.js";
@@ -22,9 +23,13 @@ export class View {
       go: (index) => this.go(index),
       use: (index, translation) => this.use(index, translation),
       showChain: (chain) => this.showChain(chain),
+      fixAll: (chain, target) => this.addTerm(nameOf(chain), target),
+      addTerm: (source, target) => this.addTerm(source, target),
+      removeTerm: (entry) => this.removeTerm(entry),
       closePanel: () => this.togglePanel(false),
       leaveOverview: (index) => this.leaveOverview(index),
     };
+    this.termBar = new TermBar(work, actions);
     this.list = new List(work);
     this.panel = new Panel(work, actions);
     this.overview = new Overview(work, actions);
@@ -38,7 +43,7 @@ export class View {
       "aria-label": t("filter.proposals"),
       hidden: true,
     });
-    this.floats = h("div", { class: "floats" }, this.bar);
+    this.floats = h("div", { class: "floats" }, this.termBar.element, this.bar);
     this.document = h(
       "div",
       { class: "document" },
@@ -62,6 +67,11 @@ export class View {
       (event) => !event.defaultPrevented && !document.querySelector("dialog[open]") && handleKey(event, this),
       { signal: this.stop.signal },
     );
+    const select = () => {
+      const words = selectedWords(this.list);
+      if (words) this.termBar.take(words);
+    };
+    document.addEventListener("selectionchange", select, { signal: this.stop.signal });
     window.addEventListener("resize", () => this.minimap.drawSoon(), { signal: this.stop.signal });
     work.on("sentences list comparison view", () => this.drawFilters());
     work.on("error", (message) => notice(message));
@@ -185,7 +195,8 @@ export class View {
   }
 
   escape() {
-    if (this.isOverview) this.toggleOverview();
+    if (!this.termBar.element.hidden) this.termBar.clear();
+    else if (this.isOverview) this.toggleOverview();
     else if (NARROW.matches && this.element.classList.contains("with-panel")) this.togglePanel(false);
     else if (this.work.lit) this.work.light(null);
     else this.list.focus();
@@ -288,5 +299,39 @@ export class View {
     this.minimap.drawSoon();
     this.panel.show(this.panel.shown);
     if (isOpen && !this.isOverview) this.list.reveal(this.work.current); // the sheet may cover it
+  }
+
+  // Terms ----------------------------------------------------------------------------------------------------------
+
+  term() {
+    if (this.termBar.isComplete) return this.termBar.add();
+    this.togglePanel(true);
+    this.panel.show("glossary");
+    const { pair } = this.termBar;
+    this.termBar.clear();
+    return this.panel.pages.glossary.begin(pair);
+  }
+
+  /** Adds a term pair, replacing another translation of the same term; returns whether the server took it. */
+  async addTerm(source, target) {
+    const others = this.work.glossary.filter((entry) => entry.source.toLowerCase() !== source.toLowerCase());
+    const said = t("said.term", { source, target });
+    return this.changeGlossary([...others, { source, target }], said, () => this.addTerm(source, target));
+  }
+
+  removeTerm(entry) {
+    const rest = this.work.glossary.filter((each) => each.source !== entry.source || each.target !== entry.target);
+    return this.changeGlossary(rest, t("said.termRemoved", entry), () => this.removeTerm(entry));
+  }
+
+  async changeGlossary(entries, said, again) {
+    try {
+      const changes = await this.work.setGlossary(entries);
+      announce(changes.length ? `${said} ${t("said.follow", { n: changes.length })}` : said);
+      return true;
+    } catch (error) {
+      failed(error, again);
+      return false;
+    }
   }
 }

@@ -1,7 +1,7 @@
 // Work: one document under correction, as the page knows it. It speaks to the server and tells its listeners what
-// changed: "job", "sentences" (detail: indices), "list" (other sentences altogether), "graph", "comparison", "current",
-// "over" (translated or stopped), "inspected" (the sentence that is explained), "reads" (what it read), "chain" (the
-// chain that is lit), "view" (filter or search), "connection".
+// changed: "job", "sentences" (detail: indices), "list" (other sentences altogether), "graph", "glossary", "comparison",
+// "current", "over" (translated or stopped), "inspected" (the sentence that is explained), "reads" (what it read),
+// "chain" (the chain that is lit), "view" (filter or search), "connection".
 
 import * as api from "./api.js";
 import { commonest, folded } from "./text.js";
@@ -18,6 +18,7 @@ export class Work extends EventTarget {
     this.chains = [];
     this.chainsAt = new Map(); // sentence -> [{chain, word}]
     this.graphState = "none";
+    this.glossary = [];
     this.comparison = null; // Map: index -> translation without context
     this.current = Number(stored(`at.${job.id}`, 0));
     this.hovered = null; // the sentence under a resting pointer
@@ -26,7 +27,7 @@ export class Work extends EventTarget {
     this.filter = "all";
     this.query = "";
     this.dirty = new Set();
-    this.corrections = Promise.resolve(); // the last correction that was sent
+    this.changes = Promise.resolve(); // the last change that was sent
   }
 
   emit(type, detail) {
@@ -46,7 +47,7 @@ export class Work extends EventTarget {
       (event, data) => this.receive(event, data),
       (connected) => this.emit("connection", connected),
     );
-    if (!isBeingTranslated(this.job)) this.readGraph();
+    if (!isBeingTranslated(this.job)) this.readDocument();
   }
 
   close() {
@@ -67,6 +68,17 @@ export class Work extends EventTarget {
     this.emit("inspected");
   }
 
+  /** Reads what the server knows of a translated document. */
+  readDocument() {
+    this.readGlossary();
+    this.readGraph();
+  }
+
+  async readGlossary() {
+    this.glossary = await api.getGlossary(this.job.id).catch(() => this.glossary); // kept if the server is not reached
+    this.emit("glossary");
+  }
+
   receive(event, data) {
     if (event === "sentence") this.update(data);
     else if (event === "state") this.setJob(data);
@@ -83,7 +95,7 @@ export class Work extends EventTarget {
     if (!isOver) return;
     this.emit("over");
     this.emit("inspected");
-    this.readGraph();
+    this.readDocument();
   }
 
   /** Takes a sentence from the server; listeners hear of many at once, a frame later. */
@@ -219,19 +231,20 @@ export class Work extends EventTarget {
 
   // Changes --------------------------------------------------------------------------------------------------------
 
-  /** Stores a translation; returns the changes that follow in linked sentences.
-   *
-   * Corrections are sent one after the other, and wait until the document is translated: the server takes none before.
-   */
-  correct(index, translation, confirm) {
-    const send = () => this.sendCorrection(index, translation, confirm);
-    const sent = this.corrections.then(() => this.untilOver()).then(send);
-    this.corrections = sent.catch(() => {}); // one that fails does not stop the next one
+  /** Calls the server when earlier changes are done and the document is translated: it takes no changes before. */
+  inTurn(send) {
+    const sent = this.changes.then(() => this.untilOver()).then(send);
+    this.changes = sent.catch(() => {}); // a change that fails does not stop the next one
     return sent;
   }
 
   async untilOver() {
     if (isBeingTranslated(this.job)) await new Promise((done) => this.addEventListener("over", done, { once: true }));
+  }
+
+  /** Stores a translation; returns the changes that follow in linked sentences. */
+  correct(index, translation, confirm) {
+    return this.inTurn(() => this.sendCorrection(index, translation, confirm));
   }
 
   async sendCorrection(index, translation, confirm) {
@@ -253,16 +266,32 @@ export class Work extends EventTarget {
     return answer.changes;
   }
 
-  async decide(verb, indices) {
-    const answer = await api[verb](this.job.id, indices);
-    if (answer?.job) this.setJob(answer.job);
-    return answer?.changes ?? [];
+  decide(verb, indices) {
+    return this.inTurn(() => this.changed(api[verb](this.job.id, indices)));
   }
 
-  async step(verb) {
-    const answer = await api[verb](this.job.id);
-    if (answer?.job) this.setJob(answer.job);
-    return answer?.changes ?? [];
+  /** Undoes or redoes a change. */
+  step(verb) {
+    return this.inTurn(async () => {
+      const changes = await this.changed(api[verb](this.job.id));
+      await this.readGlossary();
+      return changes;
+    });
+  }
+
+  setGlossary(entries) {
+    return this.inTurn(async () => {
+      const changes = await this.changed(api.putGlossary(this.job.id, entries));
+      this.glossary = entries;
+      this.emit("glossary");
+      return changes;
+    });
+  }
+
+  async changed(answer) {
+    const { changes, job } = await answer;
+    this.setJob(job);
+    return changes;
   }
 
   async compare() {
