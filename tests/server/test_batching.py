@@ -13,6 +13,7 @@ import pytest
 from docgraph.document import Document
 from docgraph.model.batch import DocumentExample
 from docgraph.server.batching import BatchDecoder, Cancelled, Ticket
+from docgraph.translation.constraints import Constraints
 from docgraph.translation.document_decoding import DecodedDocument, Hypotheses, Known, Mode
 from docgraph.translation.hypotheses import SearchConfig
 from docgraph.translation.translator import TranslationRequest, Translator
@@ -158,11 +159,12 @@ class BrokenModel:
         *,
         tokens: int = 0,
         known: Sequence[Known] | None = None,
+        constraints: Sequence[Constraints] | None = None,
         on_final: Callable[[int, int, Hypotheses], None] | None = None,
     ) -> list[DecodedDocument]:
         if any(len(example.source) == self.bad for example in examples):
             raise RuntimeError("bad")
-        return self.decode(examples, search, mode, known=known)
+        return self.decode(examples, search, mode, known=known, constraints=constraints)
 
 
 def test_a_request_that_fails_fails_alone(translator: Translator, monkeypatch: pytest.MonkeyPatch) -> None:
