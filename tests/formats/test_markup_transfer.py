@@ -1,15 +1,19 @@
 from __future__ import annotations
 
+import io
 import re
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from docgraph.document import InlineMarkup, Sentence
+from docgraph.document import Alignment, InlineMarkup, Link, Sentence
+from docgraph.formats import read, render
+from docgraph.formats.markup_alignment import needs_alignment
 from docgraph.formats.markup_transfer import transfer_markup
 
 TAG = re.compile(r"</?[a-z]>")
+LINKS = st.lists(st.builds(Link, st.integers(0, 29), st.integers(0, 40), st.floats(0.02, 1.0)), max_size=20)
 
 
 def sentence(raw: str) -> Sentence:
@@ -51,10 +55,11 @@ def test_markup_goes_to_the_matching_word(old: str, new: str) -> None:
 @given(
     st.lists(st.sampled_from(["<b>", "</b>", "<i>", "</i>", "\n", "word ", "a, ", "中", "x"]), max_size=15),
     st.text("ab ,中.", max_size=30),
+    LINKS,
 )
-def test_all_markup_is_kept_in_order_and_no_word_is_cut_or_lost(tokens: list[str], new: str) -> None:
+def test_all_markup_is_kept_in_order_and_no_word_is_cut_or_lost(tokens: list[str], new: str, links: list[Link]) -> None:
     old = sentence("go" + "".join(tokens) + "on")
-    written = transfer_markup(old, new, str)
+    written = transfer_markup(old, new, str, tuple(sorted(links)))
     marks = re.compile(r"</?[a-z]>|\n")
     kept = [markup.raw for markup in old.markup if markup.raw != "\n"]
     assert TAG.findall(written) == kept
@@ -70,3 +75,84 @@ def test_only_text_is_escaped() -> None:
         transfer_markup(sentence("one <b>two</b> three"), "x < y", lambda text: text.replace("<", "&lt;"))
         == "x <b>&lt;</b> y"
     )
+
+
+def alignment(old: str, new: str, pairs: str) -> Alignment:
+    """Return links between words, each found by its first occurrence: `cat=chat the=le`."""
+    links = []
+    for pair in pairs.split():
+        source, target = pair.split("=")
+        links.append(Link(new.index(target) + len(target) - 1, old.index(source) + len(source) - 1, 1.0))
+    return tuple(sorted(links))
+
+
+@pytest.mark.parametrize(
+    ("old", "pairs", "new"),
+    [
+        (
+            "Open **Settings** and click **Save**.",
+            "Open=Ouvrez Settings=Paramètres and=et click=cliquez click=sur Save=Enregistrer",
+            "Ouvrez **Paramètres** et cliquez sur **Enregistrer**.",
+        ),
+        (
+            "It has an [open governance model](g.md).",
+            "It=Il has=utilise an=un open=ouvert governance=gouvernance governance=de model=modèle",
+            "Il utilise un [modèle de gouvernance ouvert](g.md).",
+        ),
+        (
+            'See the ["Writing" section](w.html) of the text.',
+            "See=Voir the=la section=section Writing=Rédaction of=du text=texte",
+            "Voir la [section « Rédaction »](w.html) du texte.",
+        ),
+        ("Take the **note:** now.", "Take=Prenez the=la note=remarque now=ici", "Prenez ici la **remarque :**"),
+        ("Take the *image* now.", "Take=Prenez the=l' image=image now=vite", "Prenez vite l'*image*."),
+        ("A *big [red](r) cat* sat.", "A=Un big=gros red=rouge cat=chat sat=dort", "Un *gros chat [rouge](r)* dort."),
+    ],
+)
+def test_markup_goes_around_the_words_that_translate_the_marked_words(old: str, pairs: str, new: str) -> None:
+    [document] = read(io.StringIO(old), "markdown")
+    [text] = read(io.StringIO(new), "markdown")[0].texts
+    assert render([document], [[text]], None, [[alignment(document.texts[0], text, pairs)]]) == new
+
+
+def test_no_line_break_goes_between_an_elided_article_and_its_noun() -> None:
+    old, text = sentence("Take the\n<i>image</i>."), "Prenez l'image."
+    links = alignment(old.text, text, "Take=Prenez the=l' image=image")
+    assert transfer_markup(old, text, str, links) == "Prenez\nl'<i>image</i>."
+
+
+def test_links_that_would_change_the_order_are_given_up() -> None:
+    [document] = read(io.StringIO("The [red](r) and [blue](b) cats."), "markdown")
+    text = "Les chats bleus et rouges."
+    links = alignment(document.texts[0], text, "The=Les cats=chats blue=bleus and=et red=rouges")
+    written = render([document], [[text]], None, [[links]])
+    assert isinstance(written, str)
+    assert re.sub(r"\[|\]\(.\)", "", written) == text
+    assert re.findall(r"\]\((.)\)", written) == ["r", "b"]
+    assert "[]" not in written
+
+
+def test_an_alignment_that_links_nothing_with_the_marked_words_changes_nothing() -> None:
+    [document] = read(io.StringIO("Open the **small** door."), "markdown")
+    text = "Ouvrez la petite porte."
+    links = alignment(document.texts[0], text, "Open=Ouvrez the=la door=porte")
+    assert render([document], [[text]], None, [[links]]) == render([document], [[text]])
+
+
+@pytest.mark.parametrize(
+    ("markdown", "text", "is_needed"),
+    [
+        ("The *cat* sat.", "Le chat dort.", True),
+        ("The *cat* sat.", "The cat sat.", False),
+        ("The *Acme* car and *its* door.", "La voiture Acme et sa porte.", True),
+        ("The *Acme* car.", "La voiture Acme.", False),
+        ("The cat sat.", "Le chat dort.", False),
+        ("*The cat sat.*", "Le chat dort.", False),
+        ("The `code` sat.", "Le dort.", False),
+    ],
+)
+def test_only_markup_around_some_words_that_change_needs_an_alignment(
+    markdown: str, text: str, is_needed: bool
+) -> None:
+    [document] = read(io.StringIO(markdown), "markdown")
+    assert [needs_alignment(each, text) for each in document] == [is_needed]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from docgraph.formats.markup_positions import token_spans
 from docgraph.model.model_folder import find_model
 from docgraph.translation.hypotheses import SearchConfig
 from docgraph.translation.translator import Translator
+from docgraph.translation.word_alignment import SubwordAttention
 from translation.translator_examples import model_folder
 
 SUBTITLES = """1
@@ -75,3 +77,35 @@ def test_a_sentence_that_is_too_long_is_aligned_as_far_as_the_model_reads(tmp_pa
     source = "The fox. " * 20
     [attention] = translator.subword_attention([source], ["x y"])
     assert all(link.source < 60 for link in attention.links(source, "x y"))
+
+
+def test_only_sentences_with_markup_around_some_words_are_aligned(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    translator = Translator.load(model_folder(tmp_path, context=False), device="cpu")
+    translator.repair = False
+    aligned: list[str] = []
+    own = translator.subword_attention
+
+    def recorded(sources: Sequence[str], targets: Sequence[str]) -> list[SubwordAttention]:
+        aligned.extend(sources)
+        return own(sources, targets)
+
+    monkeypatch.setattr(translator, "subword_attention", recorded)
+    search = SearchConfig(beams=1, max_length_constant=3)
+    [plain] = read(io.StringIO("The quick fox jumps.\n\nIt told him that.\n"), "markdown")
+    [marked] = read(io.StringIO("The *quick* fox jumps.\n\nIt told him that.\n"), "markdown")
+    without = translator.translate(plain, search)
+    assert without.alignments == [None, None]
+    assert aligned == []
+    translation = translator.translate(marked, search, known=["Le renard rapide saute.", None])
+    assert aligned == ["The quick fox jumps."]
+    assert translation.texts[1] == without.texts[1]
+    assert translation.document.source.replace("*", "").startswith("Le renard rapide saute.\n\n")
+
+
+def test_emphasis_goes_to_the_words_that_translate_it(translator: Translator) -> None:
+    [document] = read(io.StringIO("Open **Settings** and click **Save**.\n"), "markdown")
+    known = ["Ouvrez Paramètres et cliquez sur Enregistrer."]
+    written = translator.translate(document, known=known).document.source
+    assert written == "Ouvrez **Paramètres** et cliquez sur **Enregistrer**.\n"

@@ -107,8 +107,8 @@ def render(
 ) -> str | bytes:
     """Return the file that the documents were read from (str, or bytes for a container), with new sentences `texts`.
 
-    `language` is written where the file declares its language. `alignments` (of translations) help to divide sentences
-    among subtitle cues, which `limits` applies to.
+    `language` is written where the file declares its language. `alignments` (of translations) help to place
+    inline markup, and to divide sentences among subtitle cues, which `limits` applies to.
     """
     if texts is None:
         texts = [document.texts for document in documents]
@@ -140,7 +140,7 @@ def _replace(
     limits: SubtitleLimits = SubtitleLimits(),
 ) -> Document:
     ends = [] if form.cues is None else cue_ends(document, texts, form.cues(document.source), alignments, limits)
-    return replace_sentences(document, texts, form.escape, form.escapes, form.is_intact, form.filler, ends)
+    return replace_sentences(document, texts, form.escape, form.escapes, form.is_intact, form.filler, ends, alignments)
 
 
 def with_texts(document: Document, texts: Sequence[str], alignments: Alignments = ()) -> Document:

@@ -1,8 +1,8 @@
 """Positions of inline markup in a new text.
 
-Markup around words that also occur in the new text goes around the same words. Any other markup goes to the word
-boundary at the same relative position between two landmarks, which are punctuation marks and numbers that both texts
-share. Markup keeps its order, so that nested tags stay nested.
+Markup whose place is known (words that also occur in the new text, or are aligned with it) goes there. Any other markup
+goes to the word boundary at the same relative position between two landmarks, which are punctuation marks and numbers
+that both texts share. Markup keeps its order, so that nested tags stay nested.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import math
 import re
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from docgraph.document import InlineMarkup, Sentence
@@ -32,19 +32,19 @@ Side = Literal["after", "before", "between"]
 """Whether markup is attached to the word it comes after, to the word it comes before, or to neither (a line break)."""
 
 
-def find_positions(sentence: Sentence, text: str, find_shared: bool, whole_words: bool) -> list[int]:
+def find_positions(sentence: Sentence, text: str, exact: Mapping[int, int], whole_words: bool) -> list[int]:
     """Return the position of each markup in the new text, in ascending order.
 
-    With `find_shared`, pairs of markup go around words that both texts have. With `whole_words`, markup that opens or
-    closes goes to the start or the end of a word only.
+    `exact` has the known positions, by markup index. With `whole_words`, markup that opens or closes goes to the start
+    or the end of a word only.
     """
     tokens, words = _boundaries(_TOKEN, text), _boundaries(_WORD, text)
     landmarks = find_landmarks(sentence.text, text) if sentence.markup else []
     sides = _sides(sentence)
-    exact = _positions_of_shared_words(sentence, sides, text) if find_shared else {}
     breaks_left = sides.count("between")
     empty = {end for start, end in _pairs(sentence.markup) if _is_empty(sentence.markup, start, end)}
     positions: list[int] = []
+    limits = _later_minima(exact, len(sides), len(text))
     token, last, opened = 0, 0, False
     for index, (markup, side) in enumerate(zip(sentence.markup, sides, strict=True)):
         target, at_landmark = project(markup.offset, side, landmarks)
@@ -66,10 +66,22 @@ def find_positions(sentence: Sentence, text: str, find_shared: bool, whole_words
             # An element that was not empty encloses at least one word.
             if side == "after" and opened and position <= last and bisect_right(ends, last) < len(ends):
                 position = ends[bisect_right(ends, last)]
+        if position > limits[index]:
+            position = limits[index]
+            if markup.role not in ("open", "close"):  # no break or atom between l' and image
+                choices = tokens[0 if side == "before" else 1]
+                place = bisect_right(choices, position) - 1
+                position = choices[place] if place >= 0 else 0
         last = max(last, position)
         opened = side == "before"
         positions.append(last)
     return positions
+
+
+def _later_minima(exact: Mapping[int, int], count: int, end: int) -> list[int]:
+    """Return, for each markup, the least known position of those after it; `end` if there is none."""
+    known = (exact.get(index, end) for index in range(count - 1, -1, -1))
+    return [*itertools.accumulate(known, min)][::-1]
 
 
 def _pairs(markups: Sequence[InlineMarkup]) -> list[Span]:
@@ -98,11 +110,34 @@ def elements_with_text(markups: Sequence[InlineMarkup]) -> list[Span]:
     ]
 
 
-def _positions_of_shared_words(sentence: Sentence, sides: list[Side], text: str) -> dict[int, int]:
+def marked_spans(sentence: Sentence) -> list[Span]:
+    """Return the indices of each pair of markup around words of a sentence, but not around all of its words.
+
+    A pair opens and closes an element, or stands before and after some words.
+    """
+    markups, text = sentence.markup, sentence.text
+    if not markups or len(markups) > _MAX_SEARCHED:
+        return []
+    sides = _sides(sentence)
+    beside = [
+        (n, n + 1)
+        for n, (one, other) in enumerate(itertools.pairwise(markups))
+        if one.role == other.role == "" and sides[n : n + 2] == ["before", "after"]
+    ]
+    spans = []
+    for start, end in sorted(_pairs(markups) + beside):
+        begin, stop = markups[start].offset, markups[end].offset
+        if _WORD.search(text[begin:stop]) and (_WORD.search(text[:begin]) or _WORD.search(text[stop:])):
+            spans.append((start, end))
+    return spans
+
+
+def positions_of_shared_words(sentence: Sentence, text: str) -> dict[int, int]:
     """Return the positions, by markup index, of pairs that enclose words which occur once in both texts."""
     positions: dict[int, int] = {}
     if len(sentence.markup) > _MAX_SEARCHED:
         return positions
+    sides = _sides(sentence)
     for index, (opening, closing) in enumerate(itertools.pairwise(sentence.markup)):
         inside = sentence.text[opening.offset : closing.offset]
         if sides[index : index + 2] == ["before", "after"] and inside.strip():

@@ -9,12 +9,13 @@ from __future__ import annotations
 import itertools
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from docgraph.document import Document, InlineMarkup, Sentence
+from docgraph.document import Alignment, Document, InlineMarkup, Sentence
 from docgraph.formats.base import CJK
-from docgraph.formats.markup_positions import elements_with_text, find_positions
+from docgraph.formats.markup_alignment import aligned_positions
+from docgraph.formats.markup_positions import elements_with_text, find_positions, positions_of_shared_words
 
 _CHANGE = "\0"
 """Stands for the change from one emphasis to another; new texts have no NUL."""
@@ -33,11 +34,13 @@ def replace_sentences(
     is_intact: IsIntact | None = None,
     filler: str = "",
     cue_ends: Sequence[Sequence[int]] = (),
+    alignments: Sequence[Alignment | None] = (),
 ) -> Document:
     """Return the document with `texts` as its sentences; changed sentences have no `markup`, only raw source.
 
     `escapes`, `is_intact` and `filler` are those of `Format`. `cue_ends` has, for each sentence of subtitles, the
-    positions of its cue breaks in the new text (on one line).
+    positions of its cue breaks in the new text (on one line). `alignments` has the links of each sentence with its new
+    text, if they are known.
     """
     parts: list[str] = []
     sentences: list[Sentence] = []
@@ -61,7 +64,8 @@ def replace_sentences(
             if cue_ends and cue_ends[index]:
                 raw = _transfer_cues(written, one_line(text), cue_ends[index], own_escape, filler)
             else:
-                raw = _transfer(written, text, own_escape, check, filler)
+                links = alignments[index] if alignments else None
+                raw = _transfer(written, text, own_escape, check, filler, links)
             raw = _apart(document.source, sentence, raw)
         else:
             raw = _replace_nested(document.source[sentence.start : sentence.end], sentence.start, nested)
@@ -135,9 +139,11 @@ def _replace_nested(raw: str, start: int, nested: list[tuple[Sentence, str]]) ->
     return "".join([*parts, raw[position:]])
 
 
-def transfer_markup(sentence: Sentence, text: str, escape: Callable[[str], str]) -> str:
+def transfer_markup(
+    sentence: Sentence, text: str, escape: Callable[[str], str], alignment: Alignment | None = None
+) -> str:
     """Return `text`, escaped and on one line, with the markup of the sentence inserted."""
-    return _transfer(sentence, text, escape)
+    return _transfer(sentence, text, escape, alignment=alignment)
 
 
 def _transfer(
@@ -146,26 +152,38 @@ def _transfer(
     escape: Callable[[str], str],
     is_intact: IsIntact | None = None,
     filler: str = "",
+    alignment: Alignment | None = None,
 ) -> str:
     """Return the raw form of `text`, in the first of these ways that encloses words and, by `is_intact`, reads back.
 
-    Markup goes around words that both texts share; or not, because it would have to change its order; or around whole
-    words. At last, emphasis is given up, and emphasis that began before the sentence lasts until its end.
+    Markup goes around words that both texts share and around words that the alignment links; around shared words only;
+    or not, because it would have to change its order; or around whole words. At last, emphasis is given up, and
+    emphasis that began before the sentence lasts until its end.
     """
-    text = one_line(text)
+    # The links are positions in the text as it was given.
+    alignment, text = alignment if one_line(text) == text else None, one_line(text)
     elements = elements_with_text(sentence.markup)
-    for find_shared, whole_words in ((True, False), (False, False), (False, True)):
-        positions = find_positions(sentence, text, find_shared, whole_words)
+    for exact, whole_words in _ways(sentence, text, alignment):
+        positions = find_positions(sentence, text, exact, whole_words)
         raw, flat = _insert(sentence, positions, text, escape, filler)
         encloses = all(text[positions[start] : positions[end]].strip() for start, end in elements)
         if (encloses or not text) and (is_intact is None or is_intact(raw, flat, sentence.markup)):
             return raw
     opened, closed, rest = _without_emphasis(sentence)
-    raw, _ = _insert(rest, find_positions(rest, text, False, True), text, escape, filler)
+    raw, _ = _insert(rest, find_positions(rest, text, {}, True), text, escape, filler)
     if opened and closed:  # emphasis ends inside the sentence, and other emphasis begins in it
         left, _, right = raw.partition(_CHANGE)
         return f"{left.rstrip()}{closed} {opened}{right.lstrip() or '&#8203;'}"
     return opened + raw + closed
+
+
+def _ways(sentence: Sentence, text: str, alignment: Alignment | None) -> Iterator[tuple[Mapping[int, int], bool]]:
+    """Yield the arguments `exact` and `whole_words` of `find_positions`, the best ones first."""
+    if alignment and (aligned := aligned_positions(sentence, text, alignment)):
+        yield aligned, False
+    yield positions_of_shared_words(sentence, text), False
+    yield {}, False
+    yield {}, True
 
 
 def one_line(text: str) -> str:

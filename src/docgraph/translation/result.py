@@ -56,7 +56,7 @@ class SentenceTranslation:
     """What may be wrong with the translation, such as "repetition"; see checks.py."""
 
     alignment: Alignment | None = None
-    """Links with the words of the source, for a sentence that spans subtitle cues."""
+    """Links with the words of the source, if they are needed to write the document."""
     terms: tuple[TermUse, ...] = ()
     """The terms of the glossary that the source contains."""
 

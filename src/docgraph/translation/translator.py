@@ -25,6 +25,7 @@ from docgraph.annotation import Annotation
 from docgraph.document import Alignment, Document, Sentence
 from docgraph.errors import DocgraphError
 from docgraph.formats import read
+from docgraph.formats.markup_alignment import needs_alignment
 from docgraph.model import checkpoint
 from docgraph.model.batch import DocumentExample, Ids, collate
 from docgraph.model.device import find_device
@@ -784,16 +785,16 @@ class Translator:
         return sentences
 
     def alignments(self, document: Document, texts: Sequence[str]) -> list[Alignment | None]:
-        """Returns the alignment of each translation that is divided among subtitle cues; None for the others."""
-        spanning = [m for m, each in enumerate(document) if any(markup.role == "break" for markup in each.markup)]
-        pairs = [(document.sentences[m].text, texts[m]) for m in spanning]
+        """Returns the alignments that are needed to place markup or subtitle breaks; None for other sentences."""
+        wanted = [m for m, each in enumerate(document) if needs_alignment(each, texts[m])]
+        pairs = [(document.sentences[m].text, texts[m]) for m in wanted]
         attention = self.subword_attention([source for source, _ in pairs], [text for _, text in pairs])
         links = (found.links(*pair) for pair, found in zip(pairs, attention, strict=True))
-        aligned = dict(zip(spanning, links, strict=True))
+        aligned = dict(zip(wanted, links, strict=True))
         return [aligned.get(m) for m in range(len(document))]
 
     def _aligned(self, document: Document, sentences: Sequence[SentenceTranslation]) -> tuple[SentenceTranslation, ...]:
-        """Returns translations with the alignments that are needed to divide them among subtitle cues."""
+        """Returns translations with the alignments that are needed to write them into the document."""
         alignments = self.alignments(document, [each.text for each in sentences])
         return tuple(replace(each, alignment=links) for each, links in zip(sentences, alignments, strict=True))
 
