@@ -52,7 +52,7 @@ COMMANDS: dict[str, dict[str, tuple[Callable[..., None] | typer.Typer, str]]] = 
         "prepare": (prepare.prepare, "Turn a parallel corpus into a store for training"),
         "debug": (prepare.debug_app, "Inspect data before training"),
         "train": (train.train, "Train a model, or continue a training run"),
-        "hints": (prepare.hints, "Find what words of a prepared corpus refer to, for training on hints"),
+        "hints": (prepare.hints, "Find what words refer to, for training on hints"),
         "pretranslate": (translate.pretranslate, "Translate a prepared corpus for training on translations"),
         "import": (model.import_app, "Convert a model of another toolkit"),
         "recall": (model.recall, "Let a model read known translations, without training"),

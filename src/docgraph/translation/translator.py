@@ -615,7 +615,9 @@ class Translator:
                 owners = prepared.segments.sentence_indices(prepared.shown)
                 with self._model_lock:
                     weights = context_weights_of(self.model, self.tokenizer, example, document.sentences, owners)
-            results.append(_Decoded(document.sentences, weights, document.passes))
+                # Entries of a translation memory come after the segments.
+            own = document.sentences[: len(prepared.shown)]
+            results.append(_Decoded(own, weights, document.passes))
         return results
 
     def decode(
