@@ -7,8 +7,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 from corpus.corpus_examples import write
+from docgraph.cli import app
 from docgraph.corpus.batches import BatchBuilder, BatchConfig, BatchSampler
 from docgraph.corpus.config import DataConfig, DataEntry, LanguagesConfig, PrepareConfig, SubwordsConfig
 from docgraph.corpus.hints import CorpusHints, make_hints
@@ -98,6 +100,19 @@ def test_a_store_without_hints_or_with_those_of_another_store(corpus: PreparedCo
     (tmp_path / "hints.train.arrow").write_bytes((corpus.folder / "hints.train.arrow").read_bytes())
     with pytest.raises(DocgraphError, match="do not belong"):
         CorpusHints(tmp_path, "train", ("definition",))
+
+
+def test_the_command_writes_the_hints_of_every_split(corpus: PreparedCorpus) -> None:
+    path = corpus.folder / "hints.train.arrow"
+    before = path.read_bytes()
+    path.unlink()
+    CliRunner().invoke(app, ["hints", str(corpus.folder)], catch_exceptions=False)
+    assert path.read_bytes() == before
+
+
+def test_the_command_refuses_a_model_with_other_sub_words(corpus: PreparedCorpus) -> None:
+    with pytest.raises(DocgraphError, match="has other sub-words"):
+        CliRunner().invoke(app, ["hints", str(corpus.folder), "--model", "en-fr"], catch_exceptions=False)
 
 
 def test_example_for_decoding_has_the_same_hints(corpus: PreparedCorpus) -> None:

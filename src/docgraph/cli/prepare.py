@@ -291,9 +291,5 @@ def hints(
     with ProgressBars("documents") as bars:
         for name in split or read_manifest(store)["splits"]:
             corpus = PreparedCorpus.open(store, name)
-            path = make_hints(corpus, relations, aligner, partial(_show_documents, bars, name))
+            path = make_hints(corpus, relations, aligner, partial(bars.show, name))
             bars.console.print(f"wrote {path}", markup=False, highlight=False, soft_wrap=True)
-
-
-def _show_documents(bars: ProgressBars, split: str, done: int, total: int) -> None:
-    bars.update(split, done, done, total)

@@ -34,6 +34,10 @@ class ProgressBars:
     ) -> None:
         self._bar.__exit__(kind, error, trace)
 
+    def show(self, task: str, done: int, total: int) -> None:
+        """Show `done` of `total` units of a task."""
+        self.update(task, done, done, total)
+
     def update(self, task: str, done: int, completed: float, total: float | None) -> None:
         """Show `done` units of a task; the bar is filled to `completed` of `total`."""
         if task not in self._tasks:

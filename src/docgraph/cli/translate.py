@@ -436,11 +436,7 @@ def pretranslate(
     corpora = [PreparedCorpus.open(store, name) for name in split or ("train", "dev")]
     with ProgressBars("sentences") as bars:
         for corpus in corpora:
-            progress = partial(_show_progress, bars, corpus.split)
+            progress = partial(bars.show, corpus.split)
             search = SearchConfig(beams=beam)
             path = pretranslation.pretranslate(folder, corpus, output, search, device, batch, progress)
             bars.console.print(f"wrote {path}", markup=False, highlight=False, soft_wrap=True)
-
-
-def _show_progress(bars: ProgressBars, split: str, done: int, total: int) -> None:
-    bars.update(split, done, done, total)
