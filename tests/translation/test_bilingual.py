@@ -15,6 +15,7 @@ from docgraph.cli import app
 from docgraph.document import Document
 from docgraph.errors import DocgraphError
 from docgraph.formats import FORMATS, get_format, read
+from docgraph.formats.atoms import shown_texts
 from docgraph.translation.bilingual import (
     BILINGUAL,
     BilingualSegment,
@@ -118,7 +119,8 @@ def test_a_file_without_edits_is_translated_as_before(model: Path, tmp_path: Pat
     assert (tmp_path / f"again{extension}").read_bytes() == made
     documents = read(source, format)
     segments = read_bilingual(bilingual, LANGUAGES)
-    assert [each.source for each in segments] == [plain(text) for document in documents for text in document.texts]
+    texts = [plain(text) for document in documents for text in shown_texts(document)]
+    assert [each.source for each in segments] == texts
     assert not any(each.confirmed for each in segments)
     edited = bilingual.read_text("utf-8")
     first = segments[0].translation

@@ -79,7 +79,6 @@ def postprocessor() -> Postprocessor:
         ("Bugs 985825 and 106", "Les bugs 9825858 et 106", "Les bugs 985825 et 106"),
         ("It opens at 6 or 7.", "Il ouvre à 18 ou à 7.", "Il ouvre à 18 ou à 7."),
         ("Two of 21", "2 sur 21", "2 sur 21"),
-        ("See a@b.org.", "Voir <a@b.org>.", "Voir a@b.org."),
         ("See <a@b.org>.", "Voir <a@b.org>.", "Voir <a@b.org>."),
         ("Jane B. Smith", "Smith de Jane", "Jane B. Smith"),
         ("Mark Complete", "Marquer comme terminé", "Marquer comme terminé"),

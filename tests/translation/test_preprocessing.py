@@ -58,11 +58,6 @@ def preprocessor() -> Preprocessor:
         ("NEVER touch it. You MUST NOT go, says the WHO.", "Never touch it. You must not go, says the WHO."),
         ("Analysts expected $117.9bn and £3m.", "Analysts expected $117.9 billion and £3 million."),
         ("Open Mon–Fri, on Sat from 10 a.m.", "Open Monday to Friday, on Sat from 10:00."),
-        (
-            "Write to sales.team@a-b.co.uk or see www.a.org/b?c.",
-            "Write to <sales.team@a-b.co.uk> or see <www.a.org/b?c>.",
-        ),
-        ("It is <a@b.org> (https://b.org/c).", "It is <a@b.org> (<https://b.org/c>)."),
         ("The doors open at 6 p.m. and close at 11:45 PM.", "The doors open at 18:00 and close at 23:45."),
         ("Prices in the U.K. and the U.S., too, rose.", "Prices in the UK and the US, too, rose."),
         ("Go (e.g. at 10:30 p.m.).", "Go (e.g. at 22:30)."),

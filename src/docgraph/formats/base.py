@@ -18,6 +18,8 @@ Span = tuple[int, int]
 """(start, end) in the source of a document."""
 CJK = "\u2e80-\u303f\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff00-\uffef\U00020000-\U0003ffff"
 """Character class of scripts written without spaces between words (Chinese, Japanese)."""
+ATOM_CHARACTERS = "\U000f0000-\U000ffffd"
+"""Character class of private use characters that stand for atoms (atoms.py); each counts as a word."""
 MAX_PARAGRAPH = 1_000_000
 """Maximum length of a paragraph in characters: each takes about 90 bytes of memory while it is read."""
 MAX_LINE = 2_000_000

@@ -56,6 +56,7 @@ _BLOCK_TAG = re.compile(
     re.I,
 )
 """What begins an HTML block of CommonMark at the start of a line, and <br>."""
+_CODE_TAG = re.compile(r"<(code|kbd|samp|var)(?=[\s>])(?![^>]*/>)", re.I)
 _HEADING_ID = re.compile(r"[ \t]*\{[:#.][^{}\n]*\}[ \t]*$")
 _LEADING = re.compile(r"(?:[-+=>]|:(?=\s)|#{1,6}(?=\s|$)|~(?=~~))|(?P<number>\d{1,9})(?=[.)](?:\s|$))")
 Kind = Literal["text", "decoded", "open", "close", "tag", "atom"]
@@ -171,6 +172,8 @@ class _InlineParser:
         self.links_end = 0
         """Brackets below this height contain a link, so that they open none: links are not nested."""
         self.delimiters: list[_Delimiter] = []
+        self.unclosed: set[str] = set()
+        """Tags of code that are never closed after the current position."""
         self.fences: dict[int, list[int]] = {}
         for run in re.finditer("`+", text):
             self.fences.setdefault(len(run[0]), []).append(run.start())
@@ -204,7 +207,7 @@ class _InlineParser:
         elif kind == "newline":
             self.found.append(_Token("decoded", start, end, " "))
         elif kind == "html":
-            self.found.append(_Token("tag", start, end))
+            end = self._html(match)
         elif kind != "address" and (kind != "atom" or self.with_placeholders):
             self.found.append(_Token("atom", start, end))
         else:
@@ -219,6 +222,19 @@ class _InlineParser:
             self.found.append(_Token("atom", start, closing))
             return closing
         self.found.append(_Token("text", start, end))
+        return end
+
+    def _html(self, match: re.Match[str]) -> int:
+        """Add a tag, or an element of code as an atom."""
+        start, end = match.span()
+        code = _CODE_TAG.match(match[0])
+        if code and code[1].lower() not in self.unclosed:
+            closing = re.compile(rf"</{code[1]}\s*>", re.I).search(self.text, end)
+            if closing:
+                self.found.append(_Token("atom", start, closing.end()))
+                return closing.end()
+            self.unclosed.add(code[1].lower())
+        self.found.append(_Token("tag", start, end))
         return end
 
     def _close_bracket(self, start: int) -> int:
@@ -418,7 +434,8 @@ def heading_text(text: str) -> str:
             parts.append(text[position : token.start])
             content = text[token.start : token.end]
             if token.kind == "atom":
-                parts.append("" if content.startswith(("!", "[")) else content.strip("`"))
+                content = re.sub("<[^>]*>", "", content) if _CODE_TAG.match(content) else content.strip("`")
+                parts.append("" if content.startswith(("!", "[")) else content)
             elif token.kind in ("text", "decoded"):
                 parts.append(token.text or content)
             position = token.end

@@ -13,10 +13,10 @@ from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 
 from docgraph.document import Alignment, Sentence
-from docgraph.formats.base import CJK, Span
+from docgraph.formats.base import ATOM_CHARACTERS, CJK, Span
 from docgraph.formats.markup_positions import marked_spans, positions_of_shared_words
 
-_WORD = re.compile(rf"[{CJK}]|\b[^\W\d_]{{1,2}}['’](?=\w{{3}})|[^\W{CJK}]+(?:['’.@:/-][^\W{CJK}]+)*")
+_WORD = re.compile(rf"[{CJK}{ATOM_CHARACTERS}]|\b[^\W\d_]{{1,2}}['’](?=\w{{3}})|[^\W{CJK}]+(?:['’.@:/-][^\W{CJK}]+)*")
 """A word that markup may enclose; l'image is two: l' and image."""
 _MIN_PEAK = 0.3
 """Least share of the surest word."""

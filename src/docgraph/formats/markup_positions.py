@@ -13,10 +13,11 @@ import re
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
 from docgraph.document import InlineMarkup, Sentence
-from docgraph.formats.base import CJK, Span
+from docgraph.formats.base import ATOM_CHARACTERS, CJK, Span
 
 _LANDMARK = re.compile(r"\d+(?:[.,:/-]\d+)*|[^\w\s'’-]")
 """Numbers and punctuation marks: a translation usually keeps them, in about the same order."""
@@ -25,7 +26,7 @@ _MAX_SHIFT = 0.2
 _MAX_SEARCHED = 200
 """Words are searched for in a sentence with up to this much markup, since each search reads the whole sentence."""
 _TOKEN = re.compile(rf"[{CJK}][^\w\s]*|(?:[^\s{CJK}]|[\u00a0\u202f])+")
-_WORD = re.compile(rf"(?:https?://|www\.)\S*\w|[{CJK}]|[^\W{CJK}]+(?:['’-][^\W{CJK}]+)*")
+_WORD = re.compile(rf"(?:https?://|www\.)\S*\w|[{CJK}{ATOM_CHARACTERS}]|[^\W{CJK}]+(?:['’-][^\W{CJK}]+)*")
 Landmark = tuple[int, int, int]
 """(position in the old text, position in the new text, length)."""
 Side = Literal["after", "before", "between"]
@@ -146,6 +147,25 @@ def positions_of_shared_words(sentence: Sentence, text: str) -> dict[int, int]:
             if len(matches) == 1 == len(pattern.findall(sentence.text)):
                 positions[index], positions[index + 1] = matches[0].span()
     return positions
+
+
+def in_new_order(sentence: Sentence, text: str) -> Sentence:
+    """Return the sentence with its elements in the order that the words in them have in the new text.
+
+    Only elements whose words occur once in both texts change places; see `positions_of_shared_words`.
+    """
+    exact, markups = positions_of_shared_words(sentence, text), sentence.markup
+    starts = [
+        index
+        for index in exact
+        if markups[index].role == "open" and index + 1 in exact and markups[index + 1].role == "close"
+    ]
+    ordered = sorted(starts, key=lambda index: exact[index])
+    if ordered == starts:
+        return sentence
+    places = dict(zip(starts, ordered, strict=True))
+    moved = {index + side: markups[own + side] for index, own in places.items() for side in (0, 1)}
+    return replace(sentence, markup=tuple(moved.get(index, mark) for index, mark in enumerate(markups)))
 
 
 def find_landmarks(old: str, new: str) -> list[Landmark]:

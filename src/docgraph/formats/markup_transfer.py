@@ -13,9 +13,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from docgraph.document import Alignment, Document, InlineMarkup, Sentence
+from docgraph.formats.atoms import as_characters, text_with_atoms
 from docgraph.formats.base import CJK
 from docgraph.formats.markup_alignment import aligned_positions
-from docgraph.formats.markup_positions import elements_with_text, find_positions, positions_of_shared_words
+from docgraph.formats.markup_positions import (
+    elements_with_text,
+    find_positions,
+    in_new_order,
+    positions_of_shared_words,
+)
 
 _CHANGE = "\0"
 """Stands for the change from one emphasis to another; new texts have no NUL."""
@@ -57,15 +63,15 @@ def replace_sentences(
             if new != inner.text
         ]
         markup = tuple(replace(mark, raw=_replace_nested(mark.raw, mark.start, nested)) for mark in sentence.markup)
-        changed = text != sentence.text
+        changed = text != sentence.text and text != text_with_atoms(sentence)[0]
         if changed:
             check = is_intact if not sentence.syntax else None
-            written = replace(sentence, markup=markup)
             if cue_ends and cue_ends[index]:
+                written = replace(sentence, markup=markup)
                 raw = _transfer_cues(written, one_line(text), cue_ends[index], own_escape, filler)
             else:
                 links = alignments[index] if alignments else None
-                raw = _transfer(written, text, own_escape, check, filler, links)
+                raw = _transfer(sentence, text, own_escape, check, filler, links, markup)
             raw = _apart(document.source, sentence, raw)
         else:
             raw = _replace_nested(document.source[sentence.start : sentence.end], sentence.start, nested)
@@ -153,24 +159,28 @@ def _transfer(
     is_intact: IsIntact | None = None,
     filler: str = "",
     alignment: Alignment | None = None,
+    markup: Sequence[InlineMarkup] | None = None,
 ) -> str:
     """Return the raw form of `text`, in the first of these ways that encloses words and, by `is_intact`, reads back.
 
-    Markup goes around words that both texts share and around words that the alignment links; around shared words only;
-    or not, because it would have to change its order; or around whole words. At last, emphasis is given up, and
-    emphasis that began before the sentence lasts until its end.
+    Atoms that the text has stay there. Other markup goes around words that both texts share and around words that the
+    alignment links; around shared words only; or not, because it would have to change its order; or around whole
+    words. At last, emphasis is given up, and emphasis that began before the sentence lasts until its end. `markup` is
+    the markup as it is written, if that is not the old one.
     """
     # The links are positions in the text as it was given.
     alignment, text = alignment if one_line(text) == text else None, one_line(text)
+    shown = as_characters(sentence, text, markup)
+    sentence, text = in_new_order(shown.sentence, shown.text), shown.text
     elements = elements_with_text(sentence.markup)
     for exact, whole_words in _ways(sentence, text, alignment):
         positions = find_positions(sentence, text, exact, whole_words)
-        raw, flat = _insert(sentence, positions, text, escape, filler)
+        raw, flat = map(shown.fill, _insert(sentence, positions, text, escape, filler))
         encloses = all(text[positions[start] : positions[end]].strip() for start, end in elements)
         if (encloses or not text) and (is_intact is None or is_intact(raw, flat, sentence.markup)):
             return raw
     opened, closed, rest = _without_emphasis(sentence)
-    raw, _ = _insert(rest, find_positions(rest, text, {}, True), text, escape, filler)
+    raw = shown.fill(_insert(rest, find_positions(rest, text, {}, True), text, escape, filler)[0])
     if opened and closed:  # emphasis ends inside the sentence, and other emphasis begins in it
         left, _, right = raw.partition(_CHANGE)
         return f"{left.rstrip()}{closed} {opened}{right.lstrip() or '&#8203;'}"
@@ -262,7 +272,7 @@ def _insert(
         if markup.role not in ("open", "close"):
             follows_atom = index > 0 and markups[index - 1].role == "atom" and markups[index - 1].offset < markup.offset
             last = piece[-1:] or next((part for part in reversed(parts) if part), "")[-1:]
-            if trim and markup.role == "atom":
+            if trim and not piece and markup.role == "atom":
                 raw = raw.lstrip(" ")  # a line would begin with it
             elif (markup.role == "atom" and not piece and follows_atom) or _grow_together(last, raw[:1]):
                 piece += " "  # two code spans, or a word and an identifier, would become one

@@ -23,6 +23,7 @@ from typing import Any
 from docgraph.document import Document
 from docgraph.errors import DocgraphError
 from docgraph.formats import get_format, render
+from docgraph.formats.atoms import shown_texts
 from docgraph.formats.blocks import blocks_of
 from docgraph.server.session_state import SentenceState, Step
 from docgraph.translation.bilingual import BILINGUAL, BilingualSegment
@@ -54,7 +55,7 @@ class Session:
         """`documents` are those of one file, in order; sentences are numbered through all of them. `state` is that of
         an earlier session."""
         self.documents, self.translator, self.search = list(documents), translator, search
-        self._texts = [text for document in self.documents for text in document.texts]
+        self._texts = [text for document in self.documents for text in shown_texts(document)]
         self._spans = list(_spans(self.documents))
         self._states = [SentenceState()] * len(self._texts)
         self.glossary: list[dict[str, str]] = []
@@ -411,7 +412,7 @@ class Session:
         segments = [
             BilingualSegment(text, state.translation, state.confirmed, document.id)
             for number, document in enumerate(self.documents)
-            for text, state in zip(document.texts, self._states_of(number), strict=True)
+            for text, state in zip(shown_texts(document), self._states_of(number), strict=True)
         ]
         form = BILINGUAL[kind]
         return form.write(segments, languages).encode(), form.media_type, form.suffixes[0]

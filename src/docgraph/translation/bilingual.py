@@ -24,6 +24,7 @@ from docgraph.document import Document
 from docgraph.errors import DocgraphError
 from docgraph.files import replacing
 from docgraph.formats import MAX_BYTES
+from docgraph.formats.atoms import shown_texts
 
 STATUS_PROPERTY = "x-status"
 """Type of the TMX property that holds the status of a unit."""
@@ -136,7 +137,7 @@ def match_segments(documents: Sequence[Document], segments: Sequence[BilingualSe
         waiting.setdefault(segment.source, deque()).append(segment)
     known = []
     for document in documents:
-        found = (waiting.get(plain(text)) for text in document.texts)
+        found = (waiting.get(plain(text)) for text in shown_texts(document))
         matched = [queue.popleft() if queue else None for queue in found]
         known.append([each.translation or "" if each is not None and each.confirmed else "" for each in matched])
     unused = [segment.source for queue in waiting.values() for segment in queue if segment.confirmed]

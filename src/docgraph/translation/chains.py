@@ -16,6 +16,7 @@ import numpy as np
 
 from docgraph.annotation import Annotation
 from docgraph.document import Document
+from docgraph.formats.atoms import shown_texts
 from docgraph.graph.relations import is_function_word
 from docgraph.translation.translator import Translator
 from docgraph.translation.word_alignment import Span
@@ -92,7 +93,7 @@ class DocumentChains:
         wanted = {(m, text) for m, text in enumerate(translations) if text is not None}
         self._aligned = {key: spans for key, spans in self._aligned.items() if key in wanted}
         pairs = sorted(wanted - self._aligned.keys())
-        texts, annotation = self._document.texts, self._annotation
+        texts, annotation = shown_texts(self._document), self._annotation
         attention = self._translator.subword_attention([texts[m] for m, _ in pairs], [text for _, text in pairs])
         for (m, text), each in zip(pairs, attention, strict=True):
             own = slice(int(annotation.offsets[m]), int(annotation.offsets[m + 1]))

@@ -15,6 +15,7 @@ from docgraph.formats.base import CJK
 from docgraph.formats.literals import LITERAL
 from docgraph.translation.negation import loses_negation
 from docgraph.translation.repetition import is_loop, split_words
+from docgraph.translation.stand_ins import StandIns, lost, without
 
 _CJK = re.compile(f"[{CJK}]")
 _CJK_WEIGHT = 3
@@ -80,12 +81,17 @@ class Doubt(NamedTuple):
 
 
 def doubts(
-    source: str, translation: str, languages: tuple[str, str] | None = None, normalized: str | None = None
+    source: str,
+    translation: str,
+    languages: tuple[str, str] | None = None,
+    normalized: str | None = None,
+    stand_ins: StandIns | None = None,
 ) -> tuple[Doubt, ...]:
     """Returns what is wrong with a translation, as far as a comparison with its source shows; empty if nothing is.
 
-    `normalized` is the source as the model reads it, for example with 18:00 for 6 p.m.
+    `normalized` is the source as the model reads it, for example with 18:00 for 6 p.m. Both texts have `stand_ins`.
     """
+    stand_ins = stand_ins or {}
     found: list[Doubt] = []
     if source.strip() and not translation.strip():
         return (Doubt("empty", 200),)
@@ -99,11 +105,11 @@ def doubts(
         found.append(Doubt("much shorter than its source", 30))
     if _is_copy(source, translation):
         found.append(Doubt("not translated", 40))
-    found += [Doubt(f"{literal} is missing", 20) for literal in lost_literals(source, translation)]
+    literals = [*lost(translation, stand_ins), *lost_literals(source, translation)]
+    found += [Doubt(f"{literal} is missing", 20) for literal in literals]
     if any(map(str.isdigit, source)):
-        found += [
-            Doubt(f"{number} is missing", 10) for number in _lost_numbers(normalized or source, translation, target)
-        ]
+        numbers = _lost_numbers(without(normalized or source, stand_ins), without(translation, stand_ins), target)
+        found += [Doubt(f"{number} is missing", 10) for number in numbers]
     if loses_negation(source, translation, languages):
         found.append(Doubt("negation is missing", 25))
     if _loses_brackets(source, translation):

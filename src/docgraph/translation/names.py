@@ -22,9 +22,10 @@ from difflib import SequenceMatcher
 from functools import cache
 from importlib.resources import files
 
+from docgraph.translation.stand_ins import STAND_IN
 from docgraph.translation.terms import Term
 
-_WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
+_WORD = re.compile(rf"(?!{STAND_IN}(?!\w))[^\W\d_]+(?:['’-][^\W\d_]+)*")
 _POSSESSIVE = re.compile(r"['’]s?$")
 _FILE = re.compile(
     r"(?<![\w./@-])[\w-]*\w\.(?:bat|bin|c|cfg|conf|cpp|css|csv|dll|docx?|exe|gif|gz|h|html?|ini|java|jpe?g|js|json|lock"

@@ -3,11 +3,12 @@
 `Postprocessor.finish` runs these steps on the translation of a segment:
 
 1. Names of persons and unknown single words are copied from the source.
-2. Addresses lose the angle brackets that they had for the model.
-3. Miscopied numbers are replaced by those of the source.
-4. The translation is capitalised as the source is.
-5. Punctuation, spaces and numbers follow the rules of the target language (French).
-6. Text that the model could not read is put back.
+2. Miscopied numbers are replaced by those of the source.
+3. The translation is capitalised as the source is.
+4. Punctuation, spaces and numbers follow the rules of the target language (French).
+5. Text that the model could not read is put back.
+
+Stand-ins (stand_ins.py) are still in its result: the checks look for them.
 """
 
 from __future__ import annotations
@@ -18,8 +19,9 @@ from collections.abc import Callable, Collection, Sequence
 from difflib import SequenceMatcher
 from functools import cache
 
-from docgraph.translation.preprocessing import ADDRESS, WORD, Preprocessor, capitalize_at, is_all_caps
+from docgraph.translation.preprocessing import WORD, Preprocessor, capitalize_at, is_all_caps
 from docgraph.translation.protected_text import put_back
+from docgraph.translation.stand_ins import STAND_IN
 
 NARROW, WIDE = "\u202f", "\u00a0"
 """No-break spaces: narrow before ; ! ? and inside numbers; wide before : and %, and inside « »."""
@@ -54,6 +56,7 @@ _MEASURE = re.compile(
     r"|centimètres?|millimètres?|kilogrammes?|grammes?|litres?|degrés?|euros?|dollars?|livres?|millions?|milliards?)\b)"
 )
 """A number with a decimal point and its unit: in French, the decimal point is a comma. A version (1.2) has no unit."""
+_AFTER_STAND_IN = re.compile(rf"\(?{STAND_IN}\)?[:;]")
 _CURRENCIES = {"$": "de dollars", "£": "de livres", "€": "d'euros"}
 
 
@@ -70,8 +73,6 @@ class Postprocessor:
         if self._english and (self._is_person(source) or _is_unknown_word(source)):
             return source
         source, gaps = self._protector.remove(source)
-        for address in ADDRESS.findall(source):
-            translation = translation.replace(f"<{address}>", address)
         translation = _copy_numbers(source, translation)
         translation = translation.upper() if is_all_caps(source) else _capitalize_like(source, translation)
         translation = translation if self._typography is None else self._typography(source, translation)
@@ -218,7 +219,8 @@ def _space_before_mark(match: re.Match[str], source: str) -> str:
     literal = text[: match.start("space")].split()[-1] + mark
     if mark == ":":
         literal = " ".join([literal, *text[match.end() :].split()[:1]])
-    if f" {mark}" in source or (mark in ":;" and literal in source):
+    may_be_code = mark in ":;" and literal in source and _AFTER_STAND_IN.match(literal) is None
+    if f" {mark}" in source or may_be_code:
         return match[0]
     return f"{match['word']}{WIDE if mark == ':' else NARROW}{mark}"
 

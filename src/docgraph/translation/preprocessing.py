@@ -2,12 +2,13 @@
 
 `Preprocessor.segment` turns the sentences of a document into segments, the texts that the model translates:
 
-1. A line of several sentences is split (for models that translate sentences independently).
-2. A sentence without words (a number, an address, a file name), or in another language, gets no segment: it stays as
+1. Inline code, placeholders and addresses are replaced by stand-ins (stand_ins.py).
+2. A line of several sentences is split (for models that translate sentences independently).
+3. A sentence without words (a number, an address, a file name), or in another language, gets no segment: it stays as
    it is.
-3. A sentence longer than the model can read is cut.
-4. Each segment is normalised: rewritten in characters and words that the model knows.
-5. A heading in Title Case is lowercased if the model is more confident of the result.
+4. A sentence longer than the model can read is cut.
+5. Each segment is normalised: rewritten in characters and words that the model knows.
+6. A heading in Title Case is lowercased if the model is more confident of the result.
 
 `example_from_text` then turns segments into the numbers that a model reads.
 """
@@ -23,18 +24,18 @@ import numpy as np
 
 from docgraph.annotation import Annotation
 from docgraph.corpus.subwords import encode_source, encode_target
-from docgraph.document import Document
+from docgraph.document import Document, Sentence
 from docgraph.formats import literals
+from docgraph.formats.atoms import text_with_atoms
 from docgraph.formats.sentences import split_sentences
 from docgraph.graph import build_graph
 from docgraph.model.batch import DocumentExample
 from docgraph.model.hints import Hint, find_hints
 from docgraph.model.tokenizer import Ids, SubwordCoder, Tokenizer
 from docgraph.translation.protected_text import TextProtector
+from docgraph.translation.stand_ins import STAND_IN, StandIns, hide, present, restore, without
 
-WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
-ADDRESS = re.compile(rf"(?<![<\w./@])(?:{literals.ADDRESS})(?![\w>])")
-"""A web or mail address inside a text, without angle brackets."""
+WORD = re.compile(rf"(?!{STAND_IN}(?!\w))[^\W\d_]+(?:['’][^\W\d_]+)*")
 
 _BREAKS = tuple(
     re.compile(pattern)
@@ -51,7 +52,8 @@ _AFTER_SENTENCE = (" ", "\t", "\u00a0", "\u202f", "\u3000", *"。！？")
 """Characters that precede the second and later sentences of a line."""
 
 _LOOKALIKES = dict(zip("“”„‟«»″‘’‚‛′–‒−", '"""""""' + "'''''" + "---", strict=True)) | {"\u00ad": ""}
-_TITLE = re.compile(rf"{WORD.pattern}(?:[,:]? {WORD.pattern})*[?!]?")
+_TITLE_PART = rf"(?:{WORD.pattern}|{STAND_IN})"
+_TITLE = re.compile(rf"{_TITLE_PART}(?:[,:]? {_TITLE_PART})*[?!]?")
 """Only words: a menu path (Tools - Options) is capitalised for other reasons."""
 _DOTTED = re.compile(r"\b(?:[^\W\d_]\.){2,}(?=\s+\w|\W*,)")
 _CLOCK = re.compile(r"\b(1[0-2]|0?[1-9])(?:[:.]([0-5]\d))?\s?([ap])(?:\.\s?m\.|m\b)", re.IGNORECASE)
@@ -90,12 +92,15 @@ class Segment:
     """A text that the model translates: a sentence of a document or a part of one."""
 
     source: str
-    """The text as it stands in the document."""
+    """The text as it stands in the document, with stand-ins."""
     text: str
     """The normalised text, which the model reads."""
     separator: str
     """A space or nothing: what stands between this segment and the next one of its sentence."""
     speaker: str | None
+    stand_ins: StandIns = field(default_factory=dict)
+    plain: str = ""
+    """The source as the model reads it if it loses a stand-in: without inline code, with all other literals."""
 
 
 @dataclass
@@ -125,6 +130,10 @@ class Segments:
         """Returns the sentence that each of some consecutive segments belongs to."""
         owners = [sentence for sentence, segments in enumerate(self.of_sentence) for _ in segments]
         return owners[span.start : span.stop]
+
+    def stand_ins(self, sentence: int) -> StandIns:
+        """Returns the stand-ins of a sentence."""
+        return {key: text for m in self.of_sentence[sentence] for key, text in self.segments[m].stand_ins.items()}
 
     def join(self, translations: Sequence[str], sentence: int) -> str:
         """Returns the translation of a sentence, given the translations of its segments."""
@@ -171,22 +180,26 @@ class Preprocessor:
             first = len(result)
             sentence_language = None if index in keep_whole else language
             if index not in keep:
-                result.segments += self._segments(sentence.text, sentence.speaker, sentence_language)
+                result.segments += self._segments(sentence, sentence_language)
             result.of_sentence.append(range(first, len(result)))
         if self._split_language is not None:
             self._lowercase_titles(result.segments)
         return result
 
-    def _segments(self, text: str, speaker: str | None, language: str | None) -> Iterator[Segment]:
+    def _segments(self, sentence: Sentence, language: str | None) -> Iterator[Segment]:
+        shown, atoms = text_with_atoms(sentence)
+        code = {shown[start:end] for start, end in atoms}
+        text, stand_ins = hide(shown, atoms)
         parts = [text] if language is None else split_line(text, language, self.normalize)
-        normalized = self.normalize(text) if len(parts) == 1 else None
-        if normalized is not None and not is_translatable(normalized):
+        if len(parts) == 1 and not is_translatable(without(self.normalize(text), stand_ins)):
             return
         for part in itertools.chain.from_iterable(cut(part, self._fits) for part in parts):
             if not part.isspace():
-                source = part.strip()
-                own = normalized if normalized is not None and source == text else self.normalize(source)
-                yield Segment(source, own or source, " " if part[-1:].isspace() else "", speaker)
+                source, separator = part.strip(), " " if part[-1:].isspace() else ""
+                own = present(source, stand_ins)
+                visible = {key: "" if literal in code else literal for key, literal in own.items()}
+                plain = " ".join(restore(source, visible).split())
+                yield Segment(source, self.normalize(source) or source, separator, sentence.speaker, own, plain)
 
     def _fits(self, text: str) -> bool:
         return len(self._coder.ids([text])[0]) < self._max_length
@@ -194,8 +207,8 @@ class Preprocessor:
     def normalize(self, text: str) -> str:
         """Returns a text in characters and words that the model knows.
 
-        Unreadable parts are removed, rare punctuation is replaced, capitals become small letters. In English, addresses
-        get angle brackets, times use 24 hours, and days precede months.
+        Unreadable parts are removed, rare punctuation is replaced, capitals become small letters. In English, times use
+        24 hours, and days precede months.
         """
         text, _ = self.protector.remove(text)
         text = _DOTTED.sub(lambda word: self._without_dots(word[0]), text.translate(self._lookalikes))
@@ -204,7 +217,6 @@ class Preprocessor:
             text = _DATE.sub(_day_first, text)
             text = _SCALE.sub(lambda amount: f"{amount[1]} {_SCALES[amount[2]]}", text)
             text = _DAY_RANGE.sub(lambda days: f"{_DAYS[days[1]]} to {_DAYS[days[2]]}", text)
-            text = ADDRESS.sub(r"<\g<0>>", text)
             text = text if text.isupper() else _STRESSED.sub(_unstressed, text)
         if is_all_caps(text):
             small = WORD.sub(lambda word: self._lowercase(word[0]), text)

@@ -7,6 +7,8 @@ one passes:
 2. The candidates of a larger beam, best first.
 3. The same without repeated phrases, if the first translation is a loop.
 4. The text is cut at its clauses; the pieces are translated separately and joined.
+5. If the translation loses a stand-in (stand_ins.py): the text without inline code, which is then placed as other
+   markup, and with all other literals as they are.
 
 If all fail, the attempt with the least weight of doubts is kept, and its doubts are reported.
 """
@@ -24,6 +26,7 @@ from docgraph.formats.literals import LITERAL
 from docgraph.translation.checks import Doubt, lost_literals, weight
 from docgraph.translation.hypotheses import SearchConfig
 from docgraph.translation.preprocessing import Segment, as_piece, is_translatable
+from docgraph.translation.stand_ins import present
 
 BEAMS = 8
 """Minimum beam of the second search."""
@@ -49,6 +52,7 @@ class Attempt:
     """A translation of a segment, with its doubts."""
 
     text: str
+    """With the stand-ins of the segment."""
     score: float
     log_probability: float
     doubts: tuple[Doubt, ...]
@@ -91,6 +95,8 @@ class Repairer:
         beams = max(_PIECE_BEAMS, search.beams)
         narrow = replace(search, beams=beams, n_best=beams, no_repeat_ngram=NGRAMS[0])
         self._try(best, segments, lambda chosen: self._in_pieces(chosen, narrow), lambda _: True)
+        plain = [(place, self._plain(segment)) for place, segment in segments]
+        self._try(best, plain, partial(self._decode, search=wide), lambda _: True)
         return best
 
     def _try(
@@ -101,7 +107,11 @@ class Repairer:
         applies: Callable[[Attempt], bool],
     ) -> None:
         """Decodes the segments that are still doubtful; keeps the first attempt that passes, or else the best one."""
-        places = [place for place, attempt in enumerate(best) if attempt.doubts and applies(attempt)]
+        places = [
+            place
+            for place, (attempt, (_, segment)) in enumerate(zip(best, segments, strict=True))
+            if attempt.doubts and applies(attempt) and segment.text
+        ]
         chosen = [segments[place] for place in places]
         for place, (_, segment), found in zip(places, chosen, decode(chosen) if chosen else [], strict=True):
             attempts = [best[place], *(self._with_literals(segment, attempt) for attempt in found)]
@@ -128,7 +138,15 @@ class Repairer:
         ]
 
     def _pieces(self, segment: Segment) -> list[Segment]:
-        return [Segment(text, self._normalize(text) or text, " ", segment.speaker) for text in clauses(segment.source)]
+        return [
+            Segment(text, self._normalize(text) or text, " ", segment.speaker, present(text, segment.stand_ins))
+            for text in clauses(segment.source)
+        ]
+
+    def _plain(self, segment: Segment) -> Segment:
+        """Returns a segment without stand-ins; it has no text if the segment has no stand-ins or no other words."""
+        text = segment.plain if segment.stand_ins and is_translatable(segment.plain) else ""
+        return Segment(text, self._normalize(text), segment.separator, segment.speaker)
 
     def _join(self, segment: Segment, pieces: Sequence[Segment], best: dict[int, Attempt]) -> Attempt:
         """Returns the translations of pieces as one; a piece without words is copied."""

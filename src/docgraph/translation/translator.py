@@ -25,6 +25,7 @@ from docgraph.annotation import Annotation
 from docgraph.document import Alignment, Document, Sentence
 from docgraph.errors import DocgraphError
 from docgraph.formats import read
+from docgraph.formats.atoms import as_characters, shown_texts, text_with_atoms
 from docgraph.formats.markup_alignment import needs_alignment
 from docgraph.model import checkpoint
 from docgraph.model.batch import DocumentExample, Ids, collate
@@ -57,9 +58,10 @@ from docgraph.translation.postprocessing import Postprocessor
 from docgraph.translation.preprocessing import Preprocessor, Segment, Segments, example_from_text
 from docgraph.translation.repair import Attempt, Piece, Repairer
 from docgraph.translation.result import Candidate, SentenceTranslation, Translation
+from docgraph.translation.stand_ins import StandIns, mask, restore
 from docgraph.translation.term_enforcement import DocumentTerms, TermEnforcer
 from docgraph.translation.terms import TermFinder
-from docgraph.translation.word_alignment import SubwordAttention, subword_attention
+from docgraph.translation.word_alignment import ExpandedText, SubwordAttention, align, subword_attention
 
 if TYPE_CHECKING:  # imported only if they are used: their readers are slow to import
     from docgraph.translation.glossary import Glossary
@@ -390,14 +392,15 @@ class Translator:
     ) -> dict[int, SentenceTranslation]:
         """Returns some translated sentences with the quotation marks of their whole document."""
         segments, everything = prepared.segments, dict[int, SentenceTranslation]()
-        for m, source in enumerate(prepared.request.document.texts):
+        for m, source in enumerate(shown_texts(prepared.request.document)):
             if m in translated:
                 everything[m] = translated[m]
             elif m not in prepared.given:
                 texts = [self._text(decoded.hypotheses[k][0], segments[k].source) for k in segments.of_sentence[m]]
-                candidate = Candidate(segments.join(texts, m), 0.0, 0.0)
+                candidate = Candidate(restore(segments.join(texts, m), segments.stand_ins(m)), 0.0, 0.0)
                 everything[m] = SentenceTranslation(source, candidate.text, (candidate,) if candidate.text else ())
-        unified = dict(zip(everything, self._with_same_quotes([*everything.values()]), strict=True))
+        stand_ins = [segments.stand_ins(m) for m in everything]
+        unified = dict(zip(everything, self._with_same_quotes([*everything.values()], stand_ins), strict=True))
         return {m: unified[m] for m in translated}
 
     def affected(
@@ -488,7 +491,7 @@ class Translator:
                 from docgraph.annotate.registry import load_pipeline
 
                 pipeline = load_pipeline(self._annotator or self.language)
-            return pipeline(Document.from_sentences(document.texts))
+            return pipeline(Document.from_sentences(shown_texts(document)))
 
     def subword_attention(self, sources: Sequence[str], targets: Sequence[str]) -> list[SubwordAttention]:
         """Returns the attention of translations over their sources, which aligns their words."""
@@ -541,7 +544,7 @@ class Translator:
                 f"there are {len(known)} known translations for {count} sentences; pass one for each, None if it is not"
                 " known"
             )
-        exact = [] if self.memory is None else map(self.memory.exact, document.texts)
+        exact = [] if self.memory is None else map(self.memory.exact, shown_texts(document))
         given = {m: text for each in (exact, known) for m, text in enumerate(each) if text is not None and text.strip()}
         foreign = self.foreign_sentences(document) - given.keys()
         segments = self._preprocessor.segment(document, given, foreign)
@@ -559,7 +562,8 @@ class Translator:
 
     def _given_segments(self, given: Mapping[int, str], segments: Segments) -> Iterator[tuple[int, list[Hypothesis]]]:
         """Yields known translations by segment; that of a sentence with several segments is divided among them."""
-        for sentence, ids in zip(given, self.tokenizer.target.ids(given.values()), strict=True):
+        masked = [mask(text, segments.stand_ins(sentence)) for sentence, text in given.items()]
+        for sentence, ids in zip(given, self.tokenizer.target.ids(masked), strict=True):
             indices = segments.of_sentence[sentence]
             for index, part in zip(indices, np.array_split(ids[:-1], len(indices) or 1), strict=False):
                 yield index, self._given(part)
@@ -753,13 +757,18 @@ class Translator:
         """Returns the translation of a document, given the hypotheses of its segments."""
         document = prepared.request.document
         sentences = [*self._sentences(prepared, decoded, search, range(len(document))).values()]
-        return Translation(document, self._aligned(document, self._with_same_quotes(sentences)), decoded.passes)
+        stand_ins = [prepared.segments.stand_ins(m) for m in range(len(document))]
+        unified = self._with_same_quotes(sentences, stand_ins)
+        return Translation(document, self._aligned(document, unified), decoded.passes)
 
-    def _with_same_quotes(self, sentences: Sequence[SentenceTranslation]) -> list[SentenceTranslation]:
+    def _with_same_quotes(
+        self, sentences: Sequence[SentenceTranslation], stand_ins: Sequence[StandIns]
+    ) -> list[SentenceTranslation]:
         """Returns the sentences of a document with one kind of quotation marks; known translations do not change."""
-        own = [each for each in sentences if each.candidates]
-        unified = iter(self._postprocessor.unify_quotes([each.source for each in own], [each.text for each in own]))
-        return [each.with_text(next(unified)) if each.candidates else each for each in sentences]
+        pairs = list(zip(sentences, stand_ins, strict=True))
+        own = [(mask(each.source, hidden), mask(each.text, hidden)) for each, hidden in pairs if each.candidates]
+        unified = iter(self._postprocessor.unify_quotes([source for source, _ in own], [text for _, text in own]))
+        return [each.with_text(restore(next(unified), hidden)) if each.candidates else each for each, hidden in pairs]
 
     def _sentences(
         self, prepared: _Prepared, decoded: _Decoded, search: SearchConfig, chosen: Iterable[int]
@@ -768,7 +777,7 @@ class Translator:
         segments, sentences, chosen = prepared.segments, dict[int, SentenceTranslation](), list(chosen)
         checked = self._checked(prepared, decoded, search, chosen)
         for index in chosen:
-            source = prepared.request.document.sentences[index].text
+            source, _ = text_with_atoms(prepared.request.document.sentences[index])
             indices = segments.of_sentence[index]
             known = prepared.given.get(index)
             candidates = self._candidates(segments, index, decoded.hypotheses, checked) if known is None else ()
@@ -787,12 +796,16 @@ class Translator:
         return sentences
 
     def alignments(self, document: Document, texts: Sequence[str]) -> list[Alignment | None]:
-        """Returns the alignments that are needed to place markup or subtitle breaks; None for other sentences."""
-        wanted = [m for m, each in enumerate(document) if needs_alignment(each, texts[m])]
-        pairs = [(document.sentences[m].text, texts[m]) for m in wanted]
-        attention = self.subword_attention([source for source, _ in pairs], [text for _, text in pairs])
-        links = (found.links(*pair) for pair, found in zip(pairs, attention, strict=True))
-        aligned = dict(zip(wanted, links, strict=True))
+        """Returns the alignments that are needed to place markup or subtitle breaks; None for other sentences.
+
+        Their positions are those of `as_characters`.
+        """
+        shown = {m: as_characters(each, texts[m]) for m, each in enumerate(document) if each.markup}
+        shown = {m: each for m, each in shown.items() if needs_alignment(each.sentence, each.text)}
+        pairs = [(ExpandedText.of(each.sentence.text), ExpandedText.of(each.text)) for each in shown.values()]
+        attention = self.subword_attention([source.text for source, _ in pairs], [target.text for _, target in pairs])
+        links = (align(*pair, found) for pair, found in zip(pairs, attention, strict=True))
+        aligned = dict(zip(shown, links, strict=True))
         return [aligned.get(m) for m in range(len(document))]
 
     def _aligned(self, document: Document, sentences: Sequence[SentenceTranslation]) -> tuple[SentenceTranslation, ...]:
@@ -830,7 +843,8 @@ class Translator:
         return Attempt(text, hypothesis.score, hypothesis.log_probability, self._doubts(segment, text, terms))
 
     def _doubts(self, segment: Segment, text: str, terms: DocumentTerms) -> tuple[Doubt, ...]:
-        return (*doubts(segment.source, text, self.languages, segment.text), *terms.doubts(segment, text))
+        found = doubts(segment.source, text, self.languages, segment.text, segment.stand_ins)
+        return (*found, *terms.doubts(segment, text))
 
     def _decode_again(
         self, prepared: _Prepared, decoded: _Decoded, pieces: Sequence[Piece], search: SearchConfig
@@ -890,11 +904,12 @@ class Translator:
                 for each, m in zip(best, indices, strict=True)
             ]
             scores = (sum(each.score for each in best), sum(each.log_probability for each in best))
-            candidates.append(Candidate(segments.join(texts, sentence), *scores))
+            text = restore(segments.join(texts, sentence), segments.stand_ins(sentence))
+            candidates.append(Candidate(text, *scores))
         return tuple(candidates)
 
     def _text(self, hypothesis: Hypothesis, source: str) -> str:
-        """Returns the finished text of a hypothesis, without unknown pieces and incomplete characters."""
+        """Returns the finished text of a hypothesis without unknown pieces and incomplete characters."""
         coder, tokens = self.tokenizer.target, hypothesis.tokens
         known = (token for token, piece in zip(tokens, coder.pieces(tokens), strict=True) if piece != UNKNOWN)
         return self._postprocessor.finish(source, coder.decode(known).replace("\ufffd", ""))

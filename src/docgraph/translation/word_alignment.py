@@ -7,7 +7,9 @@ receives. The translation of w is the word with the largest a(v, w) b(w, v), if 
 
 from __future__ import annotations
 
+import itertools
 import re
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -18,6 +20,7 @@ import torch
 from torch import Tensor, nn
 
 from docgraph.document import Alignment, Link
+from docgraph.formats.base import ATOM_CHARACTERS
 from docgraph.formats.markup_positions import token_spans
 from docgraph.model.attention import MultiHeadAttention, unmask_empty_rows
 from docgraph.model.batch import DocumentExample, collate
@@ -30,6 +33,7 @@ Span = tuple[int, int]
 Matrix = npt.NDArray[np.float64]
 WORD = re.compile(r"\w+(?:[-.]\w+)*")
 """A word of a translation; l'accord is two."""
+_ATOM = re.compile(f"[{ATOM_CHARACTERS}]")
 TOKENS = 1 << 12
 """Sub-words in a batch."""
 MIN_WEIGHT = 0.02
@@ -82,6 +86,31 @@ class SubwordAttention:
             Link(int(places[row]), int(origins[column]), float(weights[row, column]))
             for row, column in zip(*np.nonzero(weights >= MIN_WEIGHT), strict=True)
         )
+
+
+@dataclass(frozen=True)
+class ExpandedText:
+    """A text whose private use characters, which stand for atoms (formats/atoms.py), are words that a model knows."""
+
+    text: str
+    starts: list[int]
+    """Where each character of the original text begins."""
+
+    @classmethod
+    def of(cls, text: str) -> ExpandedText:
+        """Returns a text with a stand-in (X1, X2, ...) for each private use character."""
+        parts = [f"X{ord(char) % 1000 + 1}" if _ATOM.match(char) else char for char in text]
+        return cls("".join(parts), [0, *itertools.accumulate(map(len, parts))][:-1])
+
+    def original(self, position: int) -> int:
+        """Returns the position in the original text."""
+        return bisect_right(self.starts, position) - 1
+
+
+def align(source: ExpandedText, target: ExpandedText, attention: SubwordAttention) -> Alignment:
+    """Returns the links between two texts, by the attention between their expanded forms."""
+    links = attention.links(source.text, target.text)
+    return tuple(Link(target.original(each.target), source.original(each.source), each.weight) for each in links)
 
 
 def _with_letters(text: str, spans: Ids) -> list[int]:

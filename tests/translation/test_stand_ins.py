@@ -1,0 +1,107 @@
+"""Stand-ins for code, placeholders and addresses."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from docgraph.formats.literals import LITERAL
+from docgraph.translation.stand_ins import hide, lost, mask, present, restore, without
+
+
+@pytest.mark.parametrize(
+    ("text", "hidden"),
+    [
+        ("Cannot open %s in {folder}.", "Cannot open X1 in X2."),
+        ("Hello {{name}}, set $HOME.", "Hello X1, set X2."),
+        ("See https://a.org/b?c=1, or write to a.b@c.org.", "See X1, or write to X2."),
+        ("Write to <a@b.org>.", "Write to X1."),
+        ("Call foo_bar() with --no-cache first.", "Call X1 with X2 first."),
+        ("Both `a' and ``b`` are `c`s.", "Both X1 and X2 are X3."),
+        ("Open %(outdir)s/{name}{sep}output.txt", "Open X1/{name}{sep}output.txt"),
+        ("Look at %(outdir)s/output.txt.", "Look at X1."),
+        ("The X1 Carbon runs %s.", "The X1 Carbon runs Y1."),
+        ("Press <b>OK</b>.", "Press <b>OK</b>."),
+        ("No literal at all, 5% down.", "No literal at all, 5% down."),
+    ],
+)
+def test_literals_get_stand_ins(text: str, hidden: str) -> None:
+    found, stand_ins = hide(text)
+    assert found == hidden
+    assert {*stand_ins.values()} <= {text[a:b] for a in range(len(text)) for b in range(a, len(text) + 1)}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Deleted %d.",
+        "Copied %(count)s files.",
+        "{minutes} minutes ago",
+        "%s pages",
+        "${fileCount} were found",
+        "{0} items",
+    ],
+)
+def test_a_placeholder_for_a_number_is_shown_as_a_number(text: str) -> None:
+    hidden, stand_ins = hide(text)
+    [number] = stand_ins
+    assert number.isdigit()
+    assert number in hidden
+
+
+@pytest.mark.parametrize("text", ["%s wants to go.", "{country} is far.", "{user} likes {title}", "See {0}."])
+def test_other_placeholders_are_no_numbers(text: str) -> None:
+    _, stand_ins = hide(text)
+    assert not any(map(str.isdigit, stand_ins))
+
+
+def test_atoms_get_stand_ins_and_touching_ones_share_one() -> None:
+    assert hide("The <code>x</code><code>y</code> flag", [(4, 18), (18, 32)]) == (
+        "The X1 flag",
+        {"X1": "<code>x</code><code>y</code>"},
+    )
+
+
+def test_atoms_inside_words_are_removed() -> None:
+    assert hide("A<x/>B is <y/> here", [(1, 5), (10, 14)]) == ("AB is X1 here", {"X1": "<y/>"})
+
+
+def test_a_stand_in_must_occur_exactly_once_as_a_word() -> None:
+    _, stand_ins = hide("Copy %s to {folder}.")
+    assert lost("Copiez X1 vers X2.", stand_ins) == []
+    assert lost("Copiez X1 vers X1.", stand_ins) == ["%s", "{folder}"]
+    assert lost("Copiez X12.", stand_ins) == ["%s", "{folder}"]
+    assert restore("Vers X2, copiez X1.", stand_ins) == "Vers {folder}, copiez %s."
+    assert mask("Vers {folder}, copiez %s.", stand_ins) == "Vers X2, copiez X1."
+    assert present("Copiez X1.", stand_ins) == {"X1": "%s"}
+    assert without("Copiez X1.", stand_ins).split() == ["Copiez", "."]
+
+
+_PARTS = [
+    "%s",
+    "{0}",
+    "{{ a }}",
+    "$HOME",
+    "a_b",
+    "https://a.org",
+    "`x y`",
+    "X1",
+    "Y2",
+    "57",
+    "word",
+    " ",
+    ".",
+    "<b>",
+    "s",
+]
+
+
+@given(st.lists(st.sampled_from(_PARTS), max_size=12).map("".join))
+def test_restored_text_is_the_text_and_nothing_is_lost(text: str) -> None:
+    hidden, stand_ins = hide(text)
+    assert lost(hidden, stand_ins) == []
+    restored = restore(hidden, stand_ins)
+    # Only the plural of code is dropped: `Promise`s.
+    assert restored.replace("s", "") == text.replace("s", "")
+    assert all(match[0].startswith("<") or match[0] in restored for match in LITERAL.finditer(hidden))
