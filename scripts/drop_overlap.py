@@ -3,8 +3,11 @@
     python scripts/drop_overlap.py --out corpora/clean --held-out test.en ted.en -- corpora/tatoeba corpora/stories
 
 A corpus is a folder with train.src.txt.xz and train.tgt.txt.xz: one sentence per line, blank lines between documents.
+The speakers of the lines, train.spk.txt.xz, are copied along if the folder has them.
 A pair is dropped if its source sentence has at least five words and occurs in a held-out file, or if the same pair
-occurred before, in the same corpus or in an earlier one. Both comparisons ignore case, punctuation and spaces.
+occurred before, in the same corpus or in an earlier one. Both comparisons ignore case, punctuation and spaces. A
+Chinese character counts as a word. --keep-repeated keeps repeated pairs, so that documents for context systems have no
+gaps where a speaker says "Yes." again.
 """
 
 from __future__ import annotations
@@ -15,10 +18,15 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+FILES, SPEAKERS = ["train.src.txt.xz", "train.tgt.txt.xz"], "train.spk.txt.xz"
 MIN_WORDS = 5
 """Shorter sentences ("Thank you.") occur everywhere; holding them out would cost training text and prove nothing."""
 
+Lines = tuple[str, ...]
+"""The lines of a pair: source, target and, if the corpus has it, speaker."""
+
 _NOT_WORD = re.compile(r"[\W_]+")
+_WORD = re.compile(r"[\u3400-\u9fff]|[^\s\u3400-\u9fff]+")
 
 
 def normalised(sentence: str) -> str:
@@ -37,36 +45,49 @@ def read_lines(path: Path) -> Iterator[str]:
 def held_out_sentences(paths: list[Path]) -> set[str]:
     """Returns the normalised sentences of at least MIN_WORDS words of all files."""
     sentences = (normalised(line) for path in paths for line in read_lines(path))
-    return {sentence for sentence in sentences if len(sentence.split()) >= MIN_WORDS}
+    return {sentence for sentence in sentences if len(_WORD.findall(sentence)) >= MIN_WORDS}
 
 
-def copy_corpus(folder: Path, out: Path, held_out: set[str], seen: set[tuple[str, str]]) -> tuple[int, int]:
-    """Writes the remaining pairs of one corpus; returns how many were kept and how many were dropped."""
-    out.mkdir(parents=True)
-    kept = dropped = 0
-    with (
-        lzma.open(out / "train.src.txt.xz", "wt", encoding="utf-8", newline="\n") as source_file,
-        lzma.open(out / "train.tgt.txt.xz", "wt", encoding="utf-8", newline="\n") as target_file,
-    ):
-        blank = True  # a document that lost all its pairs must not leave two blank lines
-        sides = (read_lines(folder / f"train.{side}.txt.xz") for side in ("src", "tgt"))
-        for source, target in zip(*sides, strict=True):
-            if not source.strip():
-                if not blank:
-                    source_file.write("\n")
-                    target_file.write("\n")
-                blank = True
-                continue
-            sentence = normalised(source)
-            pair = (sentence, normalised(target))
-            if sentence in held_out or pair in seen:
-                dropped += 1
-                continue
+def kept_documents(
+    folder: Path, names: list[str], held_out: set[str], seen: set[tuple[str, str]] | None
+) -> tuple[list[list[Lines]], int]:
+    """Returns the documents of a corpus without the dropped pairs, and how many pairs were dropped.
+
+    `names` are line-aligned files, source and target first. `seen` has the pairs of earlier corpora and receives those
+    of this one; None keeps repeated pairs.
+    """
+    documents: list[list[Lines]] = [[]]
+    dropped = 0
+    for lines in zip(*(read_lines(folder / name) for name in names), strict=True):
+        if not lines[0].strip():
+            if documents[-1]:  # a document that lost all its pairs must not leave two blank lines
+                documents.append([])
+            continue
+        pair = (normalised(lines[0]), normalised(lines[1]))
+        if pair[0] in held_out or (seen is not None and pair in seen):
+            dropped += 1
+            continue
+        if seen is not None:
             seen.add(pair)
-            source_file.write(source + "\n")
-            target_file.write(target + "\n")
-            kept, blank = kept + 1, False
-    return kept, dropped
+        documents[-1].append(lines)
+    return [document for document in documents if document], dropped
+
+
+def last_documents(documents: list[list[Lines]], max_pairs: int) -> list[list[Lines]]:
+    """Returns the last documents that have at most `max_pairs` pairs together."""
+    first, total = len(documents), 0
+    while first and total + len(documents[first - 1]) <= max_pairs:
+        first -= 1
+        total += len(documents[first])
+    return documents[first:]
+
+
+def write_corpus(out: Path, names: list[str], documents: list[list[Lines]]) -> None:
+    """Writes the files of a corpus, with blank lines between documents."""
+    out.mkdir(parents=True)
+    for column, name in enumerate(names):
+        with lzma.open(out / name, "wt", encoding="utf-8", newline="\n") as file:
+            file.write("\n".join("".join(lines[column] + "\n" for lines in document) for document in documents))
 
 
 def main() -> None:
@@ -74,14 +95,24 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("corpora", type=Path, nargs="+", help="corpus folders, in the order of preference")
     parser.add_argument("--held-out", type=Path, nargs="+", required=True, help="source sides of dev and test sets")
+    parser.add_argument("--keep-repeated", action="store_true", help="keep pairs that occurred before")
+    parser.add_argument("--max-pairs", type=int, help="write only the last whole documents of a longer corpus")
     parser.add_argument("--out", type=Path, required=True, help="folder for the copies; must not exist")
     arguments = parser.parse_args()
     if arguments.out.exists():
         parser.error(f"{arguments.out} exists; choose another --out")
-    held_out, seen = held_out_sentences(arguments.held_out), set[tuple[str, str]]()
+    held_out = held_out_sentences(arguments.held_out)
+    seen = None if arguments.keep_repeated else set[tuple[str, str]]()
     for folder in arguments.corpora:
-        kept, dropped = copy_corpus(folder, arguments.out / folder.name, held_out, seen)
-        print(f"{folder.name}: {kept:,} pairs kept, {dropped:,} dropped", flush=True)
+        names = [*FILES, SPEAKERS] if (folder / SPEAKERS).exists() else FILES
+        documents, dropped = kept_documents(folder, names, held_out, seen)
+        kept = sum(map(len, documents))
+        message = f"{folder.name}: {kept:,} pairs kept, {dropped:,} dropped"
+        if arguments.max_pairs is not None and kept > arguments.max_pairs:
+            documents = last_documents(documents, arguments.max_pairs)
+            message += f"; the last {sum(map(len, documents)):,} pairs written"
+        write_corpus(arguments.out / folder.name, names, documents)
+        print(message, flush=True)
 
 
 if __name__ == "__main__":

@@ -44,3 +44,30 @@ def test_held_out_sentences_and_repeated_pairs_are_dropped(tmp_path: Path) -> No
     assert read(tmp_path / "out" / "first" / "train.tgt.txt.xz") == "Merci.\n\nUn chien a aboyé.\n"
     assert read(tmp_path / "out" / "second" / "train.src.txt.xz") == "A dog barked at me.\nNew.\n"
     assert read(tmp_path / "out" / "second" / "train.tgt.txt.xz") == "Un chien m'a aboyé dessus.\nNeuf.\n"
+
+
+def test_repeated_pairs_stay_on_request_and_speakers_stay_aligned(tmp_path: Path) -> None:
+    held_out = tmp_path / "test.txt"
+    held_out.write_text("我们明天再来。\n是的。\n", encoding="utf-8")
+    corpus = write_corpus(tmp_path / "in", "是的。\n我们明天再来\n是的。\n\n好。\n", "Yes.\nLater.\nYes.\n\nGood.\n")
+    with lzma.open(corpus / "train.spk.txt.xz", "wt", encoding="utf-8") as file:
+        file.write("A\nB\nC\n\nD\n")
+    arguments = ["--keep-repeated", "--held-out", str(held_out), "--out", str(tmp_path / "out"), "--", str(corpus)]
+    command = [sys.executable, str(ROOT / "scripts" / "drop_overlap.py"), *arguments]
+    run = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert run.stdout == "in: 3 pairs kept, 1 dropped\n"
+    assert read(tmp_path / "out" / "in" / "train.src.txt.xz") == "是的。\n是的。\n\n好。\n"
+    assert read(tmp_path / "out" / "in" / "train.tgt.txt.xz") == "Yes.\nYes.\n\nGood.\n"
+    assert read(tmp_path / "out" / "in" / "train.spk.txt.xz") == "A\nC\n\nD\n"
+
+
+def test_a_longer_corpus_keeps_its_last_whole_documents(tmp_path: Path) -> None:
+    held_out = tmp_path / "test.txt"
+    held_out.write_text("", encoding="utf-8")
+    corpus = write_corpus(tmp_path / "in", "a\nb\n\nc\nd\n\ne\n", "A\nB\n\nC\nD\n\nE\n")
+    arguments = ["--max-pairs", "4", "--held-out", str(held_out), "--out", str(tmp_path / "out"), "--", str(corpus)]
+    command = [sys.executable, str(ROOT / "scripts" / "drop_overlap.py"), *arguments]
+    run = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert run.stdout == "in: 5 pairs kept, 0 dropped; the last 3 pairs written\n"
+    assert read(tmp_path / "out" / "in" / "train.src.txt.xz") == "c\nd\n\ne\n"
+    assert read(tmp_path / "out" / "in" / "train.tgt.txt.xz") == "C\nD\n\nE\n"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import lzma
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from docgraph.research.analysis_inputs import Documents
 from docgraph.research.context_use import token_losses
 from docgraph.research.experiment import Experiment
 from docgraph.research.rendered_table import RenderedTable
-from docgraph.research.run_results import METRICS, SCORES, SIGNATURE, SUITES, ResultFolder
+from docgraph.research.run_results import METRICS, SCORES, SIGNATURE, SUITES, ResultFolder, read_outputs
 from docgraph.research.table_config import find_table
 
 
@@ -165,7 +166,7 @@ def test_other_translations_are_scored_again(done: Experiment, tmp_path: Path) -
     run = next(changed.table.runs())
     folder = changed.folder(run)
     sizes = PreparedCorpus.open(changed.table.config.data, "test").sizes.sentences.tolist()
-    texts = iter(Path(changed.table.config.sets[0].target).read_text().replace("\n\n", "\n").splitlines())
+    texts = iter(Path(changed.table.config.sets[0].target[0]).read_text().replace("\n\n", "\n").splitlines())
     folder.write_output("test", [[next(texts) for _ in range(size)] for size in sizes])
     assert changed.missing_steps(run) == ["score test"]
     changed.run()
@@ -316,3 +317,26 @@ def test_a_row_may_have_zero_updates(done: Experiment, tmp_path: Path) -> None:
     assert found["speed"] == "-"
     assert float(found["added, M"]) >= 0
     assert float(found["BLEU"]) >= 0
+
+
+def test_one_seed_of_a_row_runs_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DOCGRAPH_CACHE", str(tmp_path / "cache"))
+    table = find_table(str(toy_experiment(tmp_path)))
+    plan = Experiment(table, tmp_path / "runs", tmp_path / "results", seeds=(2,), log=lambda line: None)
+    plan.run([table.row("base")])
+    assert [path.name for path in (tmp_path / "results" / "toy" / "base").iterdir()] == ["seed2"]
+
+
+def test_a_set_of_several_files_is_scored_in_their_order(done: Experiment, tmp_path: Path) -> None:
+    whole = done.table.config.sets[0]
+    parts: dict[str, tuple[str, ...]] = {}
+    for side in ("source", "target"):
+        documents = Path(getattr(whole, side)[0]).read_text(encoding="utf-8").split("\n\n")
+        for number, text in enumerate(("\n\n".join(documents[:1]), "\n\n".join(documents[1:]))):
+            path = tmp_path / f"{side}{number}"
+            path.write_text(text.rstrip("\n") + "\n", encoding="utf-8")
+            parts[side] = (*parts.get(side, ()), str(path))
+    divided = read_outputs(replace(whole, source=parts["source"], target=parts["target"]), [])
+    together = read_outputs(whole, [])
+    assert divided.reference == together.reference
+    assert divided.documents.tolist() == together.documents.tolist()

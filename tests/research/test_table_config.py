@@ -19,6 +19,7 @@ from docgraph.research.table_config import Column, Table, read_table
 from shared_data import SHARED, needs_data
 
 FOLDER = Path(__file__).resolve().parents[2] / "configs" / "experiments"
+PAIRS = ("en-de", "en-ru", "zh-en")
 TABLES = sorted(path.stem for path in FOLDER.glob("*.yaml") if "rows:" in path.read_text())
 
 
@@ -33,14 +34,16 @@ def shipped(name: str) -> Table:
 
 @pytest.mark.parametrize("name", TABLES)
 def test_the_config_of_every_row_makes_a_model(name: str) -> None:
+    pair = name in PAIRS
     for run in shipped(name).runs():
         config = run.read_config(Path("runs"))
         assert config.seed == run.seed
-        assert config.data == "prepared/europarl_en-fr"
+        assert config.data == f"prepared/{name if pair else 'europarl_en-fr'}"
         model = blank(config.model, "meta")
         assert (model.config.context is None) == (config.stage == "base")
         if config.base is not None:
-            assert config.base == f"runs/main/{run.origin.base or 'base'}/seed{run.seed}/best"
+            table = name if pair else "main"
+            assert config.base == f"runs/{table}/{run.origin.base or 'base'}/seed{run.seed}/best"
 
 
 def test_the_main_table_has_the_rows_of_the_paper_and_the_control() -> None:
@@ -84,6 +87,23 @@ def test_the_files_of_sets_and_suites_exist_and_are_complete(monkeypatch: pytest
         "coreference": 200,
         "coherence": 200,
     }
+
+
+@needs_data
+@pytest.mark.parametrize(
+    ("pair", "expected"),
+    [
+        ("en-de", {"dev": (2066, 20), "test": (4011, 40), "ted": (4698, 42), "ntrex": (1997, 123)}),
+        ("en-ru", {"dev": (3987, 94), "test": (8295, 190), "ntrex": (1997, 123)}),
+        ("zh-en", {"dev": (4034, 79), "test": (7625, 158), "ted": (1156, 13), "ntrex": (1997, 123)}),
+    ],
+)
+def test_the_sets_of_the_pairs_are_complete(
+    pair: str, expected: dict[str, tuple[int, int]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(SHARED)
+    data = {one.name: read_outputs(one, []) for one in shipped(pair).config.sets}
+    assert {name: (len(one.reference), one.num_documents) for name, one in data.items()} == expected
 
 
 def test_a_row_of_another_table_is_run_there() -> None:

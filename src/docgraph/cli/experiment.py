@@ -27,6 +27,9 @@ def experiment(
         str | None, typer.Option(metavar="STORE", help="Train on this store in place of the table's.")
     ] = None,
     only: Annotated[list[str] | None, typer.Option(metavar="ROW", help="Run only this row; repeatable.")] = None,
+    seeds: Annotated[
+        list[int] | None, typer.Option("--seed", min=1, help="Run only this seed of the rows; repeatable.")
+    ] = None,
     overrides: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="A.B=C", help="Change a field of all training configs; repeatable."),
@@ -67,7 +70,7 @@ def experiment(
     def log(line: str) -> None:
         typer.echo(line, err=True)
 
-    plan = Experiment(found, runs, results, changes, annotator, jobs or available_cores(), log)
+    plan = Experiment(found, runs, results, changes, annotator, jobs or available_cores(), seeds or (), log)
     rows = None if only is None else [found.row(name) for name in only]
     if dry:
         _print_plan(plan, rows)

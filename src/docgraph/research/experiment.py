@@ -43,6 +43,8 @@ class Experiment:
     annotator: str | None = None
     """For scores and suites; None is the default of the source language."""
     jobs: int = 1
+    seeds: Sequence[int] = ()
+    """The seeds to run; all seeds of each row if empty."""
     log: Callable[[str], None] = print
     _skip_reasons: set[str] = field(default_factory=set)
 
@@ -121,7 +123,8 @@ class Experiment:
             ordered.setdefault(run.path, run)
 
         for run in self.table.runs(rows):
-            add(run)
+            if not self.seeds or run.seed in self.seeds:
+                add(run)
         return list(ordered.values())
 
     def _config(self, run: SeedRun) -> TrainingConfig:

@@ -105,7 +105,7 @@ class RenderedTable:
         if measure in TEXT_MEASURES:
             return _mean(results.score(measure, name), paper if measure == "bleu" else None)
         if measure == "accuracy":
-            return _mean([seed[name]["accuracy"] for seed in results.suites.values() if name in seed], paper)
+            return self._accuracy(column, results, paper)
         if measure == "delta":
             return self._delta(name, results, paper)
         if measure == "p":
@@ -114,6 +114,14 @@ class RenderedTable:
             return replace(_mean([*results.updates.values()], None), spread=None)
         value = _mean(self._run_values(measure, results), paper)
         return value if measure in ("nll", "wrong-nll") else replace(value, spread=None)
+
+    def _accuracy(self, column: Column, results: RowResults, paper: float | None) -> Value:
+        """Returns the accuracy on a suite, or on its items of one distance, for which the paper has no figure."""
+        suites = [seed[column.of] for seed in results.suites.values() if column.of in seed]
+        if not column.against:
+            return _mean([suite["accuracy"] for suite in suites], paper)
+        counts = [suite["by"].get("distance", {}).get(column.against) for suite in suites]
+        return _mean([count["accuracy"] for count in counts if count is not None], None)
 
     def _delta(self, set_name: str, results: RowResults, paper: float | None) -> Value:
         """Returns the difference in BLEU to Base over their common seeds, and that of the paper."""
@@ -161,7 +169,7 @@ class RenderedTable:
         labels = {one.name: one.label or one.name for one in config.sets}
         labels |= {suite.name: suite.label or suite.name for suite in config.suites}
         if column.measure == "accuracy":
-            return labels[column.of]
+            return labels[column.of] + (f", distance {column.against}" if column.against else "")
         text = MEASURE_LABELS[column.measure] + (f" {labels[column.of]}" if len(self.table.sets) > 1 else "")
         if column.measure != "p":
             return text

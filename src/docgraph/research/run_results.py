@@ -17,6 +17,7 @@ import platform
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -171,10 +172,12 @@ def score_outputs(
 def read_outputs(translated: TranslatedSet, folders: Sequence[ResultFolder]) -> EvaluationSet:
     """Returns the text of a set and its translations in each folder, by the path of the folder."""
     from docgraph.corpus.config import DataEntry
-    from docgraph.corpus.readers import Problems, read
+    from docgraph.corpus.readers import Problems, read_all
     from docgraph.evaluation.evaluation_set import EvaluationSet
 
-    documents = list(read(DataEntry(translated.source, translated.target or None), Problems(skip=True)))
+    pairs = zip_longest(translated.source, translated.target)
+    entries = [DataEntry(source, target) for source, target in pairs]
+    documents = list(read_all(entries, Problems(skip=True)))
     sizes = [len(document) for document in documents]
     return EvaluationSet(
         [text for document in documents for text in document.target],

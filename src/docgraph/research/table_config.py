@@ -37,10 +37,10 @@ class TranslatedSet:
     store: str | None = None
     """None is the store of the table."""
     split: str = "test"
-    source: str = ""
-    """Source text, in any format of docgraph prepare."""
-    target: str = ""
-    """Reference text, likewise."""
+    source: Names = ()
+    """Source text: one file, or the files of the split in order, in any format of docgraph prepare."""
+    target: Names = ()
+    """Reference text: as many files, or none if the source files hold both sides."""
     known: Flag = False
     """Translate each sentence with the references of the earlier sentences as context."""
 
@@ -62,6 +62,10 @@ class PaperFigures:
     dev: Number | None = None
     coreference: Number | None = None
     coherence: Number | None = None
+    deixis: Number | None = None
+    cohesion: Number | None = None
+    inflection: Number | None = None
+    verb_phrase: Number | None = None
     parameters: Number | None = None
     speed: Number | None = None
 
@@ -90,7 +94,10 @@ class Row:
 
 @config_class
 class Column:
-    """A measure, of a set or suite, against a role: bleu:test, p:test:base, accuracy:coreference, speed."""
+    """A measure, of a set or suite, against a role: bleu:test, p:test:base, accuracy:coreference, speed.
+
+    For an accuracy, `against` is a distance: accuracy:deixis:2.
+    """
 
     measure: Measure
     of: str = ""
