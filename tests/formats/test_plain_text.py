@@ -78,6 +78,21 @@ def test_one_line_paragraphs_are_not_joined() -> None:
     assert len(document) == 6
 
 
+@pytest.mark.parametrize(
+    ("language", "source", "translations", "written"),
+    [
+        ("zh", "港口关了。“太低了，”他说。", ["It closed.", "“Too low,” he said."], "It closed. “Too low,” he said.\n"),
+        ("en", "It closed. It is low.", ["港口关了。", "它太低了。"], "港口关了。它太低了。\n"),
+        ("en", "It closed. It is low.", ["Il est fermé.", "Il est bas."], "Il est fermé. Il est bas.\n"),
+    ],
+)
+def test_translations_are_separated_as_their_script_demands(
+    language: str, source: str, translations: list[str], written: str
+) -> None:
+    (document,) = read_text(f"{source}\n", "text", language=language)
+    assert render([document], [translations]) == written
+
+
 def test_wrapped_chinese_is_joined_without_a_space() -> None:
     line = "爱丽丝挨着她姐姐坐在河岸边，由于没有什么事情可做，她开始感到厌倦，她一次又一次地瞧瞧姐姐"
     (document,) = read_text(f"{line}\n{line}。\n", "text", language="zh")

@@ -37,6 +37,11 @@ def test_sentences_of_many_languages(language: str, sentences: list[str]) -> Non
     assert split(" ".join(sentences), language) == sentences
 
 
+def test_an_opening_quote_belongs_to_the_next_chinese_sentence() -> None:
+    sentences = ["他说围墙太低了。", "“我们不能再等了，”局长说。", "海水漫过围墙。"]
+    assert split("".join(sentences), "zh") == sentences
+
+
 def test_surrogates_are_accepted() -> None:
     assert split("One \ud800. Two.") == ["One \ud800.", "Two."]
 

@@ -20,7 +20,7 @@ from docgraph.errors import DocgraphError
 from docgraph.model.batch import DocumentExample, collate
 from docgraph.model.checkpoint import load
 from docgraph.model.document_transformer import DocumentTransformer
-from docgraph.model.marian import import_marian
+from docgraph.model.marian import NO_LOGIT, import_marian
 from docgraph.model.memory import Memories
 from docgraph.model.model_folder import ModelFolder
 from docgraph.model.tokenizer import Tokenizer
@@ -105,11 +105,13 @@ def padded(rows: list[np.ndarray], pad: int) -> tuple[Tensor, Tensor]:
 
 @torch.no_grad()
 def their_logits(theirs: Any, source: list[np.ndarray], target: list[np.ndarray]) -> Tensor:
-    """[Nt, V] at the real target tokens, sentence after sentence."""
+    """[Nt, V] at the real target tokens, sentence after sentence, with the output bias of padding in imports."""
     pad = theirs.config.pad_token_id
     ids, mask = padded(source, pad)
     inputs, real = padded([np.append([pad], row[:-1]) for row in target], pad)
-    return theirs(input_ids=ids, attention_mask=mask, decoder_input_ids=inputs).logits[real.bool()]
+    logits = theirs(input_ids=ids, attention_mask=mask, decoder_input_ids=inputs).logits[real.bool()]
+    logits[:, pad] += NO_LOGIT - theirs.final_logits_bias[0, pad]
+    return logits
 
 
 @torch.no_grad()

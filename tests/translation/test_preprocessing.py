@@ -18,19 +18,23 @@ from docgraph.corpus.config import DataConfig, DataEntry, LanguagesConfig, Prepa
 from docgraph.corpus.prepare import prepare
 from docgraph.corpus.store import PreparedCorpus
 from docgraph.document import Document
-from docgraph.model.config import ContextConfig, ModelConfig
+from docgraph.model.config import ContextConfig, ModelConfig, TransformerConfig
 from docgraph.model.model_folder import ModelFolder, find_model
 from docgraph.model.systems import context_needs
-from docgraph.model.tokenizer import Tokenizer
+from docgraph.model.tokenizer import SubwordCoder, Tokenizer
 from docgraph.translation.postprocessing import Postprocessor
 from docgraph.translation.preprocessing import (
     Preprocessor,
+    Segment,
+    Segments,
     cut,
     example_from_text,
     is_all_caps,
     is_translatable,
     split_line,
 )
+from docgraph.translation.protected_text import TextProtector
+from model.subword_examples import processor
 
 
 @cache
@@ -190,6 +194,26 @@ def test_a_long_sentence_is_cut_at_its_clauses_and_joined_again() -> None:
     assert joined.endswith(f"une phrase {len(sources) - 1}.")
     assert joined.count(".") == 1
     assert joined.count("Une") == 1
+
+
+def test_parts_of_a_chinese_sentence_are_joined_with_spaces() -> None:
+    text = "男人们在雨中回家了，又累又湿；女人们等了很久，给了他们面包，一切都好。" * 2
+    segments = Segments([Segment(part, part, "", None) for part in cut(text, lambda part: len(part) < 30)])
+    segments.of_sentence.append(range(len(segments)))
+    english = segments.join(["The men came home."] * len(segments), 0)
+    assert english.startswith("The men came home")
+    assert "homeThe" not in english
+    assert " " not in segments.join(["男人回家了"] * len(segments), 0)
+
+
+def test_letters_are_readable_if_a_longer_piece_has_them() -> None:
+    table = {"</s>": 2, "<unk>": 3, "▁港口": 4, "旧": 5}
+    config = TransformerConfig(source_vocabulary=8, target_vocabulary=8)
+    coder = SubwordCoder(processor(["港口 港口 旧港口"], 12), table, config)
+    protector = TextProtector(coder)
+    assert protector.is_unknown("港")
+    assert protector.remove("港口") == ("港口", [])
+    assert protector.remove("港")[0] == ""
 
 
 def test_sentences_of_a_line_keep_their_full_stops() -> None:

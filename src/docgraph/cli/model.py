@@ -155,6 +155,10 @@ def import_marian(
     ],
     folder: OutputFolder,
     precision: Annotated[DiskPrecision, typer.Option(help="Precision of the weights on disk.")] = "float32",
+    tag: Annotated[
+        str | None,
+        typer.Option(help="Target language of a model with several, such as '>>cmn_Hans<<'; translate uses it."),
+    ] = None,
 ) -> None:
     """Convert a Marian (OPUS-MT) checkpoint from Hugging Face.
 
@@ -166,10 +170,12 @@ def import_marian(
     docgraph import marian Helsinki-NLP/opus-mt-en-fr models/opus-mt-en-fr
 
     docgraph import marian downloads/opus-mt-en-de models/opus-mt-en-de --precision float16
+
+    docgraph import marian Helsinki-NLP/opus-mt-en-zh models/opus-mt-en-zh --tag '>>cmn_Hans<<'
     """
     from docgraph.model import marian
 
-    model = marian.import_marian(source, folder, precision)
+    model = marian.import_marian(source, folder, precision, tag)
     config = model.config.transformer
     size = sum(parameter.numel() for parameter in model.parameters())
     typer.echo(

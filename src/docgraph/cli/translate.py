@@ -126,7 +126,10 @@ def translate(
         str | None,
         typer.Option(help="Annotator, such as spacy:fr_core_news_sm (default: that of the source language)."),
     ] = None,
-    tag: Annotated[str | None, typer.Option(help="Target language of a multilingual model, such as '>>fra<<'.")] = None,
+    tag: Annotated[
+        str | None,
+        typer.Option(help="Target language of a multilingual model, such as '>>fra<<' (default: the model folder's)."),
+    ] = None,
     device: DeviceOption = None,
     precision: Annotated[
         PrecisionName | None,

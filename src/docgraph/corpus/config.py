@@ -87,7 +87,8 @@ class SubwordsConfig:
     folder: str | None = None
     """Train nothing; use the sub-words of this model or store folder (an imported OPUS-MT model, another corpus)."""
     tag: str | None = None
-    """Target-language token such as >>fra<<, put before every source sentence; multilingual models need it."""
+    """Target-language token such as >>fra<<, put before every source sentence; multilingual models need it. None: that
+    of the model folder."""
 
 
 @config_class

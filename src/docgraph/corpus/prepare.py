@@ -28,6 +28,8 @@ from docgraph.corpus.config import DataConfig, DataEntry, PrepareConfig
 from docgraph.corpus.readers import Limits, Problems, detect, read_all
 from docgraph.errors import DocgraphError
 from docgraph.files import lock, replacing, report_errors_as
+from docgraph.model.model_folder import WEIGHTS, ModelFolder
+from docgraph.model.tokenizer import Tokenizer
 
 Progress = Callable[[str, int, int | None], None]
 """Called with (stage, sentences done, sentences in total or None if unknown)."""
@@ -82,7 +84,7 @@ def prepare(
     progress: Progress = lambda stage, done, total: None,
 ) -> Report:
     """Prepare a corpus into the folder `config.out`, unless the store there is up to date."""
-    config = _with_tmx_languages(config)
+    config = _with_language_tag(_with_tmx_languages(config))
     start, folder, pipeline = time.monotonic(), Path(config.out), load_pipeline(config.pipeline)
     inputs = {path: _digest(path) for entries in config.data.splits().values() for e in entries for path in e.paths}
     settings = {name: value for name, value in to_dict(config).items() if name != "out"}
@@ -147,6 +149,20 @@ def _with_tmx_languages(config: PrepareConfig) -> PrepareConfig:
 
     splits = {split: tuple(map(with_languages, entries)) for split, entries in config.data.splits().items()}
     return replace(config, data=DataConfig(**splits))
+
+
+def _with_language_tag(config: PrepareConfig) -> PrepareConfig:
+    """Set the target-language token to that of the model whose sub-words are used; a multilingual model needs one."""
+    folder, tag = config.subwords.folder, config.subwords.tag
+    if folder is None or not any((Path(folder) / name).is_file() for name in WEIGHTS):
+        return config
+    model = ModelFolder(folder)
+    tag = tag or model.tag
+    tags = Tokenizer.load(folder, model.config.transformer).source.tags
+    if tags and tag is None:
+        listed = ", ".join(tags[:12]) + (", ..." if len(tags) > 12 else "")
+        raise DocgraphError(f"this model translates into several languages; set 'subwords.tag' to one of {listed}")
+    return replace(config, subwords=replace(config.subwords, tag=tag))
 
 
 def _limits(config: PrepareConfig) -> Limits:

@@ -259,6 +259,20 @@ class Block:
             last.raw = self.source[last.start : last.end]
 
 
+def space_between(old_space: str, old_end: str, before: str, after: str) -> str:
+    """Return what stands between two translated sentences, given the white space between the old ones.
+
+    `old_end` is the character before the old space; `before` and `after` are the characters around the new one. Scripts
+    without spaces lose a single space; other scripts gain one if the old script had none, or if the first sentence
+    ended with a mark that the new one does not have.
+    """
+    unspaced = [_CJK.match(char) is not None for char in (before, after)]
+    if old_space or any(unspaced) or not after.strip():
+        return "" if old_space == " " and all(unspaced) else old_space
+    is_new = _CJK.match(old_end) is not None or (not old_end.isalnum() and before.isalnum() and after.isalnum())
+    return " " if is_new else ""
+
+
 def names(words: str) -> frozenset[str]:
     """Return the set of names (tags, elements) in a space-separated string."""
     return frozenset(words.split())

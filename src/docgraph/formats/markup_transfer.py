@@ -7,14 +7,13 @@ A sentence that did not change is copied raw. In a changed sentence, markup goes
 from __future__ import annotations
 
 import itertools
-import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from docgraph.document import Alignment, Document, InlineMarkup, Sentence
 from docgraph.formats.atoms import as_characters, text_with_atoms
-from docgraph.formats.base import CJK
+from docgraph.formats.base import space_between
 from docgraph.formats.markup_alignment import aligned_positions
 from docgraph.formats.markup_positions import (
     elements_with_text,
@@ -25,7 +24,6 @@ from docgraph.formats.markup_positions import (
 
 _CHANGE = "\0"
 """Stands for the change from one emphasis to another; new texts have no NUL."""
-_IS_CJK = re.compile(f"[{CJK}]")
 _DELIMITERS = frozenset("`*_~$|")
 """Characters that begin and end code and emphasis; a run of two means something else."""
 IsIntact = Callable[[str, str, Sequence[InlineMarkup]], bool]
@@ -76,8 +74,8 @@ def replace_sentences(
         else:
             raw = _replace_nested(document.source[sentence.start : sentence.end], sentence.start, nested)
         gap = document.source[old_end : sentence.start]
-        if changed and not gap and parts and _needs_space(document.source[old_end - 1], parts[-1][-1:], raw[:1]):
-            gap = " "
+        if changed and parts:
+            gap = space_between(gap, document.source[old_end - 1], parts[-1][-1:], raw[:1])
         parts += [gap, raw]
         start = new_end + len(gap)
         old_end, new_end = sentence.end, start + len(raw)
@@ -120,16 +118,6 @@ def _must_be_apart(before: str, after: str) -> bool:
 def _grow_together(before: str, after: str) -> bool:
     """Return whether two characters belong to one word, or to one run of delimiters such as "``"."""
     return (before.isalnum() and after.isalnum()) or (before == after and before in _DELIMITERS)
-
-
-def _needs_space(old: str, before: str, after: str) -> bool:
-    """Return whether two new sentences need a space that the old ones did not have.
-
-    The old ones are in a script without spaces, or the first one ended with a mark that the new one does not have.
-    """
-    if _IS_CJK.match(before) or _IS_CJK.match(after) or not after.strip():
-        return False
-    return _IS_CJK.match(old) is not None or (not old.isalnum() and before.isalnum() and after.isalnum())
 
 
 def _replace_nested(raw: str, start: int, nested: list[tuple[Sentence, str]]) -> str:

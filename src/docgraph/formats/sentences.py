@@ -17,6 +17,8 @@ _HIDDEN = re.compile(
 )
 """Quotation marks and brackets. Also white space and surrogates: sentencex 1.0 indexes bytes, and panics on non-ASCII
 white space after an initial."""
+_UNSPACED_ENDS = "。！？"
+"""Sentence ends that no space follows."""
 _OPENING = "\"'“‘„«‹([{¿¡「『（"
 _ABBREVIATION = {
     "en": re.compile(
@@ -114,8 +116,8 @@ def _before_opening_quote(text: str, start: int, end: int) -> int:
     cut = trimmed if text[start:trimmed].endswith(("«", "‹")) else end  # a French quotation begins with a space
     while cut > start and text[cut - 1] in _OPENING:
         cut -= 1
-    is_trailing = start < cut < end < len(text) and text[cut - 1].isspace() and not text[end].isspace()
-    return cut if is_trailing else end
+    is_trailing = start < cut < end < len(text) and not text[end].isspace()
+    return cut if is_trailing and (text[cut - 1].isspace() or text[cut - 1] in _UNSPACED_ENDS) else end
 
 
 def _after_tail(text: str, end: int) -> int:

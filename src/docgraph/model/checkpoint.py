@@ -61,12 +61,14 @@ def save(
     precision: Precision = "float32",
     languages: tuple[str, str] | None = None,
     trained_length: int | None = None,
+    tag: str | None = None,
 ) -> None:
     """Writes a model folder; replaces an existing model folder and refuses a folder that holds anything else.
 
     `precision` applies to the weights on disk: int8 stores matrices as bytes with one scale per row and the rest in
-    fp16, and compresses the file. `languages` are the codes of the source and the target language, if known, and
-    `trained_length` is the maximum number of sub-words of a sentence in training.
+    fp16, and compresses the file. `languages` are the codes of the source and the target language, if known,
+    `trained_length` is the maximum number of sub-words of a sentence in training, and `tag` is the target-language
+    token that source sentences start with.
     """
     target = Path(folder).resolve()
     _check_replaceable(target)
@@ -87,6 +89,7 @@ def save(
             "precision": precision,
             "languages": None if languages is None else list(languages),
             "trained_length": trained_length,
+            "tag": tag,
             "model": to_dict(model.config),
             "files": {name: file_checksum(temporary / name) for name in names},
         }

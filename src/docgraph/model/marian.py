@@ -1,8 +1,11 @@
 """Converts Hugging Face Marian checkpoints (OPUS-MT) to docgraph model folders, without `transformers`.
 
 The architecture is the post-norm Transformer of Vaswani et al. (2017) with sinusoidal positions, an output bias and
-usually one shared embedding matrix. Decoding starts with the padding token, which becomes our begin-of-sentence. The
-search never generates it (`TransformerConfig.never_generated`); Marian's generation settings forbid it too.
+usually one shared embedding matrix. Decoding starts with the padding token, which becomes our begin-of-sentence.
+
+Marian itself has no padding token: Hugging Face's converter appends one with zero weights. Its logit of 0 takes part of
+the probability mass, a different part in each state, so that beams are ranked wrongly unless it is left out of the
+softmax (`renormalize_logits` in Hugging Face's generation settings). The import leaves it out by `NO_LOGIT`.
 """
 
 from __future__ import annotations
@@ -43,6 +46,8 @@ TABLES = (
 SHARED, SOURCE, TARGET, OUTPUT = TABLES
 POSITIONS = ("model.encoder.embed_positions.weight", "model.decoder.embed_positions.weight")
 BIAS = "final_logits_bias"
+NO_LOGIT = -100.0
+"""Output bias of the padding token: its probability is below 1e-30 beside the logits of trained models."""
 
 ENCODER_PARTS = {
     "self_attention.query": "self_attn.q_proj",
@@ -66,11 +71,18 @@ PAIR = re.compile(r"opus-mt-(?:tc-big-)?([a-z]{2})-([a-z]{2})$")
 """OPUS-MT model names that contain two language codes; models of language groups do not match."""
 
 
-def import_marian(source: str, folder: str | Path, precision: Precision = "float32") -> DocumentTransformer:
-    """Converts a local Marian folder, or a model of the Hub, into a model folder and returns the model."""
+def import_marian(
+    source: str, folder: str | Path, precision: Precision = "float32", tag: str | None = None
+) -> DocumentTransformer:
+    """Converts a local Marian folder, or a model of the Hub, into a model folder and returns the model.
+
+    `tag` selects the target language of a multilingual model, such as >>cmn_Hans<<.
+    """
     place = find_source(source)
     config = marian_config(_read_json(place / "config.json"), place / "config.json")
-    Tokenizer.load(place, config)
+    tokenizer = Tokenizer.load(place, config)
+    if tag is not None:
+        tokenizer.source.tag_id(tag)
     weights = next((place / name for name in WEIGHTS if (place / name).is_file()), None)
     if weights is None:
         raise DocgraphError(f"the folder has neither {WEIGHTS[0]} nor {WEIGHTS[1]}; download it again", path=place)
@@ -79,7 +91,8 @@ def import_marian(source: str, folder: str | Path, precision: Precision = "float
     model = blank(ModelConfig(config))
     model.load_state_dict(state)
     files = [place / name for name in (*NEEDED, *OPTIONAL) if name != "config.json" and (place / name).is_file()]
-    save(model, folder, files, precision, languages=_languages(Path(source), place / "tokenizer_config.json"))
+    languages = _languages(Path(source), place / "tokenizer_config.json")
+    save(model, folder, files, precision, languages=languages, tag=tag)
     return model.eval()
 
 
@@ -158,7 +171,9 @@ def convert_weights(tensors: Mapping[str, Tensor], config: TransformerConfig, pa
         state["embeddings.target_table.weight"] = table(TARGET, *own, SHARED)
     if config.share_embeddings == "none":
         state["embeddings.output_table.weight"] = table(OUTPUT)
-    state["embeddings.output_bias"] = left.pop(BIAS, torch.zeros(config.target_vocabulary)).flatten()
+    bias = left.pop(BIAS, torch.zeros(config.target_vocabulary)).flatten().clone()
+    bias[list(config.never_generated)] = NO_LOGIT
+    state["embeddings.output_bias"] = bias
     for ours, theirs in _layer_names(config):
         if theirs not in left:
             raise DocgraphError(f"the weights lack '{theirs}'; download the model again", path=path)

@@ -94,6 +94,12 @@ class ModelFolder:
         return length
 
     @property
+    def tag(self) -> str | None:
+        """The target-language token, such as >>cmn_Hans<<, that source sentences start with; None if there is none."""
+        tag: str | None = self._metadata.get("tag")
+        return tag
+
+    @property
     def precision(self) -> Precision:
         """The precision of the weights on disk."""
         precision: Precision = self._metadata.get("precision", "float32")
@@ -159,6 +165,8 @@ def _read_metadata(folder: Path) -> dict[str, Any]:
     length = metadata.get("trained_length")
     if length is not None and not (isinstance(length, int) and length > 0):
         raise DocgraphError(f"'trained_length' is not a positive number; {COPY_AGAIN}", path=path)
+    if not isinstance(metadata.get("tag"), str | None):
+        raise DocgraphError(f"'tag' is not a language token such as >>fra<<; {COPY_AGAIN}", path=path)
     for name in files:
         if name != Path(name).name:
             raise DocgraphError(f"the config names '{name}', outside the model folder; do not trust it", path=path)

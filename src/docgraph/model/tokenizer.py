@@ -28,6 +28,7 @@ _UNSPACED = regex.compile(
     r"[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]"
 )
 _BYTE = regex.compile(r"<0x[0-9A-F]{2}>")
+_TAG = regex.compile(r">>.+<<")
 _SURROGATE = regex.compile(r"[\ud800-\udfff]")
 
 
@@ -43,6 +44,8 @@ class SubwordCoder:
         self._ids = {piece: index for index, piece in enumerate(pieces)} if table is None else table
         self._pieces = {index: piece for piece, index in self._ids.items()}
         self._unknown = model.unk_id() if table is None else table[UNKNOWN]
+        # SentencePiece returns a run of unknown characters as one piece, which may spell a special token.
+        self._text_ids = {p: i for p, i in self._ids.items() if i not in self._silent and not _TAG.fullmatch(p)}
         self.size = max(self._pieces) + 1
 
     def encode(self, text: str, tag: str | None = None) -> tuple[Ids, Ids]:
@@ -75,7 +78,7 @@ class SubwordCoder:
         return [np.append(ids, self.eos).astype(np.int64, copy=False) for ids in encoded]
 
     def _from_table(self, pieces: Iterable[str]) -> list[int]:
-        return [self._ids.get(piece, self._unknown) for piece in pieces]
+        return [self._text_ids.get(piece, self._unknown) for piece in pieces]
 
     def decode(self, ids: Iterable[int]) -> str:
         """The text of `ids`, without padding, begin- and end-of-sentence."""
@@ -128,7 +131,7 @@ class SubwordCoder:
     @property
     def tags(self) -> list[str]:
         """The target-language tokens that a source sentence may start with."""
-        return sorted(piece for piece in self._ids if piece.startswith(">>") and piece.endswith("<<"))
+        return sorted(filter(_TAG.fullmatch, self._ids))
 
     def tag_id(self, tag: str) -> int:
         """The id of a target-language token."""

@@ -34,6 +34,12 @@ def languages(config: TrainingConfig) -> tuple[str, str] | None:
     return (codes["source"], codes["target"]) if codes["source"] and codes["target"] else None
 
 
+def language_tag(config: TrainingConfig) -> str | None:
+    """Returns the target-language token that the source sentences of the store start with."""
+    tag: str | None = read_manifest(config.data)["config"]["subwords"]["tag"]
+    return tag
+
+
 def resolve_model_config(config: TrainingConfig) -> ModelConfig:
     """Returns the model config with the vocabulary of the store or, with `base`, the Transformer of that model."""
     read_manifest(config.data)

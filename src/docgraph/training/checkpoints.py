@@ -23,7 +23,7 @@ from docgraph.errors import DocgraphError
 from docgraph.files import new_folder
 from docgraph.model import checkpoint
 from docgraph.model.document_transformer import DocumentTransformer
-from docgraph.training.build import languages, tokenizer_files
+from docgraph.training.build import language_tag, languages, tokenizer_files
 from docgraph.training.config import TrainingConfig
 from docgraph.training.distributed import World
 from docgraph.training.metrics import Record
@@ -229,7 +229,8 @@ class CheckpointKeeper:
         with self.folder.reporting_write_errors():
             precision, codes = config.checkpoints.precision, languages(config)
             files, length = tokenizer_files(config), config.batches.max_length
-            checkpoint.save(model, folder, files, precision, languages=codes, trained_length=length)
+            tag = language_tag(config)
+            checkpoint.save(model, folder, files, precision, languages=codes, trained_length=length, tag=tag)
 
     def _link_best(self, folder: Path, translations: list[list[str]] | None) -> None:
         if self.world.is_main:

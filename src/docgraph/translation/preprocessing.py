@@ -27,6 +27,7 @@ from docgraph.corpus.subwords import encode_source, encode_target
 from docgraph.document import Document, Sentence
 from docgraph.formats import literals
 from docgraph.formats.atoms import text_with_atoms
+from docgraph.formats.base import space_between
 from docgraph.formats.sentences import split_sentences
 from docgraph.graph import build_graph
 from docgraph.model.batch import DocumentExample
@@ -140,11 +141,14 @@ class Segments:
         indices = self.of_sentence[sentence]
         if len(indices) == 1:
             return translations[0].strip()
-        parts = []
+        joined = ""
         for text, index in zip(translations, indices, strict=True):
             segment = self.segments[index]
-            parts += [as_piece(segment.source, text, index == indices[-1]), segment.separator]
-        return "".join(parts).strip()
+            joined += as_piece(segment.source, text, index == indices[-1])
+            if index < indices[-1]:
+                following = translations[index + 1 - indices.start].strip()
+                joined += space_between(segment.separator, segment.source[-1:], joined[-1:], following[:1])
+        return joined.strip()
 
 
 class Preprocessor:
@@ -286,7 +290,7 @@ def as_piece(source: str, text: str, is_last: bool) -> str:
     if source[:1].islower() and text[:1].isupper() and text[1:2].islower():
         text = text[0].lower() + text[1:]
     if not is_last and text.endswith(".") and not _SENTENCE_END.search(source):
-        text = text[:-1] + ("," if source.endswith(",") else "")
+        text = text[:-1] + ("," if source.endswith((",", "，", "、")) else "")
     return text
 
 

@@ -53,7 +53,7 @@ class TextProtector:
 
     def _unreadable_spans(self, text: str) -> Iterator[tuple[int, int]]:
         """Yields spans to remove, each with the space that would otherwise be left over beside it."""
-        classes = "".join(map(self._class_of, text))
+        classes = self._classes_of(text)
         for key in _KEY.finditer(text):
             length = len(key[1].rstrip(".,;:!?)\"'"))
             classes = classes[: key.start(1)] + "s" * length + classes[key.start(1) + length :]
@@ -71,6 +71,18 @@ class TextProtector:
             elif before < begin or begin == 0:
                 end = after
             yield begin, end
+
+    def _classes_of(self, text: str) -> str:
+        """Returns the class of each character. A letter without a piece of its own may be part of a longer piece."""
+        classes = "".join(map(self._class_of, text))
+        if "x" not in classes:
+            return classes
+        ids, spans = self._coder.encode(text)
+        readable = (ids != self._unknown) & ~self._is_byte[ids]
+        letters = list(classes)
+        for begin, end in spans[readable].tolist():
+            letters[begin:end] = ["w" if letter == "x" else letter for letter in letters[begin:end]]
+        return "".join(letters)
 
     def _class_of(self, char: str) -> str:
         if (known := self._classes.get(char)) is not None:

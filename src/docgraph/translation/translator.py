@@ -224,7 +224,7 @@ class Translator:
         """Loads a model folder, the best model of a run folder, or an embedded model by name.
 
         By default it runs on a GPU if there is one, and computes in float32, or in int8 on a CPU if the weights are
-        stored in int8. `threads` applies to the whole process.
+        stored in int8; `tag` is the one that the folder states. `threads` applies to the whole process.
         """
         folder = name if isinstance(name, ModelFolder) else ModelFolder(find_model(name))
         place = find_device(device)
@@ -237,7 +237,8 @@ class Translator:
         model = checkpoint.load(folder, place)
         model = model.to(torch.bfloat16) if precision == "bfloat16" else pack_for_cpu(model, precision)
         tokenizer = Tokenizer.load(folder.path, model.config.transformer)
-        return cls(model, tokenizer, folder.languages, annotator, tag, trained_length=folder.trained_length)
+        length = folder.trained_length
+        return cls(model, tokenizer, folder.languages, annotator, tag or folder.tag, trained_length=length)
 
     @cached_property
     def pipeline(self) -> Pipeline | None:

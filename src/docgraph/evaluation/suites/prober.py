@@ -135,6 +135,7 @@ class Prober:
             jobs=jobs,
             tokens=tokens,
             progress=progress,
+            tag=self.folder.tag,
         )
         with replacing(path) as temporary:
             temporary.write_text(json.dumps({"signature": self.signature(suite), "scores": scores.values}))
@@ -208,10 +209,12 @@ def score_suite(
     jobs: int = 1,
     tokens: int = TOKENS,
     progress: Progress = lambda stage, done, total: None,
+    tag: str | None = None,
 ) -> Scores:
     """Score the candidates of a suite, in batches of `tokens` sub-words.
 
-    A model that reads a graph needs a `pipeline`; `jobs` processes annotate, and annotations are kept in `cache`.
+    A model that reads a graph needs a `pipeline`; `jobs` processes annotate, and annotations are kept in `cache`. `tag`
+    is the target-language token of a multilingual model.
     """
     begun = time.perf_counter()
     options = options.for_model(model.config)
@@ -221,7 +224,7 @@ def score_suite(
         candidates.setdefault(sentence, {}).update(dict.fromkeys(contrast.candidates))
     sources = list(dict.fromkeys(source for source, _ in candidates))
     annotations = dict.fromkeys(sources) if pipeline is None else _annotate(sources, pipeline, cache, jobs, progress)
-    documents = _documents(model, tokenizer, options, annotations, list(candidates), progress)
+    documents = _documents(model, tokenizer, options, annotations, list(candidates), progress, tag)
     tasks = [
         Candidates(document, [[tokenizer.target.encode(text)[0] for text in texts]])
         for document, texts in zip(documents, candidates.values(), strict=True)
@@ -284,11 +287,12 @@ def _documents(
     annotations: dict[Texts, Annotation | None],
     inputs: Sequence[SentenceInContext],
     progress: Progress,
+    tag: str | None,
 ) -> list[DocumentExample]:
     """One document per input, with its last sentence to be scored."""
     needs = context_needs(model.config)
     sources = {
-        texts: example_from_text(texts, tokenizer, annotation, needs.relations, hints=needs.hints)
+        texts: example_from_text(texts, tokenizer, annotation, needs.relations, tag=tag, hints=needs.hints)
         for texts, annotation in annotations.items()
     }
     if options.context == "own":

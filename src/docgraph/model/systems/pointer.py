@@ -189,5 +189,6 @@ def add_recall(
         precision or source.precision,
         languages=source.languages,
         trained_length=source.trained_length,
+        tag=source.tag,
     )
     return model.eval()
