@@ -20,6 +20,8 @@ GERMAN = (
     " gekommen sind, um mit uns über die Zukunft der Stadt zu sprechen.\n"
 )
 
+CHINESE = "looks like Chinese or Japanese script, but the model translates from English; pass --force"
+
 
 def word(body: str) -> bytes:
     """Return a DOCX file with the given body."""
@@ -36,6 +38,7 @@ def word(body: str) -> bytes:
 XLIFF = '<xliff version="1.2"><file source-language="en"><body>{}</body></file></xliff>'
 BAD: dict[str, tuple[str | bytes, str]] = {
     "german.txt": (GERMAN * 3, "looks like German, but the model translates from English"),
+    "chinese.txt": ("港务局长三月关闭了旧港口。他说港口的围墙太低了。新的围墙将耗资九百万欧元。它很旧。\n", CHINESE),
     "binary.md": (bytes(range(256)) * 40, "is not a text file"),
     "binary.properties": (bytes(range(256)) * 40, "is not a text file"),
     "binary.docx": (bytes(range(256)) * 40, "is not in DOCX format (not a zip archive, or cut short)"),

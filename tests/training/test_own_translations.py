@@ -40,7 +40,7 @@ BASE: dict[str, Any] = {
     "validation": {"every": 0, "bleu_every": 0},
 }
 CONTEXTS: dict[str, dict[str, Any]] = {
-    "docgraph": {"integration": "hyb"},
+    "docgraph": {"integration": "hyb", "graph": {"relations": ["adjacency", "lexical"]}},
     "linked": {"integration": "post"},
     "pointer": {"integration": "post"},
 }
@@ -217,7 +217,7 @@ def test_mistakes_are_one_sentence_before_anything_is_written(
     with pytest.raises(DocgraphError, match=error):
         train(second(data=str(other), translations=own), run)
     assert not run.exists()
-    source = {"context": {"sides": "source", "heads": 2}}
+    source = {"context": {"sides": "source", "heads": 2, "graph": {"relations": ["adjacency", "lexical"]}}}
     with pytest.raises(DocgraphError, match=r"is for a model that reads translations; set 'model.context.sides: both'"):
         second(model=source, translations=own)
     with pytest.raises(DocgraphError, match=r"'translations.share' is 1.5; it must be at least 0 and at most 1"):

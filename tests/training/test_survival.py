@@ -157,7 +157,11 @@ def test_a_damaged_state_is_reported(config: Config, tmp_path: Path) -> None:
 @pytest.mark.skipif(torch.cuda.device_count() == 1, reason="two processes need two GPUs, or none")
 def test_two_processes_train_as_one(values: Values, config: Config, tmp_path: Path) -> None:
     tiny = {"dimension": 16, "feed_forward": 32, "heads": 2, "encoder_layers": 2, "decoder_layers": 2, "dropout": 0.0}
-    model = {"transformer": tiny, "context": {"heads": 2, "dropout": 0.0, "graph": {"dropout": 0.0}}, "freeze": "none"}
+    model = {
+        "transformer": tiny,
+        "context": {"heads": 2, "dropout": 0.0, "graph": {"dropout": 0.0, "relations": ["lexical"]}},
+        "freeze": "none",
+    }
     changes = {
         "stage": "context",
         "model": model,

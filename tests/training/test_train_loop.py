@@ -29,7 +29,7 @@ from docgraph.training.run_folder import RunFolder
 
 CPU = torch.device("cpu")
 Config = Callable[..., TrainingConfig]
-CONTEXT = {"heads": 2, "graph": {"layers": 1}}
+CONTEXT = {"heads": 2, "graph": {"layers": 1, "relations": ["adjacency", "lexical"]}}
 
 
 def records(folder: Path, kind: str) -> list[Record]:

@@ -31,7 +31,8 @@ def system(config: Callable[..., TrainingConfig]) -> Callable[..., DocumentTrans
     """A tiny model whose context, if it has one, is wide open."""
 
     def make(context: dict[str, Any] | None) -> DocumentTransformer:
-        fields = {"context": {"heads": 2, **context}, "freeze": "none"} if context is not None else {}
+        graph = {"relations": ["adjacency", "lexical"], **(context or {}).get("graph", {})}
+        fields = {} if context is None else {"context": {"heads": 2, **context, "graph": graph}, "freeze": "none"}
         transformer = {"dimension": 16, "feed_forward": 32, "heads": 2, "encoder_layers": 2, "decoder_layers": 2}
         stage = "base" if context is None else "context"
         model = resolve_model_config(config(stage=stage, model={"transformer": transformer, **fields}))

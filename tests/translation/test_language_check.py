@@ -44,6 +44,26 @@ def test_another_script_is_named(text: str, script: str) -> None:
     assert other.startswith(script)
 
 
+@pytest.mark.parametrize(
+    ("text", "model", "expected"),
+    [
+        (TEXTS["en"], "zh", "English"),
+        (TEXTS["fr"], "ru", "French"),
+        ("我们不知道以后会怎么样。", "zh", None),
+        ("Мы не знаем, что будет дальше.", "ru", None),
+        ("Мы не знаем, что будет дальше.", "zh", "Cyrillic script"),
+        (TEXTS["en"], "sw", None),
+    ],
+)
+def test_languages_with_a_script_of_their_own(text: str, model: str, expected: str | None) -> None:
+    assert other_language([text] * 8, model) == expected
+
+
+def test_a_short_text_in_another_script_is_refused() -> None:
+    assert other_language(["新的围墙将耗资九百万欧元。"] * 4, "en") == "Chinese or Japanese script"
+    assert other_language(["新的围墙将耗资九百万欧元。"], "en") is None
+
+
 def test_short_and_mixed_texts_are_not_refused() -> None:
     assert len(TEXTS["de"]) < ENOUGH
     assert other_language([TEXTS["de"]], "en") is None

@@ -26,13 +26,17 @@ from docgraph.corpus import store, subwords
 from docgraph.corpus.chunks import ENGINES, Chunk, Engine, Shard, Task, split_into_chunks
 from docgraph.corpus.config import DataConfig, DataEntry, PrepareConfig
 from docgraph.corpus.readers import Limits, Problems, detect, read_all
+from docgraph.document import ParallelDocument
 from docgraph.errors import DocgraphError
 from docgraph.files import lock, replacing, report_errors_as
 from docgraph.model.model_folder import WEIGHTS, ModelFolder
 from docgraph.model.tokenizer import Tokenizer
+from docgraph.translation.language_check import other_language
 
 Progress = Callable[[str, int, int | None], None]
 """Called with (stage, sentences done, sentences in total or None if unknown)."""
+CHECKED_SENTENCES, CHECKED_PER_DOCUMENT = 500, 10
+"""Sentences of a split, and of each document, whose language is checked."""
 
 
 @dataclass(frozen=True)
@@ -72,6 +76,14 @@ class _Survey:
 
     sentences: int = 0
     problems: Problems = field(default_factory=Problems)
+    texts: tuple[list[str], list[str]] = field(default_factory=lambda: ([], []))
+    """The first sentences of every document, up to a limit, for the check of their languages."""
+
+    def add_texts(self, document: ParallelDocument) -> None:
+        """Keep the first sentences of a document if there is room."""
+        if len(self.texts[0]) < CHECKED_SENTENCES:
+            for texts, side in zip(self.texts, (document.source, document.target), strict=True):
+                texts.extend(side[:CHECKED_PER_DOCUMENT])
 
 
 def prepare(
@@ -184,9 +196,11 @@ def _survey_and_learn(
         survey = surveys[split] = _Survey(problems=Problems(skip_bad))
         for document in read_all(entries, survey.problems, _limits(config)):
             survey.sentences += len(document)
+            survey.add_texts(document)
             if split == "train":
                 sample.add(document)
             progress(f"reading {split}", survey.sentences, None)
+        _check_languages(config, split, survey)
     (folder / store.MANIFEST).unlink(missing_ok=True)  # the store is incomplete from here on
     if outdated and settings.folder is None:
         progress("learning sub-words", 0, None)
@@ -194,6 +208,17 @@ def _survey_and_learn(
     elif outdated and settings.folder is not None:
         subwords.copy(settings.folder, folder / "tokenizer", fingerprint)
     return surveys
+
+
+def _check_languages(config: PrepareConfig, split: str, survey: _Survey) -> None:
+    """Refuse a side that is clearly in another language than the config says."""
+    for side, texts in zip(("source", "target"), survey.texts, strict=True):
+        code = getattr(config.languages, side)
+        other = other_language(texts, code.partition("-")[0].lower())
+        if other is not None:
+            named = f"the {side} side of '{split}' looks like {other}, but 'languages.{side}' is '{code}'"
+            path = getattr(getattr(config.data, split)[0], side)
+            raise DocgraphError(f"{named}; swap the files, or correct the language", path=path)
 
 
 def _task(config: PrepareConfig, tokenizer: Path, annotator: str, cache: str | Path | None) -> Task:

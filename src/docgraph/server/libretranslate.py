@@ -15,7 +15,7 @@ from docgraph.server.job_routes import add_job, download_file
 from docgraph.server.requests import Upload, form_of, parse_json, safe_name, state_of, validated
 from docgraph.server.schemas import Text
 from docgraph.server.state import ServerState
-from docgraph.translation.language_check import NAMES, language_shares
+from docgraph.translation.language_check import language_name, language_shares
 
 router = APIRouter(tags=["LibreTranslate"])
 public = APIRouter(tags=["LibreTranslate"])
@@ -139,8 +139,8 @@ async def languages(request: Request) -> list[dict[str, Any]]:
         return []
     source, target = pair
     return [
-        {"code": source, "name": NAMES.get(source, source), "targets": [target]},
-        {"code": target, "name": NAMES.get(target, target), "targets": []},
+        {"code": source, "name": language_name(source), "targets": [target]},
+        {"code": target, "name": language_name(target), "targets": []},
     ]
 
 

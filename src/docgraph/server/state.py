@@ -22,7 +22,7 @@ from docgraph.server.metrics import Metrics
 from docgraph.server.queue import JobQueue
 from docgraph.server.sessions import Sessions, read_upload
 from docgraph.server.storage import Store
-from docgraph.translation.language_check import NAMES, other_language
+from docgraph.translation.language_check import language_name, other_language
 from docgraph.translation.result import Translation
 from docgraph.translation.translator import Translator
 
@@ -91,11 +91,10 @@ class ServerState:
     def check_language(self, documents: Sequence[Document]) -> None:
         """Refuses documents in another language than the source language of the model."""
         language = (self.translator.languages or (None,))[0]
-        other = (
-            None if language not in NAMES else other_language([t for each in documents for t in each.texts], language)
-        )
-        if other is not None:
-            message = f"the text looks like {other}, but the model translates from {NAMES[str(language)]}"
+        texts = [text for document in documents for text in document.texts]
+        other = None if language is None else other_language(texts, language)
+        if language is not None and other is not None:
+            message = f"the text looks like {other}, but the model translates from {language_name(language)}"
             raise DocgraphError(f"{message}; send force=true to translate it")
 
     def render(self, translations: Sequence[Translation]) -> bytes:

@@ -9,13 +9,15 @@ import torch
 
 from docgraph.corpus import subwords
 from docgraph.corpus.hints import CorpusHints
-from docgraph.corpus.store import read_manifest
+from docgraph.corpus.store import PreparedCorpus, read_manifest
 from docgraph.corpus.target_context import ContextTranslations, translations_path
 from docgraph.errors import DocgraphError
+from docgraph.graph.relations import RELATIONS, resolve_relations
 from docgraph.model import checkpoint
 from docgraph.model.config import ModelConfig
 from docgraph.model.document_transformer import DocumentTransformer
 from docgraph.model.model_folder import ModelFolder
+from docgraph.model.systems import context_needs
 from docgraph.model.tokenizer import FILES
 from docgraph.training.config import TrainingConfig
 
@@ -59,7 +61,29 @@ def resolve_model_config(config: TrainingConfig) -> ModelConfig:
             f"'batches.max_length' is {config.batches.max_length}, more than the {transformer.max_positions} positions "
             "of the model; lower it, or raise 'model.transformer.max_positions'"
         )
+    _check_layers(config)
     return replace(config.model, transformer=transformer)
+
+
+def _check_layers(config: TrainingConfig) -> None:
+    """Refuses a store without the annotation that a relation of the model's graphs is made of.
+
+    Systems that only follow links between sentences work with those that there are.
+    """
+    needs, splits = context_needs(config.model), read_manifest(config.data)["splits"]
+    if needs.relations is None or needs.links or "train" not in splits:
+        return
+    corpus, relations = PreparedCorpus.open(config.data, "train"), resolve_relations(needs.relations)
+    layers = corpus.annotation(0).layers if len(corpus) else frozenset()
+    lacking = [name for name in relations if RELATIONS[name].requires not in layers] if layers else []
+    if lacking:
+        left = ", ".join(name for name in relations if name not in ("membership", *lacking))
+        missing = " and ".join(dict.fromkeys(RELATIONS[name].requires for name in lacking))
+        raise DocgraphError(
+            f"the store has no {missing}, which the relation '{lacking[0]}' of the model needs; prepare it with "
+            f"another 'annotator', or set 'model.context.graph.relations' to [{left}]",
+            path=config.data,
+        )
 
 
 def open_translations(config: TrainingConfig) -> tuple[ContextTranslations | None, ContextTranslations | None]:

@@ -18,6 +18,8 @@ from docgraph.errors import DocgraphError
 
 ENOUGH = 200
 """Characters that must have voted before a text is refused."""
+_ENOUGH_OF_SCRIPT = 30
+"""The same for a text in another script, which is no matter of chance."""
 _OWN_SHARE, _OTHER_SHARE = 0.1, 0.6
 """A text is refused if its own language has less than the first share of the votes, and another one more than the
 second."""
@@ -41,6 +43,21 @@ _SCRIPTS = {
     "Korean script": re.compile(r"[\uac00-\ud7af]"),
     "Chinese or Japanese script": re.compile(r"[\u3040-\u30ff\u3400-\u9fff]"),
 }
+_SCRIPT_OF = {
+    "ru": ("Russian", "Cyrillic script"),
+    "uk": ("Ukrainian", "Cyrillic script"),
+    "bg": ("Bulgarian", "Cyrillic script"),
+    "el": ("Greek", "Greek script"),
+    "ar": ("Arabic", "Arabic script"),
+    "fa": ("Persian", "Arabic script"),
+    "he": ("Hebrew", "Hebrew script"),
+    "hi": ("Hindi", "Devanagari script"),
+    "th": ("Thai", "Thai script"),
+    "ko": ("Korean", "Korean script"),
+    "zh": ("Chinese", "Chinese or Japanese script"),
+    "ja": ("Japanese", "Chinese or Japanese script"),
+}
+"""Languages without a word list that their script identifies: name and script."""
 NAMES = {
     "en": "English",
     "fr": "French",
@@ -91,26 +108,39 @@ _FUNCTION_WORDS = {
 
 
 def check_language(documents: Iterable[Document], language: str | None, path: object = None) -> None:
-    """Refuses documents that are in another language than `language`; no-op for a language without a word list."""
-    if language not in _FUNCTION_WORDS:
+    """Refuses documents that are in another language than `language`; no-op for an unlisted language."""
+    if language is None:
         return
     other = other_language([text for document in documents for text in document.texts], language)
     if other is not None:
-        message = f"looks like {other}, but the model translates from {NAMES[language]}; pass --force to translate it"
+        own = language_name(language)
+        message = f"looks like {other}, but the model translates from {own}; pass --force to translate it"
         raise DocgraphError(message, path=None if path is None else str(path))
 
 
 def other_language(sentences: list[str], language: str) -> str | None:
-    """Returns the name of the language that sentences are in instead of `language`; None if there is no clear one."""
+    """Returns the language or script that sentences are in instead of `language`.
+
+    None if there is no clear one, or if `language` has neither a word list nor a script of its own.
+    """
+    if language not in _FUNCTION_WORDS and language not in _SCRIPT_OF:
+        return None
+    own = _SCRIPT_OF[language][1] if language in _SCRIPT_OF else NAMES[language]
     votes = Counter[str]()
     step = max(1, sum(map(len, sentences)) // _MOST)
     for sentence in sentences[::step]:
         if (winner := _language_of(sentence[:_MOST])) is not None:
             votes[winner] += len(sentence)
-    if votes.total() < ENOUGH or votes[NAMES[language]] >= _OWN_SHARE * votes.total():
+    [(other, count)] = votes.most_common(1) or [("", 0)]
+    enough = _ENOUGH_OF_SCRIPT if other in _SCRIPTS else ENOUGH
+    if votes.total() < enough or votes[own] >= _OWN_SHARE * votes.total():
         return None
-    [(other, count)] = votes.most_common(1)
     return other if count > _OTHER_SHARE * votes.total() else None
+
+
+def language_name(code: str) -> str:
+    """Returns the English name of a language, or its code if it is not listed."""
+    return _SCRIPT_OF[code][0] if code in _SCRIPT_OF else NAMES.get(code, code)
 
 
 def language_shares(text: str) -> dict[str, float]:
