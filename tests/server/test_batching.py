@@ -12,13 +12,15 @@ import pytest
 
 from docgraph.document import Document
 from docgraph.model.batch import DocumentExample
+from docgraph.server import batching
 from docgraph.server.batching import BatchDecoder, Cancelled, Ticket
 from docgraph.translation.constraints import Constraints
 from docgraph.translation.document_decoding import DecodedDocument, Hypotheses, Known, Mode
 from docgraph.translation.hypotheses import SearchConfig
-from docgraph.translation.translator import TranslationRequest, Translator
+from docgraph.translation.model_input import TranslationRequest
+from docgraph.translation.translator import Translator
 from server.server_examples import EXAMPLES, embedded_translator
-from translation.translator_examples import model_folder
+from translation.translator_examples import REFERRING, RecordingRequest, hints_folder, model_folder, say_first_words
 
 TEXTS = [line for line in (EXAMPLES / "three_men_in_a_boat.txt").read_text("utf-8").splitlines() if line.strip()][:12]
 Batches = list[tuple[int, int]]
@@ -87,6 +89,37 @@ def test_a_model_with_document_context_gives_the_same_answers(tmp_path: Path) ->
     with ThreadPoolExecutor(3) as threads:
         assert list(threads.map(lambda each: translator.translate(each, search).texts, documents)) == alone
     decoder.close()
+
+
+@pytest.mark.parametrize("recall", [False, True])
+def test_a_model_with_hints_gives_the_same_answers_in_pieces(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, recall: bool
+) -> None:
+    monkeypatch.setattr("docgraph.translation.hints.resolve", say_first_words)
+    monkeypatch.setattr(batching, "PIECE", 24)
+    monkeypatch.setattr(batching, "BATCH", 120)
+    translator = Translator.load(hints_folder(tmp_path, recall), device="cpu")
+    translator.repair = False
+    search = SearchConfig(beams=2, max_length_factor=0.5, max_length_constant=3)
+    documents = [REFERRING * 2, REFERRING[2:], ["The fox met the dog.", "It is quick."]]
+    alone = [translator.translate(each, search).texts for each in documents]
+    assert alone == [translator.translate(each, search, "sequential").texts for each in documents]
+    sizes: Batches = []
+    translator.decoder = decoder = BatchDecoder(translator, lambda *batch: sizes.append(batch))
+    requests = [RecordingRequest(Document.from_sentences(each)) for each in documents]
+
+    def answer(request: RecordingRequest) -> list[str]:
+        [(_, translation)] = translator.translate_requests([request], search)
+        return translation.texts
+
+    with ThreadPoolExecutor(3) as threads:
+        assert list(threads.map(answer, requests)) == alone
+    decoder.close()
+    assert len(sizes) > 2
+    assert all([*each.recorded] == list(range(len(each.recorded))) for each in requests)
+    resumed = RecordingRequest(requests[0].document, finished=dict([*requests[0].recorded.items()][:4]))
+    translator.decoder = translator.decode
+    assert answer(resumed) == alone[0]
 
 
 def test_a_short_request_does_not_wait_for_a_long_document(

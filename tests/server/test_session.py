@@ -22,8 +22,9 @@ from docgraph.server.session import Session
 from docgraph.translation import document_decoding as decoding
 from docgraph.translation.glossary import Glossary
 from docgraph.translation.hypotheses import SearchConfig
-from docgraph.translation.translator import TranslationRequest, Translator
-from translation.translator_examples import model_folder
+from docgraph.translation.model_input import TranslationRequest
+from docgraph.translation.translator import Translator
+from translation.translator_examples import hints_folder, model_folder, say_first_words
 
 SEARCH = SearchConfig(beams=2, max_length_factor=0.5, max_length_constant=3)
 TEXT = [
@@ -51,13 +52,18 @@ def translator(tmp_path_factory: pytest.TempPathFactory) -> Translator:
 @pytest.fixture(autouse=True)
 def near(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pointer, "NEAR", -1.0)
+    monkeypatch.setattr("docgraph.translation.hints.resolve", say_first_words)
 
 
-@pytest.fixture(scope="module", params=["recall", "document graph"])
+@pytest.fixture(scope="module", params=["recall", "hints", "document graph"])
 def any_translator(request: pytest.FixtureRequest, translator: Translator) -> Translator:
     if request.param == "recall":
         return translator
-    reader = Translator.load(model_folder(request.getfixturevalue("tmp_path_factory").mktemp("docgraph")), device="cpu")
+    folder = request.getfixturevalue("tmp_path_factory").mktemp(request.param)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pointer, "NEAR", -1.0)
+        path = hints_folder(folder) if request.param == "hints" else model_folder(folder)
+    reader = Translator.load(path, device="cpu")
     reader.repair = False  # almost all translations of a random model are doubtful
     return reader
 
@@ -211,7 +217,7 @@ def test_explanations_name_the_sentences_read(any_translator: Translator) -> Non
     explained = session.explain(2)
     assert explained["gate"] is not None
     assert explained["target"]
-    if any_translator.translates_sentences_alone:
+    if not any_translator.needs.reads_document:
         assert [each["sentence"] for each in explained["target"]] == [1]
 
 

@@ -13,11 +13,13 @@ from typer.testing import CliRunner
 
 from docgraph.cli import app
 from docgraph.errors import DocgraphError
+from docgraph.translation.corrections import translate_sentences
 from docgraph.translation.glossary import Glossary
 from docgraph.translation.glossary_files import MAX_TERM, read_entries
 from docgraph.translation.inflection import Lexicon, french_plural
+from docgraph.translation.model_input import TranslationRequest
 from docgraph.translation.terms import Term, are_used, find_all
-from docgraph.translation.translator import TranslationRequest, Translator
+from docgraph.translation.translator import Translator
 
 PAIR = ("en", "fr")
 TBX = """<?xml version="1.0"?>
@@ -213,5 +215,5 @@ def test_terms_are_enforced_beside_known_translations(translator: Translator) ->
     [(_, translation)] = translator.translate_requests([request])
     assert translation.texts[2] == "Le port de plaisance est ouvert."
     assert [use.used for use in translation.terms] == [True, True]
-    some = translator.translate_sentences(document, [2], known=request.known)
+    some = translate_sentences(translator, document, [2], known=request.known)
     assert some[2].text == translation.texts[2]

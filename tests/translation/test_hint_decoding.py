@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -12,9 +13,12 @@ import torch
 from docgraph.model.batch import DocumentExample
 from docgraph.model.config import HintsConfig, ModelConfig, TransformerConfig
 from docgraph.model.document_transformer import DocumentTransformer
-from docgraph.model.hints import Hint, Referent
+from docgraph.model.hints import Hint, Referent, insert, moved_by
+from docgraph.translation.constraints import Constraint, Phrase
 from docgraph.translation.document_decoding import Mode, decode_documents, given_hypotheses
-from docgraph.translation.hypotheses import SearchConfig
+from docgraph.translation.excerpt import Excerpt, with_referents
+from docgraph.translation.hints import with_filled_hints
+from docgraph.translation.hypotheses import Hypothesis, SearchConfig
 from model.examples import EOS, VOCABULARY
 
 TOKENIZER: Any = SimpleNamespace(
@@ -24,6 +28,7 @@ TOKENIZER: Any = SimpleNamespace(
     )
 )
 SEARCH = SearchConfig(beams=2, min_length=3)
+SEPARATOR = 3
 
 
 def model(hints: bool = True, seed: int = 0) -> DocumentTransformer:
@@ -72,19 +77,18 @@ def test_hints_change_translations_and_base_ignores_them() -> None:
     assert with_hints != without
 
 
-def test_filled_hints_are_reported_with_words_of_the_referents_translation() -> None:
+def test_hints_say_words_of_the_translations_of_their_referents() -> None:
     decoded = decode_documents(model(), TOKENIZER, documents(), SEARCH)
-    filled = [
-        (document, hint)
-        for document in decoded
-        for hints in document.hints.values()
-        for hint in hints
-        if hint.referent is not None and hint.ids
-    ]
-    assert filled
-    for document, hint in filled:
-        assert hint.referent is not None
-        assert {*hint.ids} <= {*document.sentences[hint.referent.sentence][0].tokens}
+    for document, result in zip(documents(), decoded, strict=True):
+        filled = with_filled_hints(model(), TOKENIZER, document, result.sentences)
+        said = [hint for hint in filled.hints if hint.referent is not None and hint.ids]
+        assert said
+        for hint in said:
+            assert hint.referent is not None
+            assert {*hint.ids} <= {*result.sentences[hint.referent.sentence][0].tokens}
+        printed = replace(filled, hints=[replace(hint, referent=None) for hint in filled.hints])
+        [again] = decode_documents(model(), TOKENIZER, [printed], SEARCH)
+        assert again.sentences == result.sentences
 
 
 def test_a_known_translation_is_what_the_hint_says() -> None:
@@ -92,9 +96,39 @@ def test_a_known_translation_is_what_the_hint_says() -> None:
     everything = Referent(0, tuple(range(len(source[0]) - 1)), ())
     document = DocumentExample(source, hints=[Hint(2, 1, relation="coreference", referent=everything)])
     [decoded] = decode_documents(model(), TOKENIZER, [document], SEARCH, known=[{0: given_hypotheses([20, 21, 22])}])
-    [hint] = decoded.hints[2]
+    filled = with_filled_hints(model(), TOKENIZER, document, decoded.sentences)
+    [hint] = filled.hints
     assert hint.ids
     assert {*hint.ids} <= {20, 21, 22}
+    [printed] = decode_documents(model(), TOKENIZER, [replace(filled, hints=[replace(hint, referent=None)])], SEARCH)
+    assert decoded.sentences[2] == printed.sentences[2]
+    assert decoded.sentences[2] != decode_documents(model(False), TOKENIZER, [document], SEARCH)[0].sentences[2]
+
+
+@pytest.mark.parametrize("split", [[[8]], [[2], [5, 8]], [[0, 1, 2, 3, 4, 5, 6, 7, 8]]])
+def test_an_excerpt_is_translated_as_in_the_whole_document(split: list[list[int]]) -> None:
+    document, config = documents()[0], model().config
+    [whole] = decode_documents(model(), TOKENIZER, [document], SEARCH)
+    known: dict[int, list[Hypothesis]] = {}
+    for sentences in split:
+        rows = with_referents(document.hints, sentences, known)
+        excerpt = Excerpt.of(document, known, rows, config)
+        [part] = decode_documents(model(), TOKENIZER, [excerpt.example], SEARCH, known=[excerpt.known])
+        known.update(zip(rows, part.sentences, strict=False))
+    assert {*known} >= {m for sentences in split for m in sentences}
+    assert known == {m: whole.sentences[m] for m in known}
+
+
+def test_constraints_move_with_the_hints_of_their_sentence() -> None:
+    [document] = documents()[:1]
+    hinted = next(hint.sentence for hint in document.hints if hint.is_open)
+    wanted = Constraint((Phrase((33,)),), source=range(1, 2))
+    constraints = {hinted: [wanted], 1: [wanted]}
+    [decoded] = decode_documents(model(), TOKENIZER, [document], SEARCH, constraints=[constraints])
+    assert all(33 in decoded.sentences[m][0].tokens for m in constraints)
+    printed = document.hints[0]
+    source, with_hint = document.source[1], insert(document.source[1], None, [printed], SEPARATOR)[0]
+    assert [with_hint[moved_by(place, [printed])] for place in range(len(source))] == source.tolist()
 
 
 @pytest.mark.parametrize("tokens", [8, 64])

@@ -167,8 +167,8 @@ def test_states_of_entries_are_cached_and_do_not_depend_on_the_batch(
         translator = Translator.load(folders[1], device="cpu", precision=precision)
         translator.memory = MEMORY
         found = [text for part in parts for text in translator.translate(part, BEAM).texts]
-        assert translator._state_cache is not None
-        return found, dict(translator._state_cache)
+        assert translator.state_cache is not None
+        return found, dict(translator.state_cache)
 
     whole, states = translated(SENTENCES)
     assert len(states) == sum(map(len, made)) == 2, "one entry is similar to no sentence"

@@ -18,7 +18,8 @@ from docgraph.model.checkpoint import save
 from docgraph.translation import document_decoding as decoding
 from docgraph.translation import translator as translator_module
 from docgraph.translation.hypotheses import SearchConfig
-from docgraph.translation.translator import TranslationRequest, Translator
+from docgraph.translation.model_input import TranslationRequest
+from docgraph.translation.translator import Translator
 from model.examples import small_config, small_model
 from model.subword_examples import marian_files
 from translation.translator_examples import RecordingRequest, model_folder
@@ -124,7 +125,7 @@ def test_a_sentence_too_long_is_translated_in_parts(base: Translator, text: str)
 
 def test_a_sentence_longer_than_in_training_is_cut(base: Translator) -> None:
     short = Translator(base.model, base.tokenizer, base.languages, trained_length=10)
-    segments = short._prepare(TranslationRequest(Document.from_sentences(SENTENCES * 2))).segments
+    segments = short.prepare(TranslationRequest(Document.from_sentences(SENTENCES * 2))).segments
     assert len(segments) > 2 * len(SENTENCES)
     assert all(len(ids) <= 10 for ids in base.tokenizer.source.ids(segment.text for segment in segments.segments))
     assert len(short.translate(SENTENCES, GREEDY)) == len(SENTENCES)
@@ -157,8 +158,8 @@ def test_repair_leaves_good_translations_and_lessens_doubts(base: Translator) ->
 def test_repair_reads_what_the_first_pass_read(translator: Translator, known: tuple[str | None, ...]) -> None:
     document = Document.from_sentences(SENTENCES)
     first = translator.translate(document, BEAM, known=known)
-    prepared = translator._prepare(TranslationRequest(document, known))
-    options = translator_module._Options(BEAM, "parallel", explain=False, tokens=decoding.BATCH_TOKENS)
+    prepared = translator.prepare(TranslationRequest(document, known))
+    options = translator_module.Options(BEAM, "parallel", explain=False, tokens=decoding.BATCH_TOKENS)
     [decoded] = translator._decode([prepared], options)
     again = [m for m in range(len(SENTENCES)) if not first.sentences[m].given]
     for m in again:
@@ -319,10 +320,10 @@ def test_sentences_on_one_line_are_translated_as_on_their_own_and_a_known_line_s
         " ".join(base.translate(SENTENCES[:2], GREEDY).texts)
     ]
     document = Document.from_sentences([" ".join(SENTENCES[:2])] * 2)
-    prepared = base._prepare(TranslationRequest(document, ["Connu. Oui.", None]))
+    prepared = base.prepare(TranslationRequest(document, ["Connu. Oui.", None]))
     assert list(map(len, prepared.segments.of_sentence)) == [1, 2]
 
 
 def test_a_model_that_reads_other_sentences_reads_lines_as_they_are(translator: Translator) -> None:
-    prepared = translator._prepare(TranslationRequest(Document.from_sentences([" ".join(SENTENCES[:2])])))
+    prepared = translator.prepare(TranslationRequest(Document.from_sentences([" ".join(SENTENCES[:2])])))
     assert [segment.text for segment in prepared.segments.segments] == [" ".join(SENTENCES[:2])]

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import torch
 
 from docgraph.model.checkpoint import save
+from docgraph.model.config import HintsConfig, LinkedConfig
+from docgraph.model.hints import Hint
 from docgraph.model.model_folder import Precision
+from docgraph.model.systems.pointer import add_recall
 from docgraph.translation.document_decoding import Hypotheses
 from docgraph.translation.hypotheses import Hypothesis
-from docgraph.translation.translator import TranslationRequest
+from docgraph.translation.model_input import TranslationRequest
 from model.examples import context_layers, small_config, small_model
 from model.subword_examples import joint_files
 
@@ -34,13 +37,18 @@ EOS = 2
 
 
 def model_folder(
-    folder: Path, eos: float = 1.0, precision: Precision = "float32", max_positions: int = 48, **fields: Any
+    folder: Path,
+    eos: float = 1.0,
+    precision: Precision = "float32",
+    max_positions: int = 48,
+    hints: HintsConfig | None = None,
+    **fields: Any,
 ) -> Path:
     """Writes a model that weighs context; a higher `eos` ends sentences earlier. `fields` go to `small_config`."""
     folder.mkdir(parents=True, exist_ok=True)
     joint_files(folder)
     config = small_config(transformer={**VOCABULARY, "max_positions": max_positions}, **fields)
-    model = small_model(config, open_gates=True)
+    model = small_model(replace(config, hints=hints), open_gates=True)
     with torch.no_grad():
         assert model.embeddings.output_bias is not None
         model.embeddings.output_bias[EOS] = eos
@@ -48,3 +56,28 @@ def model_folder(
             site.last.weight.mul_(4.0)
     save(model, folder / "model", [folder / "joint.spm"], precision, languages=("en", "fr"))
     return folder / "model"
+
+
+REFERRING = [
+    "The fox met the dog.",
+    "It is quick.",
+    "The dog told a test that it had met.",
+    "42",
+    "It jumps.",
+    "The dog told it that they had met it.",
+    "It is the test, and they are lazy.",
+]
+"""Sentences with pronouns, some of which refer to a sentence that has hints itself."""
+
+
+def say_first_words(hint: Hint, translation: Any, weights: Any, coder: Any) -> Hint:
+    """Stands in for `docgraph.model.hints.resolve`: random models do not align. A hint says how a sentence begins."""
+    return replace(hint, ids=tuple(translation[:-1][:3].tolist()))
+
+
+def hints_folder(folder: Path, recall: bool = True) -> Path:
+    """Writes a random model that reads hints and, with `recall`, given translations."""
+    base = model_folder(folder / "base", context=False, hints=HintsConfig())
+    if recall:
+        add_recall(base, folder / "recall", LinkedConfig(sentences=2, own_weight=0.0))
+    return folder / "recall" if recall else base

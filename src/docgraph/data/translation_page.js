@@ -78,6 +78,20 @@ function contextList(title, hue, context, row, side) {
   for (const part of [heading, list]) part.style.setProperty("--hue", hue);
   return [heading, list];
 }
+function hintList(hints, row) {
+  if (!hints.length) return [];
+  const list = make("ul");
+  for (const [words, translation, place] of hints) {
+    const text = make("span", { className: "text", dir: "auto", textContent: `${words} ← ${translation}` });
+    if (place === null) { list.append(make("li", {}, text)); continue; }
+    const button = make("button", { type: "button", title: `sentence ${place + 1}` },
+      make("span", { className: "at", textContent: place + 1 }), text);
+    button.addEventListener("click", () => go(rows[row.first + place]));
+    list.append(make("li", {}, button));
+  }
+  for (const part of list.children) part.style.setProperty("--hue", "var(--target)");
+  return [make("h3", { textContent: "Refers to" }), list];
+}
 function memoryList(entries) {
   if (!entries.length) return [];
   const list = make("ul", { className: "memory" }, ...entries.map(([source, target]) => make("li", {},
@@ -113,12 +127,13 @@ function select(row) {
   const read = [
     ...contextList("Source sentences read", "var(--source)", sentence.sourceContext, row, "source"),
     ...contextList("Translations read", "var(--target)", sentence.targetContext, row, "target"),
+    ...hintList(sentence.hints, row),
     ...memoryList(sentence.memory),
     ...termList(sentence.terms),
   ];
   const note = sentence.given ? "Its translation was given."
     : !sentence.candidates.length ? "There are no words in it: it stays as it is."
-    : sentence.gate === undefined ? "This model does not tell what it reads of other sentences."
+    : sentence.gate === undefined && !read.length ? "This model does not tell what it reads of other sentences."
     : read.length ? "" : "It read no other sentence.";
   $("aside").replaceChildren(
     make("p", { className: "of", dir: "auto", textContent: sentence.source }),

@@ -15,14 +15,15 @@ decides what they are worth. A sentence without hints is read as by Base. Hints 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
 from docgraph.annotation import Annotation
-from docgraph.graph.definitions import find_uses
+from docgraph.graph.definitions import DEFINING, MEANING, find_uses
 from docgraph.model.tokenizer import SubwordCoder, Tokenizer
 
 Ids = npt.NDArray[np.integer]
@@ -56,6 +57,41 @@ class Hint:
     relation: str = "definition"
     referent: Referent | None = None
     """Whose translation the hint says; None if the document itself prints it."""
+    first: int | None = None
+    """The first sub-word of what the hint is about, which ends at `place`; None if it was not recorded."""
+    printed_in: int | None = None
+    """The sentence that prints the words of the hint, if any; in a long document, among all its sentences."""
+
+    @property
+    def is_open(self) -> bool:
+        """True if the words are still to be found in the translation of the referent."""
+        return not self.ids and self.referent is not None
+
+
+def referents(hints: Iterable[Hint]) -> dict[int, set[int]]:
+    """Returns, for each sentence with open hints, the sentences whose translations it reads; they come before it."""
+    read: dict[int, set[int]] = {}
+    for hint in hints:
+        if hint.is_open and hint.referent is not None:
+            read.setdefault(hint.sentence, set()).add(hint.referent.sentence)
+    return read
+
+
+_MAY_REFER = re.compile(rf"\b(?:{'|'.join(sorted(REFERRING))})(?:d|ll|re|s|ve)*\b", re.IGNORECASE)
+_MAY_DEFINE = re.compile(rf"\b(?:{'|'.join(sorted(DEFINING | MEANING))})\b.*\)", re.IGNORECASE | re.DOTALL)
+_MAY_PRINT = re.compile(rf"{_MAY_DEFINE.pattern}[.,;:]*\s*$", re.IGNORECASE | re.DOTALL)
+
+
+def may_print(text: str) -> bool:
+    """Returns whether a text may define a term and print its equivalent; it has to be read as one sentence."""
+    return _MAY_PRINT.search(text) is not None
+
+
+def may_have_hints(texts: Sequence[str], relations: Collection[str]) -> bool:
+    """Returns False for a document that surely has no hints, so that it need not be annotated."""
+    return ("coreference" in relations and any(map(_MAY_REFER.search, texts[1:]))) or (
+        "definition" in relations and any(map(_MAY_DEFINE.search, texts))
+    )
 
 
 def find_hints(
@@ -104,7 +140,9 @@ def _definition_hints(
             printed[definition.printed] = tuple(
                 tokenizer.target.encode(text.strip("() "))[0][:-1].tolist()[:MAX_LENGTH]
             )
-        found[sentence, definition.printed] = Hint(sentence, after[-1] + 1, printed[definition.printed])
+        found[sentence, definition.printed] = Hint(
+            sentence, after[-1] + 1, printed[definition.printed], first=after[0], printed_in=definition.sentence
+        )
     return [hint for hint in found.values() if hint.ids]
 
 
@@ -127,7 +165,7 @@ def _coreference_hints(annotation: Annotation, places: _Places) -> list[Hint]:
         if upos[antecedent] in NOMINAL and places.sentence(antecedent) < sentence and after:
             before = places.of(determiners.get(antecedent, ()))
             referent = Referent(places.sentence(antecedent), places.of([antecedent]), before)
-            found.append(Hint(sentence, after[-1] + 1, relation="coreference", referent=referent))
+            found.append(Hint(sentence, after[-1] + 1, relation="coreference", referent=referent, first=after[0]))
     return found
 
 
@@ -164,6 +202,11 @@ def insert(source: Ids, words: Ids | None, hints: Iterable[Hint], separator: int
     values = [token for hint in filled for token in (separator, *hint.ids, separator)]
     with_hints = np.insert(source.astype(np.int64), places, values)
     return with_hints, None if words is None else np.insert(words, places, -1)
+
+
+def moved_by(place: int, hints: Iterable[Hint]) -> int:
+    """Returns the place of a sub-word of a sentence among those with its hints."""
+    return place + sum(len(hint.ids) + 2 for hint in hints if hint.ids and hint.place <= place)
 
 
 def insert_all(

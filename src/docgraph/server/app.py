@@ -22,7 +22,8 @@ from docgraph.server.requests import Upload, body_or_upload, request_body, state
 from docgraph.server.schemas import SentenceTranslationAnswer, TextBody, TranslateAnswer, TranslateBody, error_answers
 from docgraph.server.state import ServerConfig, ServerState
 from docgraph.translation.glossary import Glossary
-from docgraph.translation.translator import TranslationRequest, Translator
+from docgraph.translation.model_input import TranslationRequest
+from docgraph.translation.translator import Translator
 
 router = APIRouter(dependencies=[Depends(with_key)])
 public = APIRouter()

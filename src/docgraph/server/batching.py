@@ -19,10 +19,10 @@ from typing import Any
 
 from docgraph.model.batch import DocumentExample
 from docgraph.model.packing import windows
-from docgraph.model.systems import context_needs
 from docgraph.translation.constraints import Constraints
 from docgraph.translation.document_decoding import BATCH_TOKENS, DecodedDocument, Hypotheses, Known, Mode
-from docgraph.translation.hypotheses import SearchConfig
+from docgraph.translation.excerpt import Excerpt
+from docgraph.translation.hypotheses import Hypothesis, SearchConfig
 from docgraph.translation.translator import Translator
 
 BATCH = 4096
@@ -93,6 +93,7 @@ class _Call:
 
     search: SearchConfig
     mode: Mode
+    documents: list[_Input]
     waiting: deque[_Piece] = field(default_factory=deque)
     results: SimpleQueue[tuple[_Piece, DecodedDocument] | BaseException] = field(default_factory=SimpleQueue)
 
@@ -101,20 +102,35 @@ class _Call:
         return self.search, self.mode
 
 
+@dataclass(eq=False)
+class _Input:
+    """A document of a call."""
+
+    example: DocumentExample
+    known: Known
+    constraints: Constraints
+    decoded: dict[int, list[Hypothesis]] = field(default_factory=dict)
+    """The hypotheses of the pieces decoded so far."""
+
+
 @dataclass(frozen=True, eq=False)
 class _Piece:
     """Consecutive sentences of a document that are decoded in one batch."""
 
     call: _Call
     document: int
-    first: int
-    example: DocumentExample
-    known: Known
-    constraints: Constraints
+    span: range
+    size: int
+    """Source sub-words."""
 
     @property
-    def size(self) -> int:
-        return sum(map(len, self.example.source))
+    def input(self) -> _Input:
+        """The document."""
+        return self.call.documents[self.document]
+
+    def joined(self, later: _Piece) -> _Piece:
+        """Returns this piece with a later one of the same document."""
+        return replace(self, span=range(self.span.start, later.span.stop), size=self.size + later.size)
 
 
 class BatchDecoder:
@@ -123,7 +139,6 @@ class BatchDecoder:
     def __init__(self, translator: Translator, on_batch: Callable[[int, int], None] | None = None) -> None:
         """`on_batch` receives the number of sentences and of requests of every batch."""
         self._translator, self._on_batch = translator, on_batch
-        self._alone = context_needs(translator.model.config).translates_sentences_alone
         self._calls: deque[_Call] = deque()
         self._change = threading.Condition()
         self._closed = False
@@ -149,41 +164,42 @@ class BatchDecoder:
         on_final: Callable[[int, int, Hypotheses], None] | None = None,
     ) -> list[DecodedDocument]:
         """Returns the translation of each document; `on_final` is called in this thread, piece by piece."""
-        call = _Call(search, mode)
         none: list[Any] = [{}] * len(examples)
-        for document, given in enumerate(zip(examples, known or none, constraints or none, strict=True)):
-            call.waiting.extend(self._pieces(call, document, *given))
-        missing = len(call.waiting)
+        call = _Call(search, mode, list(map(_Input, examples, known or none, constraints or none)))
+        for document in range(len(examples)):
+            call.waiting.extend(self._pieces(call, document))
+        missing = sum(len(piece.span) for piece in call.waiting)
         found: list[Hypotheses] = [[] for _ in examples]
         passes = [0] * len(examples)
         ticket = _ticket.get() or Ticket()
         with ticket.on_cancel(lambda: self._abandon(call)):
             if missing:
                 self._submit(call)
-            for _ in range(missing):
+            while missing:
                 result = call.results.get()
                 if isinstance(result, BaseException):
                     self._abandon(call)
                     raise result
                 piece, decoded = result
+                missing -= len(piece.span)
                 # The pieces of a document finish in their order.
                 found[piece.document] += decoded.sentences
                 passes[piece.document] = max(passes[piece.document], decoded.passes)
                 if on_final is not None:
-                    on_final(piece.document, piece.first, decoded.sentences)
+                    on_final(piece.document, piece.span.start, decoded.sentences)
         return [DecodedDocument(*pair) for pair in zip(found, passes, strict=True)]
 
-    def _pieces(
-        self, call: _Call, document: int, example: DocumentExample, known: Known, constraints: Constraints
-    ) -> Iterator[_Piece]:
-        """Yields a document in pieces; as one piece if its sentences read each other."""
-        is_plain = example.graph is None and example.memory_sentences is None and example.window is None
-        if not (self._alone and is_plain) or known or constraints:
-            yield _Piece(call, document, 0, example, known, constraints)
+    def _pieces(self, call: _Call, document: int) -> Iterator[_Piece]:
+        """Yields a document in pieces; as one piece if its sentences may read any other."""
+        given = call.documents[document]
+        lengths = [len(source) for source in given.example.source]
+        is_plain = all(each is None for each in (given.example.graph, given.example.memory_sentences))
+        is_whole = self._translator.needs.reads_document or not is_plain or given.example.window is not None
+        if is_whole or given.known or given.constraints:
+            yield _Piece(call, document, range(len(lengths)), sum(lengths))
             return
-        for part in windows([len(source) for source in example.source], PIECE):
-            source = example.source[part.start : part.stop]
-            yield _Piece(call, document, part.start, replace(example, source=source), {}, {})
+        for part in windows(lengths, PIECE):
+            yield _Piece(call, document, part, sum(lengths[part.start : part.stop]))
 
     def _submit(self, call: _Call) -> None:
         with self._change:
@@ -225,21 +241,22 @@ class BatchDecoder:
             if call.waiting:  # behind all others
                 self._calls.append(call)
                 turns.append(call)
-        return batch
+        return _joined(batch)
 
     def _decode(self, batch: list[_Piece]) -> None:
         """Decodes pieces together; if that fails, each on its own, so that a bad request fails alone."""
         if self._on_batch is not None:
             calls = len({id(piece.call) for piece in batch})
-            self._on_batch(sum(len(piece.example.source) for piece in batch), calls)
+            self._on_batch(sum(len(piece.span) for piece in batch), calls)
         search, mode = batch[0].call.key
         try:
+            inputs = [self._model_input(piece) for piece in batch]
             decoded = self._translator.decode(
-                [piece.example for piece in batch],
+                [each.example for each in inputs],
                 search,
                 mode,
-                known=[piece.known for piece in batch],
-                constraints=[piece.constraints for piece in batch],
+                known=[each.known for each in inputs],
+                constraints=[each.constraints for each in inputs],
             )
         except Exception as error:
             if len(batch) == 1:
@@ -249,4 +266,23 @@ class BatchDecoder:
                     self._decode([piece])
             return
         for piece, result in zip(batch, decoded, strict=True):
-            piece.call.results.put((piece, result))
+            own = replace(result, sentences=result.sentences[: len(piece.span)])
+            piece.input.decoded.update(zip(piece.span, own.sentences, strict=True))
+            piece.call.results.put((piece, own))
+
+    def _model_input(self, piece: _Piece) -> _Input:
+        """Returns a document, or a piece of it with the translations that its hints read in earlier pieces."""
+        given = piece.input
+        if len(piece.span) == len(given.example.source):
+            return given
+        excerpt = Excerpt.of(given.example, given.decoded, piece.span, self._translator.model.config)
+        return _Input(excerpt.example, excerpt.known, {})
+
+
+def _joined(pieces: Sequence[_Piece]) -> list[_Piece]:
+    """Returns pieces with those of the same document, which are consecutive, as one."""
+    found: dict[tuple[int, int], _Piece] = {}
+    for piece in pieces:
+        key = id(piece.call), piece.document
+        found[key] = found[key].joined(piece) if key in found else piece
+    return list(found.values())

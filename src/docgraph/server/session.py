@@ -29,8 +29,10 @@ from docgraph.server.session_state import SentenceState, Step
 from docgraph.translation.bilingual import BILINGUAL, BilingualSegment
 from docgraph.translation.chains import DocumentChains
 from docgraph.translation.checks import doubts
+from docgraph.translation.corrections import explain_sentence, follow_correction, translate_sentences
 from docgraph.translation.glossary import Glossary
 from docgraph.translation.hypotheses import SearchConfig
+from docgraph.translation.result import SentenceTranslation
 from docgraph.translation.terms import Term
 from docgraph.translation.translator import Translator
 
@@ -153,7 +155,7 @@ class Session:
         """
         for number, span in enumerate(self._spans):
             while waiting := [index for index in span if self._states[index].translation is None]:
-                step = waiting[:STEP] if self.translator.translates_sentences_alone else waiting
+                step = waiting if self.translator.needs.reads_document else waiting[:STEP]
                 self._translate(number, step)
                 changed = step
                 if len(step) == len(waiting) < len(span):
@@ -179,25 +181,32 @@ class Session:
 
     def _set_translations(self, number: int, indices: Iterable[int], again: Container[int]) -> None:
         """Sets the translations by the model of some sentences; those in `again` are decoded again."""
-        span, document = self._spans[number], self.documents[number]
-        chosen = [index - span.start for index in indices]
-        if not chosen:
-            return
-        finished = {
+        first = self._spans[number].start
+        if chosen := [index - first for index in indices]:
+            translated = translate_sentences(
+                self.translator,
+                self.documents[number],
+                chosen,
+                self.search,
+                known=self._known(number),
+                glossary=self._terms,
+                finished=self._finished(number, again),
+            )
+            self._set_machine(number, translated)
+
+    def _finished(self, number: int, again: Container[int] = ()) -> dict[int, Sequence[Sequence[int]]]:
+        """Returns what the model has decoded of a document, without the sentences in `again`."""
+        span = self._spans[number]
+        return {
             index - span.start: self._states[index].tokens
             for index in span
             if index not in again and self._states[index].tokens
         }
-        translated = self.translator.translate_sentences(
-            document,
-            chosen,
-            self.search,
-            known=self._known(number),
-            glossary=self._terms,
-            finished=finished,
-        )
+
+    def _set_machine(self, number: int, translated: Mapping[int, SentenceTranslation]) -> None:
+        first = self._spans[number].start
         for m, sentence in translated.items():
-            self._states[span.start + m] = self._states[span.start + m].translated_by(sentence)
+            self._states[first + m] = self._states[first + m].translated_by(sentence)
 
     @property
     def _terms(self) -> Glossary | None:
@@ -305,10 +314,17 @@ class Session:
         after = self._known(number)
         if after == before:
             return
-        span = self._spans[number]
-        machine = [state.machine for state in self._states_of(number)]
-        affected = self.translator.affected(self.documents[number], machine, before, after)
-        self._translate(number, [span.start + m for m in affected])
+        translated = follow_correction(
+            self.translator,
+            self.documents[number],
+            [state.machine for state in self._states_of(number)],
+            before,
+            after,
+            self.search,
+            glossary=self._terms,
+            finished=self._finished(number),
+        )
+        self._set_machine(number, translated)
 
     def _number(self, index: int) -> int:
         """Returns the number of the document that contains a sentence."""
@@ -374,17 +390,21 @@ class Session:
         """Returns what the translation of a sentence read, and how much."""
         number = self._number(self._checked(index))
         first, text = self._spans[number].start, self._states[index].translation
-        values: dict[str, Any] = {"index": index, "gate": None, "source": [], "target": [], "memory": [], "n_best": []}
+        values: dict[str, Any] = {"index": index, "gate": None}
+        values |= {name: [] for name in ("source", "target", "hints", "memory", "n_best")}
         if text is None or self._states[index].confirmed:
             return values
         translations = [state.translation for state in self._states_of(number)]
-        weights = self.translator.explain_sentence(
-            self.documents[number], index - first, translations, known=self._known(number)
+        read = explain_sentence(
+            self.translator, self.documents[number], index - first, translations, known=self._known(number)
         )
-        if weights is not None:
+        values["hints"] = [
+            {**asdict(use), "sentence": None if use.sentence is None else first + use.sentence} for use in read.hints
+        ]
+        if (weights := read.context) is not None:
             values["gate"] = weights.gate
-            for side, read in (("source", weights.source), ("target", weights.target)):
-                values[side] = [{"sentence": first + m, "weight": weight} for m, weight in read.items()]
+            for side, weights_of in (("source", weights.source), ("target", weights.target)):
+                values[side] = [{"sentence": first + m, "weight": weight} for m, weight in weights_of.items()]
         if self.translator.memory is not None:
             pairs = self.translator.memory.nearest_pairs([self._texts[index]])
             values["memory"] = [{"source": source, "translation": target} for source, target in pairs]

@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING
 from docgraph.document import Document
 from docgraph.model.model_folder import CONFIG, ModelFolder
 from docgraph.translation.files import FileOptions
+from docgraph.translation.model_input import TranslationRequest
 from docgraph.translation.result import Translation
-from docgraph.translation.translator import Precision, TranslationRequest, Translator
+from docgraph.translation.translator import Precision, Translator
 from docgraph.workers import run_on_ray
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
 
@@ -19,16 +19,15 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from docgraph.graph.selection import Selection
 from docgraph.model.batch import DocumentBatch, DocumentExample, collate
 from docgraph.model.config import ModelConfig
 from docgraph.model.document_transformer import DocumentTransformer
-from docgraph.model.hints import Hint, insert
+from docgraph.model.hints import Hint, insert, moved_by, referents
 from docgraph.model.memory import Memories, Memory
 from docgraph.model.packing import windows
 from docgraph.model.systems import context_class, context_needs, prepare
 from docgraph.model.tokenizer import Tokenizer, words_by_space
-from docgraph.translation.constraints import Constraints
+from docgraph.translation.constraints import Constraint, Constraints
 from docgraph.translation.hints import fill_hints
 from docgraph.translation.hypotheses import Hypothesis, SearchConfig
 from docgraph.translation.search import search, verify_greedy
@@ -61,8 +60,6 @@ class DecodedDocument:
     """[M] lists of hypotheses, best first."""
     passes: int
     """Maximum number of times a sentence was decoded."""
-    hints: Mapping[int, list[Hint]] = field(default_factory=dict)
-    """The hints that each sentence was read with, for those that have any."""
 
 
 def given_hypotheses(tokens: Iterable[int]) -> list[Hypothesis]:
@@ -119,7 +116,7 @@ def decode_documents(
     """
     none: list[Any] = [{}] * len(documents)
     drafts = [
-        _Draft(_untranslated(document, own), model.config, own, redecode_known, wanted)
+        _Draft(untranslated(document, own), model.config, own, redecode_known, wanted)
         for document, own, wanted in zip(documents, known or none, constraints or none, strict=True)
     ]
     index_of = {id(draft): index for index, draft in enumerate(drafts)}
@@ -137,45 +134,21 @@ def decode_documents(
             for draft in group:
                 window = draft.window
                 on_final(index_of[id(draft)], window.start, draft.hypotheses[window.start : window.stop])
-    return [DecodedDocument(draft.hypotheses, draft.passes, draft.hints) for draft in drafts]
+    return [DecodedDocument(draft.hypotheses, draft.passes) for draft in drafts]
 
 
-def _untranslated(document: DocumentExample, known: Known) -> DocumentExample:
+def untranslated(document: DocumentExample, known: Known) -> DocumentExample:
     """Strips the targets and marks which ones the user supplied."""
     given = np.array([m in known and known[m][0].given for m in range(len(document.source))], dtype=np.bool_)
     return replace(document, target=(), target_words=(), given=given)
 
 
-@dataclass(frozen=True, eq=False)
-class Excerpt:
-    """Some sentences of a document as a document of their own, followed by those whose translations they read."""
-
-    example: DocumentExample
-    known: Known
-    """The known translations, by position in the excerpt."""
-    origins: list[int]
-    """The index of each sentence in the whole document."""
-
-    @classmethod
-    def of(cls, document: DocumentExample, known: Known, sentences: Sequence[int], config: ModelConfig) -> Excerpt:
-        """Returns an excerpt to translate `sentences`.
-
-        The graph of the whole document selects what is read. So the sentences are translated as in the whole document,
-        by a model that reads no other context.
-        """
-        selection = prepare(_untranslated(document, known), config).selection
-        table = np.full((len(sentences), 0), -1) if selection is None else selection.sentences[list(sentences)]
-        read = np.unique(table[table >= 0])
-        origins = [*sentences, *read.tolist()]
-        example = DocumentExample([document.source[m] for m in origins])
-        if selection is None or not (len(read) or document.memory_sentences is not None):
-            return cls(example, {}, origins)
-        moved = np.where(table >= 0, np.searchsorted(read, table) + len(sentences), -1)
-        moved = np.pad(moved, ((0, len(read)), (0, 0)), constant_values=-1).astype(np.int32)
-        words = np.full((len(origins), selection.words.shape[1]), -1, dtype=np.int32)
-        example = replace(example, window=range(len(sentences)), ahead=True, selection=Selection(words, moved))
-        own = {place: known[m] for place, m in enumerate(origins) if place >= len(sentences)}
-        return cls(example, own, origins)
+def hints_by_sentence(hints: Iterable[Hint]) -> dict[int, list[Hint]]:
+    """Returns the hints of each sentence that has any."""
+    found: dict[int, list[Hint]] = {}
+    for hint in hints:
+        found.setdefault(hint.sentence, []).append(hint)
+    return found
 
 
 def _evict(state_cache: StateCache) -> None:
@@ -200,10 +173,8 @@ class _Draft:
         self.plain, self.known, self.constraints = plain, known, constraints
         """The document without hints."""
         self.document = document = prepare(plain, config)
-        self.hints: dict[int, list[Hint]] = {}
+        self.hints = hints_by_sentence(plain.hints if config.hints is not None else ())
         """The hints of each sentence that has any; decoding fills those that say translations."""
-        for hint in plain.hints if config.hints is not None else ():
-            self.hints.setdefault(hint.sentence, []).append(hint)
         self.window = document.translated
         self.source_memory: Memory | None = None
         """Source memory of the whole document, if it is decoded in windows."""
@@ -218,7 +189,7 @@ class _Draft:
 
     def open_hints(self, m: int) -> list[Hint]:
         """Returns the hints of a sentence whose words are to be found in the translation of their referent."""
-        return [hint for hint in self.hints.get(m, ()) if not hint.ids and hint.referent is not None]
+        return [hint for hint in self.hints.get(m, ()) if hint.is_open]
 
     def visible(self, m: int) -> Hypothesis | None:
         """Returns the translation of a sentence that other sentences read, or None if there is none yet."""
@@ -334,10 +305,10 @@ class _GroupDecoder:
             draft.passes = 1
         done = 0
         for level in self._levels(mode):
-            hinted = [s for s in level if self.places[s][0].open_hints(self.places[s][1])]
-            if plain := [s for s in level if s not in {*hinted}]:
+            has_open = {s: bool(self.places[s][0].open_hints(self.places[s][1])) for s in level}
+            if plain := [s for s in level if not has_open[s]]:
                 self._search(plain)
-            if hinted:
+            if hinted := [s for s in level if has_open[s]]:
                 self._search_with_hints(hinted)
             done += len(level)
             yield done
@@ -348,7 +319,7 @@ class _GroupDecoder:
         pending, depth = set(self.pending), dict[int, int]()
         for s in self.pending:
             draft, m = self.places[s]
-            read = (number.get((id(draft), hint.referent.sentence)) for hint in draft.open_hints(m) if hint.referent)
+            read = (number.get((id(draft), other)) for other in referents(draft.hints.get(m, ())).get(m, ()))
             depth[s] = max((1 + depth[r] for r in read if r in pending), default=0)
         if mode == "sequential" and any(depth.values()):
             return [[s] for s in self.pending]
@@ -376,7 +347,9 @@ class _GroupDecoder:
         target = self.memories.target
         memories = Memories(target=None if target is None else target.of_sentences(places))
         encoded = self.model.encode(batch, Memories())
-        self._keep(sentences, search(self.model, batch, encoded, memories, self.config))
+        constraints = self._constraints(sentences)
+        own = {place: constraints[s] for place, s in enumerate(sentences) if s in constraints}
+        self._keep(sentences, search(self.model, batch, encoded, memories, self.config, constraints=own))
 
     def _decode_in_order(self) -> Iterator[int]:
         """Decodes sentence after sentence; the n-th sentences of all documents together."""
@@ -459,7 +432,11 @@ class _GroupDecoder:
     def _constraints(self, sentences: Iterable[int]) -> Constraints:
         """Returns the constraints of those of some sentences that have any."""
         places = ((s, *self.places[s]) for s in sentences)
-        return {s: draft.constraints[m] for s, draft, m in places if draft.constraints.get(m)}
+        return {
+            s: [_with_hints(each, draft.hints.get(m, ())) for each in draft.constraints[m]]
+            for s, draft, m in places
+            if draft.constraints.get(m)
+        }
 
     @property
     def _can_verify(self) -> bool:
@@ -497,3 +474,11 @@ class _GroupDecoder:
             if hypothesis is not None:
                 draft.hypotheses[m] = [hypothesis]
         return [s for s, hypothesis in zip(sentences, verified, strict=True) if hypothesis is None]
+
+
+def _with_hints(constraint: Constraint, hints: Sequence[Hint]) -> Constraint:
+    """Returns a constraint for the sentence with its hints."""
+    if constraint.source is None or not hints:
+        return constraint
+    first, last = (moved_by(place, hints) for place in (constraint.source.start, constraint.source.stop - 1))
+    return replace(constraint, source=range(first, last + 1))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -18,6 +18,7 @@ from docgraph.model.packing import Packing, windows
 from docgraph.model.systems import SideName, prepare
 from docgraph.model.tokenizer import Tokenizer, words_by_space
 from docgraph.translation.hypotheses import Hypothesis
+from docgraph.translation.result import HintUse
 
 CELLS = 1 << 22
 """Maximum of (sub-words inspected at once) x (sentences of their document): each layer records a number for each."""
@@ -105,6 +106,34 @@ def context_weights_of(
     memory = max(owners, default=-1) + 1
     weights = context_weights(model, example, [*owners, *[memory] * (len(example.source) - len(owners))])
     return [each.without(memory) for each in weights]
+
+
+def hint_uses(
+    example: DocumentExample,
+    tokenizer: Tokenizer,
+    texts: Mapping[int, str],
+    owners: Sequence[int],
+    document_owners: Sequence[int],
+) -> dict[int, list[HintUse]]:
+    """What the hints of some `texts` of a document say, by the index of the text; they have their words.
+
+    owners [P] is the sentence that each text belongs to, and `document_owners` the same for all texts of the document,
+    of which the P may be an excerpt.
+    """
+    uses: dict[int, list[HintUse]] = {}
+    for hint in example.hints:
+        if hint.sentence in texts and hint.ids:
+            text = texts[hint.sentence]
+            spans = tokenizer.source.encode(text)[1].tolist()
+            tags = len(example.source[hint.sentence]) - len(spans)  # come before the text
+            first = hint.place - 1 if hint.first is None else hint.first
+            words = text[spans[first - tags][0] : spans[hint.place - 1 - tags][1]].strip()
+            sentence = None if hint.printed_in is None else document_owners[hint.printed_in]
+            if hint.referent is not None:
+                sentence = owners[hint.referent.sentence]
+            said = tokenizer.target.decode(hint.ids).strip()
+            uses.setdefault(hint.sentence, []).append(HintUse(words, said, sentence))
+    return uses
 
 
 def _weights_of_batch(

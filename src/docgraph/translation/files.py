@@ -24,9 +24,10 @@ from docgraph.translation.document_decoding import BATCH_TOKENS, Hypotheses, Mod
 from docgraph.translation.hypotheses import SearchConfig
 from docgraph.translation.jobs import STANDARD, Form, Job, Jobs, unreadable
 from docgraph.translation.language_check import check_language
+from docgraph.translation.model_input import TranslationRequest
 from docgraph.translation.result import Translation
 from docgraph.translation.resume import FinishedFiles, PartialFile
-from docgraph.translation.translator import TranslationRequest, Translator
+from docgraph.translation.translator import Translator
 
 _SHOWN = 80
 """Characters of a sentence shown in a message."""

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+import numpy as np
+
 from docgraph.model.batch import DocumentExample, Ids
 from docgraph.model.document_transformer import DocumentTransformer
 from docgraph.model.hints import Hint, resolve
 from docgraph.model.packing import windows
-from docgraph.model.tokenizer import SubwordCoder
+from docgraph.model.tokenizer import SubwordCoder, Tokenizer
+from docgraph.translation.hypotheses import Hypothesis
 from docgraph.translation.word_alignment import TOKENS, cross_attention
 
 OpenHint = tuple[Hint, Ids, Ids]
@@ -53,3 +56,17 @@ def fill_documents(
         ]
         results.append(replace(document, hints=hints))
     return results
+
+
+def with_filled_hints(
+    model: DocumentTransformer,
+    tokenizer: Tokenizer,
+    example: DocumentExample,
+    hypotheses: Sequence[Sequence[Hypothesis]],
+) -> DocumentExample:
+    """Returns a document whose hints have the words of its translations, the first of the hypotheses."""
+    if model.config.hints is None:
+        return example
+    target = [np.array([*best.tokens, model.config.transformer.eos]) for best, *_ in hypotheses]
+    [filled] = fill_documents(model, tokenizer.target, [replace(example, target=target)])
+    return replace(filled, target=example.target)

@@ -161,12 +161,14 @@ class Preprocessor:
         max_length: int,
         independent: bool = False,
         confidence: Callable[[list[str]], list[float]] | None = None,
+        keep_line: Callable[[str], bool] = lambda _: False,
     ) -> None:
         """`max_length` is in sub-words. `independent` says that the model translates sentences independently; then
-        lines are split and titles lowercased, by the `confidence` of the model in its translation of each text."""
+        lines are split, except for those that `keep_line` chooses, and titles lowercased, by the `confidence` of the
+        model in its translation of each text."""
         self._coder, self._max_length = coder, max_length
         self._split_language = languages[0] if languages and independent else None
-        self._confidence = confidence
+        self._confidence, self._keep_line = confidence, keep_line
         self._english = languages is not None and languages[0] == "en"
         self.protector = TextProtector(coder)
         unknown = {char: plain for char, plain in _LOOKALIKES.items() if self.protector.is_unknown(char)}
@@ -182,7 +184,8 @@ class Preprocessor:
         result = Segments()
         for index, sentence in enumerate(document.sentences):
             first = len(result)
-            sentence_language = None if index in keep_whole else language
+            is_whole = index in keep_whole or (language is not None and self._keep_line(sentence.text))
+            sentence_language = None if is_whole else language
             if index not in keep:
                 result.segments += self._segments(sentence, sentence_language)
             result.of_sentence.append(range(first, len(result)))

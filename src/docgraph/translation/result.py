@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -38,6 +38,18 @@ class TermUse:
 
 
 @dataclass(frozen=True)
+class HintUse:
+    """What the model was told that words of a sentence refer to."""
+
+    words: str
+    """The words of the source, such as "It"."""
+    translation: str
+    """The translation of what they refer to, such as "la voiture"."""
+    sentence: int | None
+    """The sentence where that is; None if it was not recorded."""
+
+
+@dataclass(frozen=True)
 class SentenceTranslation:
     """The translation of one sentence."""
 
@@ -51,6 +63,9 @@ class SentenceTranslation:
     """True for a known translation."""
     memory: tuple[tuple[str, str], ...] = ()
     """The (source, translation) entries of the translation memory that it read, nearest first; with `explain` only."""
+
+    hints: tuple[HintUse, ...] = ()
+    """What its words refer to, if the model reads hints; with `explain` only."""
 
     doubts: tuple[str, ...] = ()
     """What may be wrong with the translation, such as "repetition"; see checks.py."""
@@ -91,6 +106,8 @@ class SentenceTranslation:
             fields |= {"gate": self.context.gate}
             for side, weights in (("source_context", self.context.source), ("target_context", self.context.target)):
                 fields[side] = [{"sentence": place, "weight": weight} for place, weight in weights.items()]
+        if self.hints:
+            fields["hints"] = [asdict(hint) for hint in self.hints]
         if self.memory:
             fields["memory"] = [{"source": source, "translation": target} for source, target in self.memory]
         return fields

@@ -67,9 +67,13 @@ class ContextNeeds:
         return self.translations == "given"
 
     @property
-    def translates_sentences_alone(self) -> bool:
-        """True if no other sentence is context, except for user-supplied translations."""
-        return not self.source and not self.reads_own_translations and not self.hints
+    def reads_document(self) -> bool:
+        """True if any other sentence may be context, so that a sentence is only translated with its whole document.
+
+        Otherwise a sentence reads user-supplied translations, and the translations that its own hints say
+        (`docgraph.model.hints.referents`).
+        """
+        return self.source or self.reads_own_translations
 
     def graph_relations(self, any_given: bool = True) -> tuple[str, ...] | None:
         """Relations of the source graph, or None if no graph is needed.
@@ -77,7 +81,7 @@ class ContextNeeds:
         If the graph only selects user-supplied translations and there are none (`any_given` is False), it is not
         needed.
         """
-        return self.relations if any_given or not self.translates_sentences_alone else None
+        return self.relations if any_given or self.reads_document else None
 
 
 class ContextEncoder(nn.Module):

@@ -100,11 +100,12 @@ export class SentenceTab {
     if (work.inspected.state === "waiting") return [h("p", { class: "hint" }, t("explain.waiting"))];
     if (!explanation) return [];
     const parts = [];
-    const { gate, source, target } = explanation;
+    const { gate, source, target, hints } = explanation;
     const hasRead = source.length + target.length > 0 && (gate === null || gate < LITTLE);
     if (hasRead && gate !== null) parts.push(this.gate(gate));
     if (hasRead) parts.push(...this.weights("source", source), ...this.weights("target", target));
-    else parts.push(h("p", { class: "hint" }, t("explain.none")));
+    else if (!hints.length) parts.push(h("p", { class: "hint" }, t("explain.none")));
+    parts.push(...this.referents(hints));
     if (explanation.memory.length) {
       const pair = (each) => h("li", {}, h("span", { class: "soft" }, each.source), h("br"), each.translation);
       parts.push(h("h3", {}, t("explain.memory")), h("ul", { class: "plain-list" }, explanation.memory.map(pair)));
@@ -161,6 +162,20 @@ export class SentenceTab {
       );
     };
     return [h("h3", { class: side }, t(`explain.${side}`)), h("ul", { class: `reads ${side}` }, weights.map(item))];
+  }
+
+  /** What words of the sentence refer to: "It ← la voiture", and the sentence where that is. */
+  referents(hints) {
+    if (!hints.length) return [];
+    const item = ({ words, translation, sentence }) => {
+      const parts = [h("span", { class: "snippet" }, `${words} ← ${translation}`)];
+      if (sentence === null) return h("li", {}, ...parts);
+      const at = h("span", { class: "at" }, String(sentence + 1));
+      const title = t("explain.referent", { words, translation, n: sentence + 1 });
+      const go = () => this.actions.go(sentence);
+      return h("li", {}, h("button", { type: "button", class: "read", title, onclick: go }, at, ...parts));
+    };
+    return [h("h3", {}, t("explain.hints")), h("ul", { class: "reads" }, hints.map(item))];
   }
 
   other({ translation }) {

@@ -116,6 +116,8 @@ export default {
   "explain.own": "Own sentence",
   "explain.context": "Other sentences",
   "explain.none": "This sentence was translated on its own; it read no other sentence.",
+  "explain.hints": "Refers to",
+  "explain.referent": "“{words}” refers to “{translation}” in sentence {n}",
   "explain.memory": "Recalled from the translation memory",
   "explain.others": "Other translations",
   "explain.use": "Use this translation",

@@ -116,6 +116,8 @@ export default {
   "explain.own": "Elle-même",
   "explain.context": "Autres phrases",
   "explain.none": "Cette phrase a été traduite seule ; elle n’a lu aucune autre phrase.",
+  "explain.hints": "Renvoie à",
+  "explain.referent": "« {words} » renvoie à « {translation} » dans la phrase {n}",
   "explain.memory": "Rappelé de la mémoire de traduction",
   "explain.others": "Autres traductions",
   "explain.use": "Prendre cette traduction",

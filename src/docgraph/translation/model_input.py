@@ -1,0 +1,256 @@
+"""Model input: a document and what is known of its translation, as the numbers that a model reads.
+
+`InputBuilder.prepare` segments a document, annotates it if the model needs that, and encodes it. A long document is
+encoded chunk by chunk, and `InputBuilder.excerpts` encodes only some of its segments.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from threading import Lock
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from docgraph.annotate.pipeline import Pipeline
+from docgraph.annotation import Annotation
+from docgraph.document import Document, Sentence
+from docgraph.errors import DocgraphError
+from docgraph.formats.atoms import shown_texts
+from docgraph.model.batch import DocumentExample, Ids
+from docgraph.model.config import ModelConfig
+from docgraph.model.hints import Hint, may_have_hints
+from docgraph.model.systems import context_needs
+from docgraph.model.tokenizer import Tokenizer
+from docgraph.translation.document_decoding import Hypotheses, Known, any_given, chunks, given_hypotheses
+from docgraph.translation.excerpt import Excerpt, with_referents
+from docgraph.translation.hypotheses import Hypothesis
+from docgraph.translation.preprocessing import Preprocessor, Segment, Segments, example_from_text
+from docgraph.translation.stand_ins import mask
+
+if TYPE_CHECKING:  # imported only if they are used: their readers are slow to import
+    from docgraph.translation.glossary import Glossary
+    from docgraph.translation.translation_memory import TranslationMemory
+
+ANNOTATIONS = 8
+"""Documents whose annotation is kept, so that a correction need not annotate its document again."""
+
+
+@dataclass(eq=False)
+class TranslationRequest:
+    """A document to translate and what is known of its translation."""
+
+    document: Document
+    known: Sequence[str | None] = ()
+    """A known translation or None for each sentence; empty if none is known."""
+    finished: Known = field(default_factory=dict)
+    """Hypotheses of segments that an interrupted run has decoded, as passed to `record`."""
+    glossary: Glossary | None = None
+    """Terms of this document; by default those of the translator."""
+
+    def record(self, first: int, hypotheses: Hypotheses) -> None:
+        """Called when the hypotheses of the segments from `first` on are final. No-op; subclasses may store them."""
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A request, or one chunk of it, as the model reads it."""
+
+    request: TranslationRequest
+    segments: Segments
+    given: dict[int, str]
+    """Known translations, by sentence."""
+    shown: range
+    """The segments in `example`."""
+    own: range
+    """The segments that are translated; the others are context."""
+    example: DocumentExample | None
+    """None for a document that is translated in chunks."""
+    known: Known
+    """Known and finished hypotheses, by segment; in an example, by position, with those of memory entries."""
+
+    @property
+    def size(self) -> float:
+        """Number of source sub-words; infinite for a document in chunks, which is always decoded alone."""
+        return math.inf if self.example is None else sum(map(len, self.example.source[: len(self.shown)]))
+
+    def segments_of(self, sentences: Iterable[int]) -> list[int]:
+        """Returns the segments of some sentences, without those that are known."""
+        return [m for index in sentences if index not in self.given for m in self.segments.of_sentence[index]]
+
+    def record(self, first: int, hypotheses: Hypotheses) -> None:
+        """Tells the request that the hypotheses from position `first` of the example on are final."""
+        own = range(self.own.start - self.shown.start, self.own.stop - self.shown.start)
+        begin = max(own.start, first)
+        if final := hypotheses[begin - first : own.stop - first]:
+            self.request.record(self.shown.start + begin, final)
+
+
+class InputBuilder:
+    """Turns documents into input of one model. Threads may share it."""
+
+    def __init__(
+        self,
+        config: ModelConfig,
+        tokenizer: Tokenizer,
+        preprocessor: Preprocessor,
+        languages: tuple[str, str] | None,
+        annotator: str | None,
+        tag: str | None,
+        max_length: int,
+    ) -> None:
+        """See `Translator`; `max_length` is the maximum of sub-words of a segment."""
+        self._config, self._tokenizer, self._preprocessor, self._tag = config, tokenizer, preprocessor, tag
+        self._languages, self._annotator, self._max_length = languages, annotator, max_length
+        self._needs = context_needs(config)
+        self.memory: TranslationMemory | None = None
+        self._annotations: dict[tuple[Sentence, ...], Annotation] = {}
+        """Annotations of the last documents, least recently used first."""
+        self._annotation_lock = Lock()
+
+    @cached_property
+    def pipeline(self) -> Pipeline | None:
+        """The annotation pipeline, loaded on first use; None if the model needs no annotations."""
+        if self._needs.relations is None and not self._needs.hints:
+            return None
+        from docgraph.annotate.registry import default_pipeline, load_pipeline
+
+        if self._annotator is not None:
+            return load_pipeline(self._annotator)
+        if self._languages is None:
+            raise DocgraphError(
+                "the model reads document graphs but does not state its languages; pass an annotator, such as words:fr"
+            )
+        return default_pipeline(self._languages[0])
+
+    def annotate(self, document: Document) -> Annotation:
+        """Returns the annotation of a document, by the annotator of the model or of its source language."""
+        with self._annotation_lock:
+            pipeline = self.pipeline
+            if pipeline is None:
+                from docgraph.annotate.registry import load_pipeline
+
+                pipeline = load_pipeline(self._annotator or (self._languages[0] if self._languages else "en"))
+            return pipeline(Document.from_sentences(shown_texts(document)))
+
+    def prepare(self, request: TranslationRequest, foreign: frozenset[int] = frozenset()) -> Prepared:
+        """Segments a document and builds the model input; the sentences in `foreign` stay as they are."""
+        document, known = request.document, request.known
+        count = len(document.sentences)
+        if known and len(known) != count:
+            raise DocgraphError(
+                f"there are {len(known)} known translations for {count} sentences; pass one for each, None if it is not"
+                " known"
+            )
+        exact = [] if self.memory is None else map(self.memory.exact, shown_texts(document))
+        given = {m: text for each in (exact, known) for m, text in enumerate(each) if text is not None and text.strip()}
+        segments = self._preprocessor.segment(document, given, foreign - given.keys())
+        known_segments: Known = {**request.finished, **dict(self.given_segments(given, segments))}
+        (shown, own), *more = chunks(len(segments))
+        example: DocumentExample | None = None
+        if not more:
+            example, known_segments = self.encode(segments, shown, known_segments)
+        return Prepared(request, segments, given, shown, own, example, known_segments)
+
+    def given_segments(self, given: Mapping[int, str], segments: Segments) -> Iterator[tuple[int, list[Hypothesis]]]:
+        """Yields known translations by segment; that of a sentence with several segments is divided among them."""
+        masked = [mask(text, segments.stand_ins(sentence)) for sentence, text in given.items()]
+        for sentence, ids in zip(given, self._tokenizer.target.ids(masked), strict=True):
+            indices = segments.of_sentence[sentence]
+            for index, part in zip(indices, np.array_split(ids[:-1], len(indices) or 1), strict=False):
+                yield index, self._given(part)
+
+    def _given(self, ids: Ids) -> list[Hypothesis]:
+        return given_hypotheses(ids[: self._config.transformer.max_positions - 1].tolist())
+
+    def encode(self, segments: Segments, span: range, known: Known) -> tuple[DocumentExample, Known]:
+        """Returns consecutive segments as model input, and the known hypotheses by position in `span`.
+
+        They are annotated if the model reads their graph, or hints. Entries of the translation memory follow the
+        segments.
+        """
+        texts = segments.texts(span)
+        known = {place: known[m] for place, m in enumerate(span) if m in known}
+        relations, hints = self._needs.graph_relations(any_given(known)), self._needs.hints
+        annotation = None
+        if texts and (relations is not None or may_have_hints(texts, hints)):
+            annotation = self._annotate(segments.document(span))
+        example = example_from_text(texts, self._tokenizer, annotation, relations, tag=self._tag, hints=hints)
+        printed = [
+            replace(h, printed_in=span.start + h.printed_in) if h.printed_in is not None else h for h in example.hints
+        ]
+        example = replace(example, ahead=True, hints=printed)
+        if self.memory is None:
+            return example, known
+        example, entries = self.memory.append_entries(
+            example, texts, known, self._tokenizer, self._max_length, self._tag
+        )
+        return example, {**known, **{place: self._given(ids[:-1]) for place, ids in entries.items()}}
+
+    def _annotate(self, document: Document) -> Annotation | None:
+        """Returns the annotation of a document; None if the model needs none."""
+        with self._annotation_lock:
+            annotation = self._annotations.pop(document.sentences, None)
+            if annotation is None and self.pipeline is not None:
+                annotation = self.pipeline(document)
+            if annotation is not None:
+                self._annotations[document.sentences] = annotation
+                for old in list(self._annotations)[:-ANNOTATIONS]:
+                    del self._annotations[old]
+        return annotation
+
+    def chunk(self, prepared: Prepared, shown: range, translations: Known) -> tuple[DocumentExample, Known]:
+        """Returns a chunk of a document as model input, and the known translations and `translations` by position."""
+        if prepared.example is None:
+            given = dict(self.given_segments(prepared.given, prepared.segments))
+            return self.encode(prepared.segments, shown, {**translations, **given})
+        return prepared.example, {**translations, **prepared.known}
+
+    def with_referents(self, prepared: Prepared, wanted: Iterable[int], translations: Known) -> set[int]:
+        """Returns some segments, and those without one of the `translations` that their hints read, directly or not."""
+        found = {*wanted}
+        for shown, own in reversed([*chunks(len(prepared.segments))]):
+            if self._needs.hints and (rows := [m - shown.start for m in own if m in found]):
+                example, seen = self.chunk(prepared, shown, translations)
+                found |= {shown.start + m for m in with_referents(example.hints, rows, seen)}
+        return found
+
+    def excerpts(
+        self, prepared: Prepared, wanted: Iterable[int], translations: Known
+    ) -> Iterator[tuple[list[int], Excerpt]]:
+        """Yields some segments with what they read, as model input, for each chunk; the indices of the segments first.
+
+        Segments that are given are left out. `translations` are those that hints may say, by segment; the caller may
+        add what it has translated before it asks for the next excerpt.
+        """
+        given = {m for sentence in prepared.given for m in prepared.segments.of_sentence[sentence]}
+        wanted = {*wanted} - given
+        for shown, own in chunks(len(prepared.segments)):
+            if rows := [m for m in own if m in wanted]:
+                yield rows, self.excerpt(prepared, shown, rows, translations)
+
+    def excerpt(self, prepared: Prepared, shown: range, rows: Iterable[int], translations: Known) -> Excerpt:
+        """Returns segments of one chunk with what they read, as model input; `rows` may name a segment repeatedly."""
+        example, seen = self.chunk(prepared, shown, translations)
+        excerpt = Excerpt.of(example, seen, [m - shown.start for m in rows], self._config)
+        # Entries of a translation memory come after all segments.
+        end = len(prepared.segments)
+        origins = [m + (shown.start if m < len(shown) else end) for m in excerpt.origins]
+        return replace(excerpt, origins=origins)
+
+    def with_source(self, excerpt: Excerpt, segments: Mapping[int, Segment]) -> Excerpt:
+        """Returns an excerpt with other texts at some positions; they have no hints."""
+        source = [
+            self._tokenizer.source.encode(segments[place].text, self._tag)[0] if place in segments else ids
+            for place, ids in enumerate(excerpt.example.source)
+        ]
+        hints = [hint for hint in excerpt.example.hints if hint.sentence not in segments]
+        return replace(excerpt, example=replace(excerpt.example, source=source, hints=hints))
+
+
+def _shifted(hint: Hint, by: int) -> Hint:
+    """Returns a hint of a chunk whose printed words are counted from the first segment of the document."""
+    return hint if hint.printed_in is None else replace(hint, printed_in=hint.printed_in + by)

@@ -1,0 +1,169 @@
+"""Some sentences of a document are translated as in the whole document, by models that read hints."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from docgraph.document import Document
+from docgraph.model.systems import pointer
+from docgraph.translation import document_decoding as decoding
+from docgraph.translation.corrections import explain_sentence, follow_correction, translate_sentences
+from docgraph.translation.glossary import Glossary
+from docgraph.translation.hypotheses import SearchConfig
+from docgraph.translation.model_input import TranslationRequest
+from docgraph.translation.result import HintUse, Translation
+from docgraph.translation.translator import Translator
+from translation.translator_examples import REFERRING, hints_folder, say_first_words
+
+SEARCH = SearchConfig(beams=2, max_length_factor=0.5, max_length_constant=3)
+KNOWN = ["le renard saute", "bonjour", "un test", "est", "le chien"]
+
+
+@pytest.fixture(autouse=True)
+def readable(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pointer, "NEAR", -1.0)
+    monkeypatch.setattr("docgraph.translation.hints.resolve", say_first_words)
+
+
+@pytest.fixture(scope="module", params=[False, True], ids=["hints", "hints and recall"])
+def translator(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Translator:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pointer, "NEAR", -1.0)
+        folder = hints_folder(tmp_path_factory.mktemp("hints"), recall=request.param)
+    return Translator.load(folder, device="cpu")
+
+
+@pytest.fixture(params=[False, True], ids=["as decoded", "repaired"])
+def repairing(request: pytest.FixtureRequest, translator: Translator, monkeypatch: pytest.MonkeyPatch) -> Translator:
+    monkeypatch.setattr(translator, "repair", request.param)
+    return translator
+
+
+@pytest.fixture
+def fast(translator: Translator, monkeypatch: pytest.MonkeyPatch) -> Translator:
+    monkeypatch.setattr(translator, "repair", False)  # almost all translations of a random model are doubtful
+    return translator
+
+
+def document() -> Document:
+    return Document.from_sentences(REFERRING)
+
+
+def whole(
+    translator: Translator, known: list[str | None], source: Document, glossary: Glossary | None = None
+) -> Translation:
+    [(_, found)] = translator.translate_requests([TranslationRequest(source, known, glossary=glossary)], SEARCH)
+    return found
+
+
+def read_by(translator: Translator) -> dict[int, set[int]]:
+    """The sentences that read each sentence, directly or not."""
+    readers: dict[int, set[int]] = {m: set() for m in range(len(REFERRING))}
+    example = translator.prepare(TranslationRequest(document())).example
+    assert example is not None
+    owners = [m for m, text in enumerate(REFERRING) if text != "42"]
+    for hint in example.hints:
+        if hint.referent is not None:
+            readers[owners[hint.referent.sentence]].add(owners[hint.sentence])
+    for m in reversed(range(len(REFERRING))):
+        readers[m] = readers[m].union(*(readers[reader] for reader in readers[m]))
+    return readers
+
+
+def test_hints_change_translations(fast: Translator) -> None:
+    found = fast.translate(document(), SEARCH)
+    alone = [fast.translate([text], SEARCH).texts[0] for text in REFERRING]
+    readers = set().union(*read_by(fast).values())
+    assert len(readers) >= 4
+    assert {m for m, text in enumerate(alone) if text != found.texts[m]} == readers
+
+
+@pytest.mark.parametrize("sentences", [[6], [1, 5], [0, 2], [4, 5, 6]])
+def test_some_sentences_are_translated_as_in_the_document(repairing: Translator, sentences: list[int]) -> None:
+    known: list[str | None] = [None, None, "le chien saute", None, None, None, None]
+    wanted = whole(repairing, known, document())
+    some = translate_sentences(repairing, document(), sentences, SEARCH, known=known)
+    assert {m: each.text for m, each in some.items()} == {m: wanted.texts[m] for m in sentences}
+    first = translate_sentences(repairing, document(), [0, 1, 4], SEARCH, known=known)
+    finished = {m: each.tokens for m, each in first.items()}
+    later = translate_sentences(repairing, document(), sentences, SEARCH, known=known, finished=finished)
+    assert {m: each.text for m, each in later.items()} == {m: wanted.texts[m] for m in sentences}
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("by_line", [False, True])
+def test_corrections_are_followed_as_by_a_whole_translation(fast: Translator, seed: int, by_line: bool) -> None:
+    rng = random.Random(seed)
+    lines = [" ".join(REFERRING[m : m + 2]) for m in range(0, len(REFERRING), 2)] * 2 if by_line else REFERRING
+    source = Document.from_sentences(lines)
+    glossary = Glossary.of([("dog", "goupil")], fast.languages) if seed % 2 else None
+    everything = translate_sentences(fast, source, range(len(lines)), SEARCH, glossary=glossary)
+    known: list[str | None] = [None] * len(lines)
+    for _ in range(3):
+        before = list(known)
+        known[rng.randrange(len(lines))] = rng.choice([*KNOWN, None])
+        texts = [everything[m].text for m in range(len(lines))]
+        finished = {m: each.tokens for m, each in everything.items() if each.tokens}
+        everything |= follow_correction(
+            fast, source, texts, before, known, SEARCH, glossary=glossary, finished=finished
+        )
+        wanted = whole(fast, known, source, glossary)
+        unknown = [m for m in range(len(lines)) if known[m] is None]
+        assert [everything[m].text for m in unknown] == [wanted.texts[m] for m in unknown]
+
+
+def test_only_readers_of_a_correction_are_translated_again(fast: Translator) -> None:
+    if fast.needs.reads_translations:
+        pytest.skip("given translations are read, too")
+    everything = translate_sentences(fast, document(), range(len(REFERRING)), SEARCH)
+    finished = {m: each.tokens for m, each in everything.items()}
+    before: list[str | None] = [None] * len(REFERRING)
+    for m, readers in read_by(fast).items():
+        after = [*before[:m], "bonjour le test", *before[m + 1 :]]
+        texts = [each.text for each in everything.values()]
+        changed = follow_correction(fast, document(), texts, before, after, SEARCH, finished=finished)
+        assert {*changed} <= readers
+        assert bool(changed) == bool(readers)
+
+
+def test_a_long_document_is_corrected_in_chunks(fast: Translator, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, size in (("CHUNK", 4), ("CHUNK_BEFORE", 3), ("CHUNK_AFTER", 1)):
+        monkeypatch.setattr(decoding, name, size)
+    source = Document.from_sentences(REFERRING * 3)
+    wanted = whole(fast, [], source)
+    everything = translate_sentences(fast, source, range(len(source)), SEARCH)
+    assert [each.text for each in everything.values()] == wanted.texts
+    assert translate_sentences(fast, source, [len(source) - 1], SEARCH)[len(source) - 1].text == wanted.texts[-1]
+    known: list[str | None] = [None] * len(source)
+    known[7] = "le renard saute"
+    finished = {m: each.tokens for m, each in everything.items()}
+    everything |= follow_correction(fast, source, wanted.texts, [None] * len(source), known, SEARCH, finished=finished)
+    texts = [known[m] or everything[m].text for m in range(len(source))]
+    assert texts == whole(fast, known, source).texts
+
+
+def test_explanations_say_what_a_hint_read(fast: Translator) -> None:
+    known: list[str | None] = [None, None, "le chien saute", None, None, None, None]
+    translation = fast.translate(document(), SEARCH, known=known, explain=True)
+    assert translation.sentences[4].hints == (HintUse("It", "le chi", 2),)
+    assert translation.sentences[4].to_json()["hints"] == [{"words": "It", "translation": "le chi", "sentence": 2}]
+    assert translation.sentences[0].hints == translation.sentences[2].hints == ()
+    for m in (1, 4, 5, 6):
+        explained = explain_sentence(fast, document(), m, translation.texts, known=known)
+        assert [(use.words, use.sentence) for use in explained.hints] == [
+            (use.words, use.sentence) for use in translation.sentences[m].hints
+        ]
+    assert explain_sentence(fast, document(), 4, translation.texts, known=known).hints == translation.sentences[4].hints
+
+
+def test_a_definition_is_named_by_its_sentence(fast: Translator) -> None:
+    lines = ["Hello.", "quick fox means the dog. (bonjour)", "The quick fox is a test."]
+    translation = fast.translate(lines, SEARCH, explain=True)
+    assert translation.sentences[2].hints == (HintUse("quick fox", "bonjour", 1),)
+
+
+def test_a_document_without_pronouns_is_not_annotated(fast: Translator, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fast.inputs, "pipeline", None)
+    assert len(fast.translate(["The fox met the dog.", "The dog is quick."], SEARCH)) == 2
