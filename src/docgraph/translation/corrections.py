@@ -89,7 +89,8 @@ def follow_correction(
         chosen = unknown if translator.needs.reads_own_translations else affected
         return translate_sentences(translator, document, chosen, search, known=after, glossary=glossary)
     if translator.needs.only_given_translations:
-        affected |= _linked(translator, old, new, {m: texts[m] for m in unknown if m not in old.given})
+        shown = {m: texts[m] for m in unknown if m not in old.given}
+        affected |= _linked(translator, old, new, shown, finished or {})
     work = _Work(translator, new, search, {m: ids for m, ids in (finished or {}).items() if m not in affected})
     read = _HintInputs(translator, old, _Work(translator, old, search, finished or {}).translations)
     return work.sentences(affected | work.follow_hints(read, affected, unknown))
@@ -106,15 +107,9 @@ class _Work:
 
     def __post_init__(self) -> None:
         prepared = self.prepared
-        self.translations: dict[int, list[Hypothesis]] = dict(
-            self.translator.inputs.given_segments(prepared.given, prepared.segments)
-        )
+        given = self.translator.inputs.given_segments(prepared.given, prepared.segments)
+        self.translations = _decoded(prepared, self.finished) | dict(given)
         """Known, finished and decoded hypotheses, by segment."""
-        for sentence, tokens in self.finished.items():
-            indices = prepared.segments.of_sentence[sentence]
-            if sentence not in prepared.given and len(indices) == len(tokens):
-                found = ([Hypothesis(tuple(ids), 0.0, 0.0)] for ids in tokens)
-                self.translations.update(zip(indices, found, strict=True))
 
     def decode(self, segments: Iterable[int]) -> None:
         """Decodes some segments, and those without a translation that their hints read."""
@@ -209,18 +204,25 @@ class _HintInputs:
         return place, self.place(segment), hint.referent.head, hint.referent.determiner, said
 
 
-def _linked(translator: Translator, old: Prepared, new: Prepared, texts: Mapping[int, str]) -> set[int]:
+def _linked(
+    translator: Translator, old: Prepared, new: Prepared, texts: Mapping[int, str], finished: Finished
+) -> set[int]:
     """Returns the sentences in which given translations propose other words than before: where they do most."""
-    masses = [_copied_mass(translator, prepared, texts) for prepared in (old, new)]
+    masses = [_copied_mass(translator, prepared, texts, finished) for prepared in (old, new)]
     change = {m: _change(*(mass[m] for mass in masses)) for m in texts}
     return {*sorted((m for m in texts if change[m] >= MIN_CHANGE), key=lambda m: -change[m])[:MAX_AFFECTED]}
 
 
-def _copied_mass(translator: Translator, prepared: Prepared, texts: Mapping[int, str]) -> dict[int, Tensor]:
-    """Returns the probability of copying [n, 2] at each token of some translations: that token, another token."""
+def _copied_mass(
+    translator: Translator, prepared: Prepared, texts: Mapping[int, str], finished: Finished
+) -> dict[int, Tensor]:
+    """Returns the probability of copying [n, 2] at each token of some translations: that token, another token.
+
+    These are the translations as they were decoded or, if that is not known, their finished texts.
+    """
     parts: dict[int, list[Tensor]] = {m: [] for m in texts}
     inputs, config = translator.inputs, translator.model.config
-    targets = _own(translator, prepared, texts)
+    targets = _own(translator, prepared, texts) | _decoded(prepared, finished)
     owner = {m: sentence for sentence in texts for m in prepared.segments.of_sentence[sentence]}
     for rows, excerpt in inputs.excerpts(prepared, prepared.segments_of(texts), {}):
         known = [targets[m] for m in rows] + list(excerpt.known.values())
@@ -241,6 +243,16 @@ def _copied_mass(translator: Translator, prepared: Prepared, texts: Mapping[int,
         for m, part in zip(rows, torch.split(mass, sizes), strict=True):
             parts[owner[m]].append(part)
     return {m: torch.cat([torch.zeros(0, 2), *each]) for m, each in parts.items()}
+
+
+def _decoded(prepared: Prepared, finished: Finished) -> dict[int, list[Hypothesis]]:
+    """Returns what was decoded before, by segment, without sentences that were cut otherwise or are given."""
+    return {
+        m: [Hypothesis(tuple(ids), 0.0, 0.0)]
+        for sentence, tokens in finished.items()
+        if sentence not in prepared.given and len(prepared.segments.of_sentence[sentence]) == len(tokens)
+        for m, ids in zip(prepared.segments.of_sentence[sentence], tokens, strict=True)
+    }
 
 
 def _own(translator: Translator, prepared: Prepared, texts: Mapping[int, str]) -> dict[int, list[Hypothesis]]:
