@@ -14,7 +14,7 @@ from docgraph.annotation import Annotation, Strings
 from docgraph.errors import DocgraphError
 from docgraph.model.batch import DocumentExample
 from docgraph.model.config import HintsConfig, ModelConfig
-from docgraph.model.hints import Hint, Referent, find_hints, insert, resolve
+from docgraph.model.hints import Hint, Referent, find_hints, insert, may_have_hints, may_print, resolve
 from docgraph.model.systems import context_needs, prepare
 from model.examples import EOS
 
@@ -87,7 +87,7 @@ def test_a_pronoun_gets_the_noun_and_determiner_aligned_with_its_antecedent() ->
     sentences = ["The harbour is closed .", "It has long been too small ."]
     annotation = annotated(sentences, ["DET NOUN AUX ADJ PUNCT", "PRON AUX ADV AUX ADV ADJ PUNCT"], [(1, 5)])
     found, source, coder = hints_of(annotation, sentences, ("coreference",))
-    assert found == [Hint(1, 1, relation="coreference", referent=Referent(0, (1,), (0,)))]
+    assert found == [Hint(1, 1, relation="coreference", referent=Referent(0, (1,), (0,)), first=0)]
     translation, _ = coder.encode("le port est fermé .")
     weights = np.eye(6)
     filled = resolve(found[0], translation, weights, coder)  # type: ignore[arg-type]
@@ -110,6 +110,18 @@ def test_no_hint_within_a_sentence_or_for_other_pronouns() -> None:
     annotation = annotated(sentences, tags, [(1, 5), (1, 9)])
     found, _, _ = hints_of(annotation, sentences, ("coreference",))
     assert found == []
+
+
+def test_documents_that_surely_have_no_hints_are_told_from_the_others() -> None:
+    relations = ("definition", "coreference")
+    assert not may_have_hints(["It is old.", "The item is in Italy."], relations)
+    assert may_have_hints(["The harbour is old.", "It's small."], relations)
+    assert may_have_hints(["The harbour is old.", "Thats small."], relations)
+    assert not may_have_hints(["The harbour is old.", "It is small."], ("definition",))
+    assert may_have_hints(["harbour means a port. (port)"], relations)
+    assert not may_have_hints(["The harbour means a lot to him."], relations)
+    assert may_print("harbour means a port. (port)")
+    assert not may_print("A harbour (port) means a lot.")
 
 
 def test_a_chain_of_pronouns_leads_to_the_noun() -> None:
