@@ -42,6 +42,34 @@ def test_atoms_are_shown_with_the_spaces_around_them() -> None:
     assert shown_texts(document) == ["The `a b` of `c` is the `d`: it."]
 
 
+@pytest.mark.parametrize(
+    ("source", "texts", "new", "result"),
+    [
+        (
+            "`a()` is good. See `b`",
+            ["`a()` is good.", "See `b`"],
+            ["Bon est `a()`.", "Voir `b` !"],
+            "Bon est `a()`. Voir `b` !",
+        ),
+        ("`a` is good. See `b`", ["`a` is good.", "See `b`"], ["est bon.", "Voir"], "`a` est bon. Voir `b`"),
+        (
+            "It is. [`a`](u) is **`b`**",
+            ["It is.", "`a` is `b`"],
+            ["Il est.", "`b` est `a`"],
+            "Il est. **`b`** est [`a`](u)",
+        ),
+        ("Yes.[^1] Then ![i](p.png) go.", ["Yes.", "Then ![i](p.png) go.", "i"], None, None),
+        ("![i](p.png) Go to `x`: {y}", ["i", "Go to `x`: {y}"], None, None),
+    ],
+)
+def test_atoms_at_the_ends_belong_to_the_sentence(
+    source: str, texts: list[str], new: list[str] | None, result: str | None
+) -> None:
+    [document] = read(io.StringIO(source), "markdown")
+    assert shown_texts(document) == texts
+    assert new is None or render([document], [new]) == result
+
+
 def test_html_atoms_are_written_as_they_were() -> None:
     source = '<p>The <code class="x">a &lt; b</code> test of <b>rules</b>.</p>'
     assert rewritten(source, 'Le test <code class="x">a &lt; b</code> des rules.', "html") == (

@@ -7,7 +7,7 @@ then stays where it is in the new text; any other atom is placed like other mark
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from docgraph.document import InlineMarkup, Sentence
@@ -42,26 +42,27 @@ def shown_texts(sentences: Iterable[Sentence]) -> list[str]:
     return [text_with_atoms(sentence)[0] for sentence in sentences]
 
 
-def _pieces(sentence: Sentence, atoms: Container[int]) -> Iterator[tuple[int, str]]:
+def _pieces(sentence: Sentence, atoms: Collection[int]) -> Iterator[tuple[int, str]]:
     """Yield the text between markup as (-1, text), and each markup as (its index, "").
 
-    White space inside the raw form of the chosen atoms, and of markup that closes after them, is yielded as text.
+    White space inside the raw form of the chosen atoms, and of markup beside them, is yielded as text.
     """
-    last, follows_atom = 0, False
+    last, offsets = 0, _offsets(sentence, atoms)
     for index, markup in enumerate(sentence.markup):
         if markup.offset > last:
-            follows_atom = False
             yield -1, sentence.text[last : markup.offset]
             last = markup.offset
-        is_atom = index in atoms
-        if is_atom and markup.raw[:1].isspace():
+        is_beside = markup.offset in offsets and not _is_break(markup)
+        if is_beside and markup.raw[0].isspace():
             yield -1, " "
         yield index, ""
-        follows_atom = follows_atom or is_atom
-        if follows_atom and markup.raw[-1:].isspace() and not _is_break(markup):
+        if is_beside and markup.raw[-1].isspace():
             yield -1, " "
-            follows_atom = False
     yield -1, sentence.text[last:]
+
+
+def _offsets(sentence: Sentence, atoms: Collection[int]) -> set[int]:
+    return {sentence.markup[index].offset for index in atoms}
 
 
 def _is_break(markup: InlineMarkup) -> bool:
@@ -135,13 +136,14 @@ def _whole(core: str) -> str:
 def _with_characters(sentence: Sentence, written: Sequence[InlineMarkup], characters: dict[int, str]) -> Sentence:
     """Return a sentence whose atoms are characters of its text."""
     parts, rest, length = list[str](), list[InlineMarkup](), 0
+    offsets = _offsets(sentence, characters)
     for index, piece in _pieces(sentence, characters):
         if index in characters:
             piece = characters[index]
         elif index >= 0:
-            rest.append(replace(written[index], offset=length))
-        elif piece == " " and rest and rest[-1].offset == length and rest[-1].raw[-1:].isspace():
-            rest[-1] = replace(rest[-1], raw=rest[-1].raw.rstrip())
+            is_beside = sentence.markup[index].offset in offsets and not _is_break(sentence.markup[index])
+            raw = written[index].raw.strip() if is_beside else written[index].raw
+            rest.append(replace(written[index], raw=raw, offset=length))
         parts.append(piece)
         length += len(piece)
     return replace(sentence, text="".join(parts), markup=tuple(rest))

@@ -7,7 +7,7 @@ import re
 import unicodedata
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from docgraph.document import Document, InlineMarkup, MarkupRole, Sentence
@@ -31,6 +31,10 @@ LINE = re.compile(rf"(?P<text>[^\r\n]*)(?:{NEWLINE}|\Z)")
 _CJK = re.compile(f"[{CJK}]")
 _RUN = re.compile(r"(?P<space>[ \t\r\n\f\v]+)|(?P<nul>\0+)|[^ \t\r\n\f\v\0]+(?: [^ \t\r\n\f\v\0]+)*+")
 _CLOSING = frozenset(".,;:!?)]}»”’…。，、；：！？）」』")
+_ATOM_WORD = "Code"
+"""What the sentence splitter reads instead of an atom."""
+_NO_WORD = re.compile(r"\s*(?:!\[|\[\^|<(?!code|kbd|samp|var))", re.IGNORECASE)
+"""Atoms that are no words: images, notes, tags."""
 _BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF32_LE, "utf-32-le"),
     (codecs.BOM_UTF32_BE, "utf-32-be"),
@@ -79,6 +83,10 @@ class Format:
     """Written where a line without text would end a block too early (a subtitle cue)."""
     cues: Callable[[str], Iterable[Cue]] | None = None
     """Source -> cues, for subtitles, whose breaks are placed by time and alignment."""
+
+
+_Place = tuple[int, int]
+"""Position in the text of a block, and the index of the atom whose word is there, or -1."""
 
 
 @dataclass(slots=True)
@@ -190,10 +198,11 @@ class Block:
 
     def sentences(self, language: str, paragraph: int) -> list[Sentence]:
         """Split the text into sentences; parts without a word (`* * *`) are left out and stay in the source."""
-        text = "".join(self._chars)
-        whole = [(0, len(text.rstrip()))]  # white space at the start is never added
-        spans = split_sentences(text, language) if self.split else whole
-        sentences = [self.sentence(a, b, paragraph) for a, b in spans if has_content(text[a:b])]
+        shown, places = self._with_words_for_atoms()
+        # White space at the start is never added.
+        spans = split_sentences(shown, language) if self.split else [(0, len(shown.rstrip()))]
+        found = (self._sentence(places[a:b], paragraph) for a, b in spans)
+        sentences = [sentence for sentence in found if sentence is not None]
         if sentences and self.prefix:
             sentences[0] = replace(sentences[0], prefix=self.prefix)
         if self.nested:
@@ -201,16 +210,69 @@ class Block:
             sentences.sort(key=lambda sentence: (sentence.start, -sentence.end))
         return sentences
 
-    def sentence(self, a: int, b: int, paragraph: int) -> Sentence:
-        """Return characters [a, b) of the readable text as a sentence."""
+    def _with_words_for_atoms(self) -> tuple[str, list[_Place]]:
+        """Return the text with a word for each inline code and placeholder, and the origins of its characters."""
+        parts, places, last = list[str](), list[_Place](), 0
+        for index, span in enumerate(self._markup):
+            before = "".join(self._chars[max(span.offset - 1, 0) : span.offset])
+            if span.role == "atom" and not before.isalnum() and before not in _CLOSING and not _NO_WORD.match(span.raw):
+                word = _ATOM_WORD + " " * span.raw[-1:].isspace()
+                parts += [*self._chars[last : span.offset], word]
+                places += [(offset, -1) for offset in range(last, span.offset)] + [(span.offset, index)] * len(word)
+                last = span.offset
+        places += [(offset, -1) for offset in range(last, len(self._chars))]
+        return "".join([*parts, *self._chars[last:]]), places
+
+    def _sentence(self, places: Sequence[_Place], paragraph: int) -> Sentence | None:
+        """Return some characters of the text with atoms as a sentence; None if there is no text between its atoms."""
+        offsets = [offset for offset, atom in places if atom < 0 and self._chars[offset] != " "]
+        a, b = (offsets[0], offsets[-1] + 1) if offsets else (0, 0)
+        text = "".join(self._chars[a:b])
+        if not has_content(text):
+            return None
+        atoms = {atom for _, atom in places if atom >= 0}
+        before = self._leading({atom for atom in atoms if self._markup[atom].offset <= a}, a)
+        after = self._trailing({atom for atom in atoms if self._markup[atom].offset >= b}, b)
         first = bisect_right(self._markup, a, key=lambda span: span.offset)
         last = bisect_left(self._markup, b, key=lambda span: span.offset)
         markup = tuple(
-            InlineMarkup(span.offset - a, span.raw, span.role, span.start) for span in self._markup[first:last]
+            InlineMarkup(min(max(span.offset, a), b) - a, span.raw, span.role, span.start)
+            for span in [*before, *self._markup[first:last], *after]
         )
-        text = "".join(self._chars[a:b])
-        span = self._starts[a], self._ends[b - 1]
-        return Sentence(text, *span, paragraph, markup, self.speaker, self.syntax, language=self.language)
+        start = before[0].start if before else self._starts[a]
+        end = after[-1].end if after else self._ends[b - 1]
+        return Sentence(text, start, end, paragraph, markup, self.speaker, self.syntax, language=self.language)
+
+    def _leading(self, atoms: Collection[int], a: int) -> list[_MarkupSpan]:
+        """Return atoms before the first character of a sentence, with the elements around them and all later markup."""
+        first = min(atoms, default=len(self._markup))
+        last = bisect_right(self._markup, a, key=lambda span: span.offset)
+        closed = sum(span.role == "close" for span in self._markup[first:last])
+        while first and closed and self._markup[first - 1].role == "open" and self._markup[first - 1].offset == a:
+            first, closed = first - 1, closed - 1
+        spans = self._markup[first:last]
+        ends = [*(span.start for span in spans[1:]), self._starts[a]]
+        return self._with_gaps(spans, [span.start for span in spans], ends)
+
+    def _trailing(self, atoms: Collection[int], b: int) -> list[_MarkupSpan]:
+        """Return atoms after the last character of a sentence, with the elements around them and all earlier markup."""
+        first = bisect_left(self._markup, b, key=lambda span: span.offset)
+        last = max(atoms, default=first - 1) + 1
+        opened = sum(span.role == "open" for span in self._markup[first:last])
+        while last < len(self._markup) and opened and self._markup[last].role == "close":
+            last, opened = last + 1, opened - 1
+        spans = self._markup[first:last]
+        starts = [self._ends[b - 1], *(span.end for span in spans[:-1])]
+        return self._with_gaps(spans, starts, [span.end for span in spans])
+
+    def _with_gaps(self, spans: Sequence[_MarkupSpan], starts: Sequence[int], ends: Sequence[int]) -> list[_MarkupSpan]:
+        """Return markup with the white space beside it; none if its raw form is not that of the source."""
+        if any(span.raw != self.source[span.start : span.end] for span in spans):
+            return []
+        return [
+            replace(span, start=start, end=end, raw=self.source[start:end])
+            for span, start, end in zip(spans, starts, ends, strict=False)
+        ]
 
     def _append(self, char: str, start: int, end: int) -> None:
         self._chars.append(char)
@@ -269,7 +331,8 @@ def space_between(old_space: str, old_end: str, before: str, after: str) -> str:
     unspaced = [_CJK.match(char) is not None for char in (before, after)]
     if old_space or any(unspaced) or not after.strip():
         return "" if old_space == " " and all(unspaced) else old_space
-    is_new = _CJK.match(old_end) is not None or (not old_end.isalnum() and before.isalnum() and after.isalnum())
+    begins_word = after.isalnum() or after in tuple("`*_~")
+    is_new = _CJK.match(old_end) is not None or (not old_end.isalnum() and before.isalnum() and begins_word)
     return " " if is_new else ""
 
 

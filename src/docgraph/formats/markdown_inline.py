@@ -30,7 +30,7 @@ _TARGET = re.compile(
 )
 _REFERENCE = re.compile(r"\[(?P<label>(?:[^\[\]\\]|\\.){0,999})\]", re.S)
 _AUTOLINK = r"<[a-zA-Z][a-zA-Z0-9+.-]{1,31}:[^\s<>]*+>|<[^\s<>@]++@[^\s<>@]++>"
-_ADDRESS = r"(?<![^\W_])" + web_address(stop=r"\[\]`|", trailing="*_~")
+_ADDRESS = r"(?<![^\W_])" + web_address(stop=r"\[\]`|\\", trailing="*_~")
 _TOKEN = re.compile(
     rf"(?P<escape>{_ESCAPE})"
     r"|(?P<code>`+)"

@@ -51,6 +51,8 @@ def find_positions(sentence: Sentence, text: str, exact: Mapping[int, int], whol
         target, at_landmark = project(markup.offset, side, landmarks)
         if index in empty:
             position = last
+        elif index not in exact and markup.offset in (0, len(sentence.text)) and markup.role != "break":
+            position = 0 if markup.offset == 0 else len(text)
         elif side == "between":
             breaks_left -= 1
             # Each line keeps a word as long as there are enough words.
@@ -155,17 +157,18 @@ def in_new_order(sentence: Sentence, text: str) -> Sentence:
     Only elements whose words occur once in both texts change places; see `positions_of_shared_words`.
     """
     exact, markups = positions_of_shared_words(sentence, text), sentence.markup
-    starts = [
-        index
-        for index in exact
-        if markups[index].role == "open" and index + 1 in exact and markups[index + 1].role == "close"
-    ]
-    ordered = sorted(starts, key=lambda index: exact[index])
-    if ordered == starts:
+    outer: list[Span] = []
+    for start, end in sorted(_pairs(markups)):
+        if any(index in exact for index in range(start, end + 1)) and (not outer or start > outer[-1][1]):
+            outer.append((start, end))
+    ordered = sorted(outer, key=lambda pair: min(exact[n] for n in range(pair[0], pair[1] + 1) if n in exact))
+    if ordered == outer:
         return sentence
-    places = dict(zip(starts, ordered, strict=True))
-    moved = {index + side: markups[own + side] for index, own in places.items() for side in (0, 1)}
-    return replace(sentence, markup=tuple(moved.get(index, mark) for index, mark in enumerate(markups)))
+    new, last = list[InlineMarkup](), 0
+    for (start, end), (first, final) in zip(outer, ordered, strict=True):
+        new += [*markups[last:start], *markups[first : final + 1]]
+        last = end + 1
+    return replace(sentence, markup=(*new, *markups[last:]))
 
 
 def find_landmarks(old: str, new: str) -> list[Landmark]:
@@ -233,7 +236,7 @@ def _nearest(positions: list[int], target: float) -> int:
 
 
 def _is_beside_space(text: str, offset: int) -> bool:
-    return text[offset - 1].isspace() or text[offset].isspace()
+    return text[max(offset - 1, 0) : offset].isspace() or text[offset : offset + 1].isspace()
 
 
 def _sides(sentence: Sentence) -> list[Side]:
@@ -246,7 +249,8 @@ def _sides(sentence: Sentence) -> list[Side]:
     sides: list[Side] = []
     for markup in sentence.markup:
         leads, trails = markup.raw[:1].isspace(), markup.raw[-1:].isspace()
-        space_before, space_after = text[markup.offset - 1].isspace(), text[markup.offset].isspace()
+        space_before = text[max(markup.offset - 1, 0) : markup.offset].isspace()
+        space_after = text[markup.offset : markup.offset + 1].isspace()
         if leads and trails:
             sides.append("between")
         elif markup.role in ("open", "close"):

@@ -26,6 +26,8 @@ _CHANGE = "\0"
 """Stands for the change from one emphasis to another; new texts have no NUL."""
 _DELIMITERS = frozenset("`*_~$|")
 """Characters that begin and end code and emphasis; a run of two means something else."""
+_PLACEHOLDER_STARTS = tuple(":-%$")
+"""A placeholder that begins with one of these is no placeholder after a letter: `:smile:`, `--option`."""
 IsIntact = Callable[[str, str, Sequence[InlineMarkup]], bool]
 """(raw form, its text with atoms and without other markup, the markup) -> whether the raw form reads back as these."""
 
@@ -117,7 +119,9 @@ def _must_be_apart(before: str, after: str) -> bool:
 
 def _grow_together(before: str, after: str) -> bool:
     """Return whether two characters belong to one word, or to one run of delimiters such as "``"."""
-    return (before.isalnum() and after.isalnum()) or (before == after and before in _DELIMITERS)
+    if before.isalnum() and (after.isalnum() or after in _PLACEHOLDER_STARTS):
+        return True
+    return before == after and before in _DELIMITERS
 
 
 def _replace_nested(raw: str, start: int, nested: list[tuple[Sentence, str]]) -> str:
@@ -264,22 +268,34 @@ def _insert(
                 raw = raw.lstrip(" ")  # a line would begin with it
             elif (markup.role == "atom" and not piece and follows_atom) or _grow_together(last, raw[:1]):
                 piece += " "  # two code spans, or a word and an identifier, would become one
-        if index and _touches(markups[index - 1], parts[-1], piece, old):
+        if index and _touches(markups[:index], parts, piece, old):
             piece = f" {piece}"
-        parts += [escape(piece), raw]
+        parts += [_escaped(piece, parts, escape), raw]
         flat += [piece, raw if markup.role == "atom" else ""]
         start, trim = position, raw[-1:].isspace() if raw else trim
     piece = text[start:]
     piece = piece.lstrip() if trim else piece
-    if markups and _touches(markups[-1], parts[-1], piece, old):
+    if markups and _touches(markups, parts, piece, old):
         piece = f" {piece}"
-    raw = "".join([*parts, escape(piece)])
+    raw = "".join([*parts, _escaped(piece, parts, escape)])
     return raw if text or raw.strip() else raw + filler, "".join([*flat, piece])
 
 
-def _touches(markup: InlineMarkup, raw: str, piece: str, old: str) -> bool:
-    """Return whether a word would follow an atom without a space, which no word of the old text did."""
-    if markup.role != "atom" or not piece[:1].isalnum() or not raw or raw[-1:].isspace():
+def _escaped(piece: str, before: Sequence[str], escape: Callable[[str], str]) -> str:
+    """Return a piece of text, escaped; marks that mean something at the start of a line do so only there."""
+    last = next((part for part in reversed(before) if part), "\n")
+    inside = escape(f".{piece}") if last[-1:] not in "\r\n" else ""
+    return inside[1:] if inside.startswith(".") else escape(piece)
+
+
+def _touches(markups: Sequence[InlineMarkup], parts: Sequence[str], piece: str, old: str) -> bool:
+    """Return whether a word would follow an atom, or an element that ends with one, without a space.
+
+    A word of the old text that did so may do it again.
+    """
+    markup, raw = markups[-1], parts[-1]
+    atom = next((mark for mark in reversed(markups) if mark.role != "close"), markup)
+    if atom.role != "atom" or atom.offset != markup.offset or not piece[:1].isalnum() or not raw or raw[-1:].isspace():
         return False
     return raw[-1:].isalnum() or not old[markup.offset : markup.offset + 1].isalnum()
 

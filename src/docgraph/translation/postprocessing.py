@@ -56,6 +56,7 @@ _MEASURE = re.compile(
     r"|centimètres?|millimètres?|kilogrammes?|grammes?|litres?|degrés?|euros?|dollars?|livres?|millions?|milliards?)\b)"
 )
 """A number with a decimal point and its unit: in French, the decimal point is a comma. A version (1.2) has no unit."""
+_STAND_IN = re.compile(STAND_IN)
 _AFTER_STAND_IN = re.compile(rf"\(?{STAND_IN}\)?[:;]")
 _CURRENCIES = {"$": "de dollars", "£": "de livres", "€": "d'euros"}
 
@@ -134,8 +135,10 @@ def _capitalize_like(source: str, translation: str) -> str:
         return translation
     begin = re.match(r"\S+", translation[word.start() :])
     copied = begin is not None and begin[0] in source.split() and not begin[0].isalpha()
-    after_number = any(map(str.isdigit, translation[: word.start()]))
-    return translation if copied or after_number else capitalize_at(translation, word.start())
+    before, source_before = translation[: word.start()], source[: source_word.start()]
+    after_number = any(map(str.isdigit, _STAND_IN.sub("", before)))
+    after_code = _STAND_IN.search(before) is not None and _STAND_IN.search(source_before) is None
+    return translation if copied or after_number or after_code else capitalize_at(translation, word.start())
 
 
 def french_typography(source: str, text: str) -> str:
