@@ -203,6 +203,7 @@ def test_a_text_in_another_language_needs_force(client: TestClient) -> None:
     text = "La commission a fait une nouvelle proposition, et nous ne savons pas ce qui va se passer. " * 4
     refused = client.post("/v1/jobs", json={"text": text})
     assert refused.status_code == 422
+    assert refused.json()["error"]["code"] == "other_language"
     assert "French" in refused.json()["error"]["message"]
     assert client.post("/v1/jobs", json={"text": text, "force": True}).status_code == 202
 

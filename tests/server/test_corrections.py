@@ -169,6 +169,20 @@ def test_bad_corrections_are_refused(client: TestClient, method: str, path: str,
     assert client.request(method, new_job(client) + path, json=body).status_code == status
 
 
+def test_a_correction_does_not_wait_for_a_view_of_the_document(client: TestClient) -> None:
+    id = new_job(client).rpartition("/")[2]
+    sessions = client.app.state.server.sessions  # type: ignore[attr-defined]
+
+    def look(session: Session) -> list[dict[str, Any]]:
+        changes, _ = sessions.change(id, lambda changed, _: changed.correct(0, "Le havre est fermé."))
+        assert isinstance(changes, list)
+        return session.sentences
+
+    seen = sessions.view(id, look)
+    assert seen[0]["state"] == "translated"
+    assert client.get(f"/v1/jobs/{id}/sentences").json()[0]["state"] == "confirmed"
+
+
 def test_a_document_that_is_being_translated_cannot_be_corrected(tmp_path: Path) -> None:
     with serving(tmp_path, job_threads=0) as client:
         id = client.post("/v1/jobs", json={"text": "A door."}).json()["id"]

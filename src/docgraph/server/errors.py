@@ -42,9 +42,15 @@ class ApiError(HTTPException):
         super().__init__(status, message, {"Retry-After": RETRY_SECONDS} if status in (429, 503) else None)
 
 
-def error_response(path: str, status: int, message: str, headers: dict[str, str] | None = None) -> JSONResponse:
-    """Returns an error in the shape that the clients of a path expect."""
-    content: dict[str, object] = {"error": {"code": CODES.get(status, "error"), "message": message}}
+class OtherLanguageError(DocgraphError):
+    """A text in another language than the source language of the model; the client may insist."""
+
+
+def error_response(
+    path: str, status: int, message: str, headers: dict[str, str] | None = None, code: str | None = None
+) -> JSONResponse:
+    """Returns an error in the shape that the clients of a path expect; `code` is by default that of the status."""
+    content: dict[str, object] = {"error": {"code": code or CODES.get(status, "error"), "message": message}}
     if path in ("/translate", "/detect", "/languages", "/translate_file"):
         content = {"error": message}
     elif path.startswith("/v2/"):
@@ -65,6 +71,8 @@ def _answer(request: Request, error: Exception) -> JSONResponse:
         case QueueFullError():
             headers = {"Retry-After": RETRY_SECONDS}
             return error_response(path, 429, "the queue is full; try again later", headers)
+        case OtherLanguageError():
+            return error_response(path, 422, str(error), code="other_language")
         case DocgraphError():
             return error_response(path, 422, str(error))
         case Cancelled():

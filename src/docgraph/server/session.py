@@ -14,6 +14,7 @@ from it goes on as if it had not been interrupted.
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import re
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
@@ -91,6 +92,13 @@ class Session:
             "done": [asdict(step) for step in self._done],
             "undone": [asdict(step) for step in self._undone],
         }
+
+    def copy(self) -> Session:
+        """Returns the session as it is now; a later change of one of the two does not change the other."""
+        other = copy.copy(self)
+        other._states, other.glossary = list(self._states), list(self.glossary)
+        other._done, other._undone = list(self._done), list(self._undone)
+        return other
 
     def __len__(self) -> int:
         return len(self._texts)

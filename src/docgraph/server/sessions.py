@@ -67,9 +67,10 @@ class Sessions:
         return Session(documents, self._translator, {**job.rest, "sentences": job.states})
 
     def view(self, id: str, look: Callable[[Session], T]) -> T:
-        """Returns look(session), which must not change the session."""
+        """Returns look(session) of a copy of the session, so that corrections do not wait for a long look."""
         with self._locked(id):
-            return look(self._current(id)[1])
+            session = self._current(id)[1].copy()
+        return look(session)
 
     def change(self, id: str, apply: Callable[[Session, JobRecord], T]) -> tuple[T, JobRecord]:
         """Applies a change to a session, saves it, and returns its result with the changed job.

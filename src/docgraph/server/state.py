@@ -12,10 +12,9 @@ from typing import Any, TypeVar
 from starlette.requests import Request
 
 from docgraph.document import Document
-from docgraph.errors import DocgraphError
 from docgraph.formats import render
 from docgraph.server.batching import BatchDecoder, Ticket
-from docgraph.server.errors import ApiError
+from docgraph.server.errors import ApiError, OtherLanguageError
 from docgraph.server.events import Changes
 from docgraph.server.limits import ApiKeys, Limits, Slots
 from docgraph.server.metrics import Metrics
@@ -95,7 +94,7 @@ class ServerState:
         other = None if language is None else other_language(texts, language)
         if language is not None and other is not None:
             message = f"the text looks like {other}, but the model translates from {language_name(language)}"
-            raise DocgraphError(f"{message}; send force=true to translate it")
+            raise OtherLanguageError(f"{message}; send force=true to translate it")
 
     def render(self, translations: Sequence[Translation]) -> bytes:
         """Returns the file that some documents were read from, translated."""

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from itertools import pairwise
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -26,10 +27,10 @@ MIN_LETTERS = 3
 
 
 class DocumentChains:
-    """The chains of one document; alignments are kept until a translation changes."""
+    """The chains of one document; alignments are kept until a translation changes. Threads may share them."""
 
     def __init__(self, document: Document, translator: Translator) -> None:
-        self._document, self._translator = document, translator
+        self._document, self._translator, self._lock = document, translator, Lock()
         self._aligned: dict[tuple[int, str], list[Span | None]] = {}
         """The translation of each word of a sentence, by sentence and translation."""
 
@@ -55,6 +56,10 @@ class DocumentChains:
 
         The weight of a link is the number of chains that make it.
         """
+        with self._lock:
+            return self._graph(translations, first)
+
+    def _graph(self, translations: Sequence[str | None], first: int) -> dict[str, Any]:
         self._align(translations)
         annotation, chains = self._annotation, []
         sentence_of, offsets = annotation.sentence_of, annotation.offsets

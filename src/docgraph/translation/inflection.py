@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from functools import cache
+from functools import lru_cache
 
 from docgraph.annotate.rule_based import has_simplemma_dictionary
 
@@ -93,7 +93,7 @@ def french_plural(word: str) -> str:
     return word
 
 
-@cache
+@lru_cache(1 << 16)
 def _lemma(word: str, language: str) -> str:
     from simplemma import lemmatize
 

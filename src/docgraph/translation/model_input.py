@@ -111,11 +111,14 @@ class InputBuilder:
         """Annotations of the last documents, least recently used first."""
         self._annotation_lock = Lock()
 
-    @cached_property
+    @property
     def pipeline(self) -> Pipeline | None:
         """The annotation pipeline, loaded on first use; None if the model needs no annotations."""
-        if self._needs.relations is None and not self._needs.hints:
-            return None
+        return None if self._needs.relations is None and not self._needs.hints else self._any_pipeline
+
+    @cached_property
+    def _any_pipeline(self) -> Pipeline:
+        """The annotation pipeline, whether the model needs it or not."""
         from docgraph.annotate.registry import default_pipeline, load_pipeline
 
         if self._annotator is not None:
@@ -128,13 +131,7 @@ class InputBuilder:
 
     def annotate(self, document: Document) -> Annotation:
         """Returns the annotation of a document, by the annotator of the model or of its source language."""
-        with self._annotation_lock:
-            pipeline = self.pipeline
-            if pipeline is None:
-                from docgraph.annotate.registry import load_pipeline
-
-                pipeline = load_pipeline(self._annotator or (self._languages[0] if self._languages else "en"))
-            return pipeline(Document.from_sentences(shown_texts(document)))
+        return self._annotate(Document.from_sentences(shown_texts(document)))
 
     def prepare(self, request: TranslationRequest, foreign: frozenset[int] = frozenset()) -> Prepared:
         """Segments a document and builds the model input; the sentences in `foreign` stay as they are."""
@@ -190,16 +187,13 @@ class InputBuilder:
         )
         return example, {**known, **{place: self._given(ids[:-1]) for place, ids in entries.items()}}
 
-    def _annotate(self, document: Document) -> Annotation | None:
-        """Returns the annotation of a document; None if the model needs none."""
+    def _annotate(self, document: Document) -> Annotation:
+        """Returns the annotation of a document, which is kept for a while."""
         with self._annotation_lock:
-            annotation = self._annotations.pop(document.sentences, None)
-            if annotation is None and self.pipeline is not None:
-                annotation = self.pipeline(document)
-            if annotation is not None:
-                self._annotations[document.sentences] = annotation
-                for old in list(self._annotations)[:-ANNOTATIONS]:
-                    del self._annotations[old]
+            annotation = self._annotations.pop(document.sentences, None) or self._any_pipeline(document)
+            self._annotations[document.sentences] = annotation
+            for old in list(self._annotations)[:-ANNOTATIONS]:
+                del self._annotations[old]
         return annotation
 
     def chunk(self, prepared: Prepared, shown: range, translations: Known) -> tuple[DocumentExample, Known]:

@@ -19,7 +19,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 
 from docgraph.translation.stand_ins import STAND_IN
@@ -302,7 +302,7 @@ def _given_names() -> frozenset[str]:
     return names["masculine"] | names["feminine"]
 
 
-@cache
+@lru_cache(1 << 16)
 def _is_known(word: str, language: str) -> bool:
     """Returns whether a dictionary has a word, or all parts of a word with hyphens."""
     from docgraph.annotate.rule_based import has_simplemma_dictionary

@@ -19,6 +19,7 @@ import itertools
 import re
 from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 
 import numpy as np
 
@@ -84,6 +85,8 @@ _CAPITAL_LETTERS, _CAPITAL_WORDS, _TITLE_WORDS = 8, 2, 3
 """Minimum letters and words of a text in capitals, and long words of a title: anything shorter may be a name."""
 _TITLE_WORD_LENGTH = 4
 """Letters from which a word must be capitalised in a title; of, the and with may or may not be."""
+SENTENCES = 4096
+"""Sentences whose segments are kept."""
 _WHOLE_WORD = 2
 """Number of ids of a word that is one piece: the piece and end-of-sentence."""
 
@@ -169,6 +172,8 @@ class Preprocessor:
         self._coder, self._max_length = coder, max_length
         self._split_language = languages[0] if languages and independent else None
         self._confidence, self._keep_line = confidence, keep_line
+        # A correction segments its document again, and only one sentence may differ.
+        self._cached_segments = lru_cache(SENTENCES)(lambda *arguments: tuple(self._segments(*arguments)))
         self._english = languages is not None and languages[0] == "en"
         self.protector = TextProtector(coder)
         unknown = {char: plain for char, plain in _LOOKALIKES.items() if self.protector.is_unknown(char)}
@@ -187,7 +192,7 @@ class Preprocessor:
             is_whole = index in keep_whole or (language is not None and self._keep_line(sentence.text))
             sentence_language = None if is_whole else language
             if index not in keep:
-                result.segments += self._segments(sentence, sentence_language)
+                result.segments += self._cached_segments(sentence, sentence_language)
             result.of_sentence.append(range(first, len(result)))
         if self._split_language is not None:
             self._lowercase_titles(result.segments)

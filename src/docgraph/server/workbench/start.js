@@ -142,10 +142,9 @@ export class Start {
       const job = await send(force);
       location.hash = `#/${job.id}`;
     } catch (error) {
-      const [message, hint] = error.message.split("; send force=true");
       const anyway = h("button", { type: "button", onclick: () => this.create(send, true) }, t("start.anyway"));
-      if (hint === undefined) failed(error, () => this.create(send, force));
-      else notice(message, anyway);
+      if (error.code !== "other_language") failed(error, () => this.create(send, force));
+      else notice(error.message.split(";")[0], anyway);
       this.status.textContent = "";
       this.file.value = "";
     } finally {
