@@ -52,7 +52,7 @@ def test_french_punctuation_spaces_and_numbers(source: str, text: str, finished:
         ('Write "use strict" first', 'Écrivez "use strict" d\'abord'),
         ("http://a.b/c?d=e at 10:30", "http://a.b/c?d=e à 10:30"),
         ("$117.9bn, smile :)", "$117,9bn, souriez :)"),
-        ("a width of 50%", "une largeur de 50%"),
+        ("Set width: 50% here", "Définissez width: 50% ici"),
         ("from 1.25 to 1.30, or 2.50", "de 1,20 à 1,35, ou 2,50"),
         ("version 4.2.1 of 2019-2023", "version 4.2.1 de 2019 à 2023"),
         ('say "hello"', 'dites "bonjour"'),
@@ -60,6 +60,25 @@ def test_french_punctuation_spaces_and_numbers(source: str, text: str, finished:
 )
 def test_code_and_unclear_cases_are_unchanged(source: str, text: str) -> None:
     assert french_typography(source, text) == text
+
+
+@pytest.mark.parametrize(
+    ("source", "text", "finished"),
+    [
+        (
+            "Users of 92% or 72%; it works.",
+            "Les utilisateur·ice·s de 92% ou 72%; oui.",
+            "Les utilisateurs de 92 % ou 72 % ; oui.",
+        ),
+        ("a user", "un·e utilisateur·ice", "un utilisateur"),
+        ("CDNJS", "CDNJS (angl.)", "CDNJS"),
+        ("The word (en anglais)", "Le mot (en anglais)", "Le mot (en anglais)"),
+        ("from 16.4 to 25.6 in Python 3.11", "de 16,4 à 25.6 dans Python 3.11", "de 16,4 à 25,6 dans Python 3.11"),
+        ("exports; adding", "exports; ajouter", "exports ; ajouter"),
+    ],
+)
+def test_traces_of_other_texts_and_mixed_forms_are_removed(source: str, text: str, finished: str) -> None:
+    assert french_typography(source, text).replace("\u00a0", " ").replace("\u202f", " ") == finished
 
 
 @cache

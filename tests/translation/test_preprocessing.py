@@ -31,6 +31,7 @@ from docgraph.translation.preprocessing import (
     example_from_text,
     is_all_caps,
     is_translatable,
+    split_items,
     split_line,
 )
 from docgraph.translation.protected_text import TextProtector
@@ -56,6 +57,8 @@ def preprocessor() -> Preprocessor:
     ("text", "shown"),
     [
         ("SAFETY INSTRUCTIONS", "Safety instructions"),
+        ("CHAPTER 12", "Chapter 12"),
+        ("UNICEF", "UNICEF"),
         ("DO NOT USE HTML ON NATO SERVERS.", "Do not use HTML on NATO servers."),
         ("The screen is 7′ 2″ wide.", "The screen is 7' 2\" wide."),
         ("IT IS A TEST OF THE US.", "It is a test of the US."),
@@ -121,8 +124,8 @@ def test_known_characters_and_other_languages_are_not_changed() -> None:
 
 
 def test_a_heading_is_all_caps_and_an_abbreviation_is_not() -> None:
-    assert is_all_caps("INVOICE NO. 12")
-    assert not any(map(is_all_caps, ["INVOICE", "CSS DOM", "A B C", "Invoice NUMBER TWELVE", "42", ""]))
+    assert all(map(is_all_caps, ["INVOICE NO. 12", "INVOICE", "CHAPTER 1"]))
+    assert not any(map(is_all_caps, ["UNICEF", "JSON", "CSS DOM", "A B C", "Invoice NUMBER TWELVE", "42", ""]))
 
 
 @given(
@@ -162,14 +165,34 @@ def test_unreadable_text_is_removed_and_put_back(
 
 
 @pytest.mark.parametrize(
-    "text", ["docs/results.md", "config.json", "C:\\data\\a.txt", "max_positions", "www.a.org", "<a@b.org>"]
+    "text",
+    [
+        "docs/results.md",
+        "config.json",
+        "C:\\data\\a.txt",
+        "max_positions",
+        "www.a.org",
+        "<a@b.org>",
+        "FormData",
+        "URLSearchParams",
+        "supportsColor",
+        "pop [--index] [-q|--quiet] [<stash>]",
+        "push [-k|--[no-]keep-index] [(-m|--message) <text>] [--] [<path>…]",
+    ],
 )
 def test_file_names_and_identifiers_are_not_translated(text: str) -> None:
     assert not is_translatable(text)
     assert is_translatable(f"Open {text}")
 
 
-@pytest.mark.parametrize("text", ["Yes/No", "e.g.", "U.S.", "Well-known", "Stop!", "Why?No."])
+def test_items_of_a_line_are_translated_separately() -> None:
+    assert split_items("Website • About us • Contact") == ["Website • ", "About us • ", "Contact"]
+    assert split_items("A | B and 1 | 2") == ["A | B and 1 | 2"]
+
+
+@pytest.mark.parametrize(
+    "text", ["Yes/No", "Press [Enter] (or <key>)", "e.g.", "U.S.", "Well-known", "Stop!", "Why?No."]
+)
 def test_words_with_punctuation_are_translated(text: str) -> None:
     assert is_translatable(text)
 

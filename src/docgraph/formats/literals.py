@@ -20,7 +20,7 @@ _FORMAT = (
 _EMOJI = r"(?<![\w:]):[a-z][a-z0-9_+-]{1,40}:(?![\w:])"
 _IDENTIFIER = r"(?<![\w./@-])[A-Za-z][A-Za-z0-9]*+(?:_++[A-Za-z0-9]++)++(?:\(\))?(?![\w@/-])(?!\.\w)"
 """Words with underscores inside: `foo_bar`, `MAX_SIZE`, `read_file()`."""
-_OPTION = r"(?<![^\s([\"'])--[A-Za-z][A-Za-z0-9]*+(?:[-_][A-Za-z0-9]++)*+(?![\w.]\w)(?![\w@/-])"
+_OPTION = r"(?<![^\s([\"'|,/])--[A-Za-z][A-Za-z0-9]*+(?:[-_][A-Za-z0-9]++)*+(?![\w.]\w)(?![\w@/-])"
 """Long options of commands: `--prof-process`."""
 _IN_STRINGS = r"\$?\{[\w.:!$-]{0,99}\}|\$[A-Za-z_]\w{0,99}|(?<![\d%])%\d(?!\w)"
 """Placeholders of program strings that would be too general for prose: `{}`, `$name`, `%1`."""
@@ -49,6 +49,25 @@ _ONLY_ADDRESS = re.compile(r"\s*<?(?:[a-z][a-z0-9+.-]*://\S+|www\.\S+|\S+@\S+\.\
 _ONLY_IDENTIFIER = re.compile(r"\s*[\w./\\~:+-]{0,120}(?:\w\.[a-z]\w{1,4}|\w_\w{1,40})\s*")
 
 
+_ONLY_CAMEL_CASE = re.compile(r"\s*(?:[a-z]+|[A-Z]+(?=[A-Z])|[A-Z][a-z]+)(?:[A-Z][a-z0-9]+)+(?:\(\))?\s*")
+_ARGUMENT = re.compile(r"\[[^\[\]]{0,200}\]|<[\w -]{1,40}>|\([^()]{0,200}\)|…|\.\.\.")
+_COMMAND = re.compile(r"[a-z][\w-]*(?: [a-z][\w-]*){0,2}\s*")
+
+
 def is_only_literal(text: str) -> bool:
-    """Return whether a text is an address, a file name or an identifier (docs/results.md, max_positions), no more."""
-    return _ONLY_ADDRESS.fullmatch(text) is not None or _ONLY_IDENTIFIER.fullmatch(text) is not None
+    """Return whether a text is an address, a file name, an identifier or the synopsis of a command, no more.
+
+    Examples are docs/results.md, max_positions, FormData and `pop [-q|--quiet] [<stash>]`.
+    """
+    patterns = (_ONLY_ADDRESS, _ONLY_IDENTIFIER, _ONLY_CAMEL_CASE)
+    return any(pattern.fullmatch(text) for pattern in patterns) or _is_synopsis(text)
+
+
+def _is_synopsis(text: str) -> bool:
+    """Return whether a text is a command with its options and arguments in brackets."""
+    if not re.search(r"[\[|(<]--?\w|<[\w-]+>", text):
+        return False
+    rest, before = text, ""
+    while rest != before:
+        before, rest = rest, _ARGUMENT.sub(" ", rest)
+    return rest != text and _COMMAND.fullmatch(rest.strip()) is not None and len(rest.split()) <= 2

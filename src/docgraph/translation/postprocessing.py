@@ -58,6 +58,10 @@ _MEASURE = re.compile(
 """A number with a decimal point and its unit: in French, the decimal point is a comma. A version (1.2) has no unit."""
 _STAND_IN = re.compile(STAND_IN)
 _AFTER_STAND_IN = re.compile(rf"\(?{STAND_IN}\)?[:;]")
+_INCLUSIVE = re.compile(r"\b(\w+)·(?:e|ère|euse|ice|ive|le|ne|rice|se|te|trice)(?:·?s)?\b")
+_LANGUAGE_NOTE = re.compile(r"\s?\((?:angl|en anglais)\.?\)")
+_DECIMAL = re.compile(r"(?<![\w.,/-])\d+\.\d+(?![\w,]|\.\d)")
+_VERSIONED_NAME = re.compile(r"\b[A-Z]\w*\s$")
 _CURRENCIES = {"$": "de dollars", "£": "de livres", "€": "d'euros"}
 
 
@@ -146,7 +150,8 @@ def french_typography(source: str, text: str) -> str:
 
     What may be code, because the source has it in the same form, stays.
     """
-    text = _ELISION.sub(r"\1'", text)
+    text = _INCLUSIVE.sub(_masculine, _ELISION.sub(r"\1'", text))
+    text = _LANGUAGE_NOTE.sub("", text) if text.count("(") > source.count("(") else text
     for number in _THOUSANDS.findall(source):
         grouped = number.replace(",", NARROW)
         text = text.replace(number, grouped).replace(number.replace(",", " "), grouped)
@@ -155,10 +160,32 @@ def french_typography(source: str, text: str) -> str:
     text = _BELOW_TWO.sub(r"\1", _AMOUNT.sub(_french_amount, text))
     text = _BYTES.sub(_french_bytes, _MEASURE.sub(r"\1,\2", text))
     text = _SIGN.sub(WIDE, _HOUR.sub(f"{WIDE}h{WIDE}", text))
-    text = _PERCENT.sub(lambda match: match[0] if match[0] in source else f"{match[1]}{WIDE}%", text)
+    text = _PERCENT.sub(lambda match: match[0] if _is_style(match[0], source) else f"{match[1]}{WIDE}%", text)
+    text = _with_same_decimal_marks(source, text)
     text = _french_quotes(source, text)
     text = _MARK.sub(lambda match: _space_before_mark(match, source), _AFTER_COLON.sub(" ", text))
     return _GUILLEMETS.sub(lambda match: f"«{WIDE}" if "«" in match[0] else f"{WIDE}»", text)
+
+
+def _masculine(match: re.Match[str]) -> str:
+    """Returns utilisateurs for utilisateur·ice·s: some training texts have such forms, and most do not."""
+    is_plural = match[0].endswith("s") and not match[1].endswith("s")
+    return f"{match[1]}s" if is_plural else match[1]
+
+
+def _is_style(percentage: str, source: str) -> bool:
+    """Returns whether a percentage of the source is the value of a property in code: `width: 50%;`."""
+    return re.search(rf"[:=]\s*[\"']?{re.escape(percentage)}|{re.escape(percentage)};(?!\s)", source) is not None
+
+
+def _with_same_decimal_marks(source: str, text: str) -> str:
+    """Returns a text with commas in all decimal numbers if one of them has it; 3.11 after a name may be a version."""
+    found = _DECIMAL.finditer(source)
+    decimals = {match[0] for match in found if not _VERSIONED_NAME.search(source[: match.start()])}
+    if any(number.replace(".", ",") in text for number in decimals):
+        for number in decimals:
+            text = re.sub(rf"(?<![\w.,]){re.escape(number)}(?![\w,]|\.\d)", number.replace(".", ","), text)
+    return text
 
 
 def _copy_number_with_parts(source: str, text: str) -> str:
@@ -219,8 +246,10 @@ def _french_amount(match: re.Match[str]) -> str:
 def _space_before_mark(match: re.Match[str], source: str) -> str:
     """Puts the French space before a punctuation mark, unless the source has it in the same form."""
     mark, text = match["mark"], match.string
-    literal = text[: match.start("space")].split()[-1] + mark
-    if mark == ":":
+    *before, last = text[: match.start("space")].split(" ")
+    literal = last + mark
+    is_value = mark == ";" and (not last.isalpha() or "".join(before[-1:]).endswith(":"))  # display: flex;
+    if not is_value:
         literal = " ".join([literal, *text[match.end() :].split()[:1]])
     may_be_code = mark in ":;" and literal in source and _AFTER_STAND_IN.match(literal) is None
     if f" {mark}" in source or may_be_code:

@@ -19,7 +19,7 @@ import itertools
 import re
 from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import cache, lru_cache
 
 import numpy as np
 
@@ -49,6 +49,7 @@ _BREAKS = tuple(
     )
 )
 """Where a text may be cut, best first: after sentences, clauses, phrases, words."""
+_ITEM_SEPARATOR = re.compile(r"(?<=\w) [•·|] (?=\w)")
 _SENTENCE_END = re.compile(r"[.!?…。！？][\"'”’»)\]]*$")
 _AFTER_SENTENCE = (" ", "\t", "\u00a0", "\u202f", "\u3000", *"。！？")
 """Characters that precede the second and later sentences of a line."""
@@ -83,6 +84,8 @@ _SHORT_WORDS = frozenset(["ALL", "AND", "ANY", "ARE", "DO", "IS", "NO", "NOT", "
 """Words that are no abbreviations in a line of capitals; elsewhere they may be names of functions."""
 _CAPITAL_LETTERS, _CAPITAL_WORDS, _TITLE_WORDS = 8, 2, 3
 """Minimum letters and words of a text in capitals, and long words of a title: anything shorter may be a name."""
+_CAPITAL_WORD_LETTERS = 4
+"""Minimum letters of a single word in capitals that is no abbreviation."""
 _TITLE_WORD_LENGTH = 4
 """Letters from which a word must be capitalised in a title; of, the and with may or may not be."""
 SENTENCES = 4096
@@ -203,6 +206,7 @@ class Preprocessor:
         code = {shown[start:end] for start, end in atoms}
         text, stand_ins = hide(shown, atoms)
         parts = [text] if language is None else split_line(text, language, self.normalize)
+        parts = list(itertools.chain.from_iterable(map(split_items, parts)))
         if len(parts) == 1 and not is_translatable(without(self.normalize(text), stand_ins)):
             return
         for part in itertools.chain.from_iterable(cut(part, self._fits) for part in parts):
@@ -285,7 +289,19 @@ def is_translatable(text: str) -> bool:
 def is_all_caps(text: str) -> bool:
     """Returns whether a text of several words is in capital letters throughout, as a heading or a warning may be."""
     words = [word for word in WORD.findall(text) if len(word) > 1]
-    return text.isupper() and len(words) >= _CAPITAL_WORDS and sum(map(len, words)) >= _CAPITAL_LETTERS
+    if not text.isupper() or not words:
+        return False
+    if len(words) == 1:
+        return len(words[0]) >= _CAPITAL_WORD_LETTERS and _is_known_word(words[0].lower())
+    return len(words) >= _CAPITAL_WORDS and sum(map(len, words)) >= _CAPITAL_LETTERS
+
+
+@cache
+def _is_known_word(word: str) -> bool:
+    """Returns whether the English dictionary has a word: CHAPTER, but not UNICEF."""
+    from simplemma import is_known
+
+    return is_known(word, lang="en")
 
 
 def capitalize_at(text: str, index: int) -> str:
@@ -321,6 +337,13 @@ def split_line(text: str, language: str, normalize: Callable[[str], str] = str) 
         parts[-1] += sentence
         complete = complete or has_words[index]
     return parts
+
+
+def split_items(text: str) -> list[str]:
+    """Splits a line of short items (Website • Documentation) after each separator; the parts join to the text."""
+    ends = [match.end() for match in _ITEM_SEPARATOR.finditer(text)]
+    items = [text[begin:end] for begin, end in itertools.pairwise([0, *ends, len(text)])]
+    return items if all(map(is_translatable, items)) else [text]
 
 
 def cut(text: str, fits: Callable[[str], bool]) -> Iterator[str]:
