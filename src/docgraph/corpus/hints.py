@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +24,13 @@ if TYPE_CHECKING:
     from docgraph.model.document_transformer import DocumentTransformer
 
 STORE = b"docgraph.store"
+HINTS = pa.schema(
+    [
+        ("kinds", pa.list_(pa.int8())),
+        *((name, pa.list_(pa.int32())) for name in ("sentences", "places", "lengths", "tokens")),
+    ]
+)
+"""Columns of a file of hints: one row per document, one entry per hint (of `tokens`, one per sub-word)."""
 PART = 64
 """Documents whose referents are aligned together."""
 
@@ -39,22 +47,28 @@ def make_hints(
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Path:
     """Find the hints of a split and write them into its store; `aligner` is needed for coreference."""
-    integer = pa.list_(pa.int32())
-    columns = [("kinds", pa.list_(pa.int8())), ("sentences", integer), ("places", integer), ("lengths", integer)]
-    metadata = {STORE: read_manifest(corpus.folder)["fingerprint"]}
-    schema = pa.schema([*columns, ("tokens", integer)], metadata=metadata)
-    path = hints_path(corpus.folder, corpus.split)
+
+    def documents() -> Iterator[list[Hint]]:
+        for begin in range(0, len(corpus), PART):
+            part = range(begin, min(begin + PART, len(corpus)))
+            yield from _filled(corpus, part, relations, aligner)
+            progress(part.stop, len(corpus))
+
+    return write_hints(corpus, documents())
+
+
+def write_hints(corpus: PreparedCorpus, documents: Iterable[Iterable[Hint]]) -> Path:
+    """Write the hints of all documents of a split into its store, in place of those it has."""
+    schema = HINTS.with_metadata({STORE: read_manifest(corpus.folder)["fingerprint"]})
+    path, remaining = hints_path(corpus.folder, corpus.split), iter(documents)
     with (
         replacing(path) as temporary,
         pa.OSFile(str(temporary), "wb") as sink,
         pa.ipc.new_file(sink, schema, options=pa.ipc.IpcWriteOptions(compression="zstd")) as writer,
     ):
-        for begin in range(0, len(corpus), PART):
-            part = range(begin, min(begin + PART, len(corpus)))
-            rows = [_row(hints) for hints in _filled(corpus, part, relations, aligner)]
+        while rows := [_row(hints) for hints in islice(remaining, PART)]:
             arrays = [pa.array([row[field.name] for row in rows], field.type) for field in schema]
             writer.write_batch(pa.record_batch(arrays, schema=schema))
-            progress(part.stop, len(corpus))
     return path
 
 
@@ -94,6 +108,18 @@ def _row(hints: Iterable[Hint]) -> dict[str, list[int]]:
     }
 
 
+def read_hints(store: str | Path, split: str) -> pa.Table:
+    """Return the hints of a split as they are stored; raise DocgraphError unless they belong to this store."""
+    path, remedy = hints_path(store, split), f"make them with docgraph hints {store}"
+    try:
+        table = pa.ipc.open_file(pa.memory_map(str(path))).read_all()
+    except (pa.ArrowInvalid, FileNotFoundError):
+        raise DocgraphError(f"this store has no hints; {remedy}", path=path) from None
+    if (table.schema.metadata or {}).get(STORE) != read_manifest(store)["fingerprint"].encode():
+        raise DocgraphError(f"these hints do not belong to the present store; {remedy}", path=path)
+    return table
+
+
 class CorpusHints:
     """The hints of a split by the given relations."""
 
@@ -102,14 +128,8 @@ class CorpusHints:
     ) -> None:
         """Read the hints; raise DocgraphError unless they belong to this store."""
         self._arguments = store, split, relations, dropout, seed
-        self.dropout, self.seed, path = dropout, seed, hints_path(store, split)
-        remedy = f"make them with docgraph hints {store}"
-        try:
-            self._table = pa.ipc.open_file(pa.memory_map(str(path))).read_all()
-        except (pa.ArrowInvalid, FileNotFoundError):
-            raise DocgraphError(f"this store has no hints; {remedy}", path=path) from None
-        if (self._table.schema.metadata or {}).get(STORE) != read_manifest(store)["fingerprint"].encode():
-            raise DocgraphError(f"these hints do not belong to the present store; {remedy}", path=path)
+        self.dropout, self.seed = dropout, seed
+        self._table = read_hints(store, split)
         self._kinds = {RELATIONS.index(name) for name in relations}
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -1,0 +1,166 @@
+"""Make training pairs whose pronoun takes its gender from a hint, and mend the hints of a store.
+
+    python scripts/make_pronoun_pairs.py pairs corpora/novels_en-fr corpora/tatoeba_en-fr \\
+        --out corpora/pronouns_en-fr --exclude suites/bawden/anaphora.json
+    docgraph prepare configs/data/pronouns_en-fr.yaml
+    python scripts/make_pronoun_pairs.py hints prepared/pronouns_en-fr corpora/pronouns_en-fr/train.hints.txt
+
+    docgraph hints prepared/europarl_en-fr --model en-fr
+    python scripts/make_pronoun_pairs.py mend prepared/europarl_en-fr --agreeing corpora/agreeing_en-fr
+
+`pairs` writes a corpus, one pair per document, and the hint of each pair. Words of the files after --exclude never
+become hints. `hints` writes these hints into the prepared corpus, beside *it* and *they*. `mend` works on the hints
+that `docgraph hints` found by coreference: it removes those whose gender the reference contradicts, and writes the
+confirmed ones as a corpus like that of `pairs`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import lzma
+import random
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import numpy as np
+
+from docgraph.corpus.hints import CorpusHints, write_hints
+from docgraph.corpus.store import PreparedCorpus
+from docgraph.model.hints import RELATIONS, Hint
+from pronouns.french import Lexicon
+from pronouns.pairs import PRONOUN, HintWriter, PronounPair, find_pairs, twin
+
+CACHE = 1 << 28
+_FEMININE = re.compile(r"\b(elles?|celles?)\b", re.IGNORECASE)
+_MASCULINE = re.compile(r"\b(ils?|celui|ceux|eux)\b", re.IGNORECASE)
+
+
+def read_pairs(folders: Iterable[Path]) -> Iterator[tuple[str, str]]:
+    """Yields the training pairs of corpora."""
+    for folder in folders:
+        with (
+            lzma.open(folder / "train.src.txt.xz", "rt", encoding="utf-8") as sources,
+            lzma.open(folder / "train.tgt.txt.xz", "rt", encoding="utf-8") as targets,
+        ):
+            for source, target in zip(sources, targets, strict=True):
+                if source.strip():
+                    yield source.strip(), target.strip()
+
+
+def write_corpus(folder: Path, rows: Iterable[tuple[str, str, str]]) -> None:
+    """Writes source sentences, target sentences and hints; each pair is a document."""
+    folder.mkdir(parents=True, exist_ok=True)
+    rows = list(rows)
+    for side, name in enumerate(("src", "tgt")):
+        with lzma.open(folder / f"train.{name}.txt.xz", "wt", encoding="utf-8", newline="\n") as file:
+            file.write("\n\n".join(row[side] for row in rows) + "\n")
+    (folder / "train.hints.txt").write_text("".join(row[2] + "\n" for row in rows), encoding="utf-8")
+
+
+def make_pairs(arguments: argparse.Namespace) -> None:
+    """Runs `pairs`."""
+    generator = random.Random(arguments.seed)
+    lexicon = Lexicon(target for _, target in read_pairs(arguments.corpora))
+    excluded = frozenset(
+        word for path in arguments.exclude for word in re.findall(r"[a-zà-ÿœ\-]+", path.read_text("utf-8").lower())
+    )
+    writer = HintWriter(lexicon, excluded, generator)
+    found = list(dict.fromkeys(find_pairs(read_pairs(arguments.corpora))))
+    twins = [pair for pair in (twin(pair, lexicon) for pair in found) if pair is not None]
+    rows: list[PronounPair] = [pair for pair in (*found, *twins) for _ in range(arguments.times)]
+    generator.shuffle(rows)
+    write_corpus(arguments.out, ((pair.source, pair.target, writer.draw(pair.gender, pair.plural)) for pair in rows))
+    print(f"{len(found):,} pairs, {len(twins):,} twins; {len(rows):,} lines with hints in {arguments.out}")
+
+
+def make_hints(arguments: argparse.Namespace) -> None:
+    """Runs `hints`."""
+    corpus = PreparedCorpus.open(arguments.store, "train", CACHE)
+    lines = arguments.hints.read_text(encoding="utf-8").splitlines()
+    if len(lines) != len(corpus):
+        raise SystemExit(f"{arguments.hints} has {len(lines):,} hints for {len(corpus):,} documents; use its own store")
+    write_hints(corpus, (_beside_pronouns(corpus, index, line) for index, line in enumerate(lines)))
+
+
+def _beside_pronouns(corpus: PreparedCorpus, index: int, text: str) -> list[Hint]:
+    """Returns a hint after each *it* and *they* of a one-sentence document."""
+    ids = tuple(corpus.tokenizer.target.encode(text)[0][:-1].tolist())
+    owners = corpus.example(index, None).source_words[0]
+    forms = corpus.annotation(index).forms
+    places = [np.flatnonzero(owners == word) for word in range(len(forms)) if PRONOUN.fullmatch(forms[word])]
+    return [Hint(0, int(place[-1]) + 1, ids, "coreference") for place in places if len(place)]
+
+
+def mend_hints(arguments: argparse.Namespace) -> None:
+    """Runs `mend`."""
+    corpus = PreparedCorpus.open(arguments.store, "train", CACHE)
+    hints = CorpusHints(arguments.store, "train", RELATIONS)
+    target = corpus.tokenizer.target
+    lexicon = Lexicon(target.decode(s) for index in range(len(corpus)) for s in corpus.sentences(index, "target")[0])
+    counts, agreeing, kept = Counter[str](), dict[tuple[str, str, str], int](), list[list[Hint]]()
+    for index in range(len(corpus)):
+        kept.append([])
+        for hint in hints.document(index):
+            verdict, row = _compare(corpus, index, hint, lexicon)
+            counts[verdict] += hint.relation == "coreference"
+            if verdict != "contradicted":
+                kept[-1].append(hint)
+            if verdict.startswith("agrees") and len(PRONOUN.findall(row[0])) == 1:
+                agreeing[row] = 4 if verdict == "agrees, feminine" else 2
+    write_hints(corpus, kept)
+    if arguments.agreeing:
+        rows = [row for row, times in agreeing.items() for _ in range(times)]
+        random.Random(arguments.seed).shuffle(rows)
+        write_corpus(arguments.agreeing, rows)
+    print("; ".join(f"{verdict}: {count:,}" for verdict, count in counts.most_common()))
+
+
+def _compare(corpus: PreparedCorpus, index: int, hint: Hint, lexicon: Lexicon) -> tuple[str, tuple[str, str, str]]:
+    """Returns what the reference says about the gender of a hint, and its sentence pair with the hint."""
+    tokenizer = corpus.tokenizer
+    texts = (
+        tokenizer.source.decode(corpus.sentences(index, "source")[0][hint.sentence]),
+        tokenizer.target.decode(corpus.sentences(index, "target")[0][hint.sentence]),
+    )
+    phrase = tokenizer.target.decode(np.array(hint.ids))
+    gender, feminine, masculine = (
+        lexicon.gender(phrase),
+        bool(_FEMININE.search(texts[1])),
+        bool(_MASCULINE.search(texts[1])),
+    )
+    if hint.relation != "coreference" or gender is None or feminine == masculine:
+        verdict = "no evidence"
+    elif (gender == "f") != feminine:
+        verdict = "contradicted"
+    else:
+        verdict = "agrees, feminine" if feminine else "agrees, masculine"
+    return verdict, (*texts, phrase)
+
+
+def main() -> None:
+    """Runs the command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seed", type=int, default=7)
+    commands = parser.add_subparsers(required=True)
+    pairs = commands.add_parser("pairs", help="write pairs and their hints")
+    pairs.add_argument("corpora", type=Path, nargs="+", help="folders with train.src.txt.xz and train.tgt.txt.xz")
+    pairs.add_argument("--out", type=Path, required=True)
+    pairs.add_argument("--exclude", type=Path, nargs="*", default=[], help="files whose words never become hints")
+    pairs.add_argument("--times", type=int, default=2, help="lines of each pair, each with its own hint (default 2)")
+    pairs.set_defaults(run=make_pairs)
+    hints = commands.add_parser("hints", help="write the hints of such pairs into their store")
+    hints.add_argument("store", type=Path)
+    hints.add_argument("hints", type=Path)
+    hints.set_defaults(run=make_hints)
+    mend = commands.add_parser("mend", help="remove the hints of a store that its references contradict")
+    mend.add_argument("store", type=Path)
+    mend.add_argument("--agreeing", type=Path, help="folder for the pairs whose hints the references confirm")
+    mend.set_defaults(run=mend_hints)
+    arguments = parser.parse_args()
+    arguments.run(arguments)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,77 @@
+"""Copy a random part of a training corpus, whole documents only.
+
+    python scripts/sample_documents.py corpora/clean/statutes_en-fr --pairs 130000 --out corpora/clean/statutes_part
+
+A corpus is a folder with train.src.txt.xz and train.tgt.txt.xz. With --obligation, English-French pairs are left out
+whose English *must* or *shall* has no counterpart in French: French statutes state duties in the present tense, and a
+general model must not learn to translate "must be repaired" by "est réparée".
+"""
+
+from __future__ import annotations
+
+import argparse
+import lzma
+import random
+import re
+from pathlib import Path
+
+MIN_PAIRS = 6
+"""Documents that keep fewer pairs are left out."""
+Pair = tuple[str, str]
+
+_DUTY = re.compile(r"\b(must|shall|should|required to)\b", re.IGNORECASE)
+_DEVOIR = re.compile(
+    r"\b(doi[st]|doivent|dev(?:r|ai|on|ez|oir)\w*|dû|due?s?|faut|falloir|faudra\w*|faille|oblig\w*|tenue?s?|requi\w+|"
+    r"nécessaire\w*|exig\w*|incombe\w*|interdi\w*|ne peu\w*|est chargée?|ordonn\w+)\b",
+    re.IGNORECASE,
+)
+
+
+def read_documents(folder: Path) -> list[list[Pair]]:
+    """Returns the documents of a corpus as lists of pairs."""
+    sides = [
+        lzma.decompress((folder / f"train.{side}.txt.xz").read_bytes()).decode().rstrip("\n").split("\n\n")
+        for side in ("src", "tgt")
+    ]
+    return [list(zip(s.split("\n"), t.split("\n"), strict=True)) for s, t in zip(*sides, strict=True)]
+
+
+def keeps_duty(pair: Pair) -> bool:
+    """True unless the source states a duty and the target does not."""
+    return not _DUTY.search(pair[0]) or bool(_DEVOIR.search(pair[1]))
+
+
+def main() -> None:
+    """Runs the command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("corpus", type=Path)
+    parser.add_argument("--pairs", type=int, required=True, help="stop after the document that reaches this many pairs")
+    parser.add_argument("--out", type=Path, required=True, help="folder for the copy")
+    parser.add_argument("--obligation", action="store_true", help="leave out pairs that lose must or shall")
+    parser.add_argument("--without", type=Path, help="corpus whose documents are left out")
+    parser.add_argument("--seed", type=int, default=1)
+    arguments = parser.parse_args()
+    documents = read_documents(arguments.corpus)
+    if arguments.without:
+        excluded = {tuple(document) for document in read_documents(arguments.without)}
+        documents = [document for document in documents if tuple(document) not in excluded]
+    if arguments.obligation:
+        documents = [[pair for pair in document if keeps_duty(pair)] for document in documents]
+    documents = [document for document in documents if len(document) >= MIN_PAIRS]
+    random.Random(arguments.seed).shuffle(documents)
+    count, kept = 0, list[list[Pair]]()
+    for document in documents:
+        if count > arguments.pairs:
+            break
+        kept.append(document)
+        count += len(document)
+    arguments.out.mkdir(parents=True, exist_ok=True)
+    for side, name in enumerate(("src", "tgt")):
+        text = "\n\n".join("\n".join(pair[side] for pair in document) for document in kept)
+        with lzma.open(arguments.out / f"train.{name}.txt.xz", "wt", encoding="utf-8", newline="\n") as file:
+            file.write(text + "\n")
+    print(f"{arguments.out}: {len(kept):,} documents, {count:,} pairs")
+
+
+if __name__ == "__main__":
+    main()
