@@ -30,7 +30,7 @@ from docgraph.corpus.hints import CorpusHints, write_hints
 from docgraph.corpus.store import PreparedCorpus
 from docgraph.model.hints import RELATIONS, Hint
 from pronouns.french import Lexicon
-from pronouns.pairs import PRONOUN, HintWriter, PronounPair, find_pairs, twin
+from pronouns.pairs import IMPERSONAL, PRONOUN, HintWriter, PronounPair, find_pairs, twin
 
 CACHE = 1 << 28
 _FEMININE = re.compile(r"\b(elles?|celles?)\b", re.IGNORECASE)
@@ -128,7 +128,7 @@ def _compare(corpus: PreparedCorpus, index: int, hint: Hint, lexicon: Lexicon) -
     gender, feminine, masculine = (
         lexicon.gender(phrase),
         bool(_FEMININE.search(texts[1])),
-        bool(_MASCULINE.search(texts[1])),
+        bool(_MASCULINE.search(IMPERSONAL.sub(" ", texts[1]))),
     )
     if hint.relation != "coreference" or gender is None or feminine == masculine:
         verdict = "no evidence"

@@ -20,7 +20,7 @@ PRONOUN = re.compile(r"\b(it|they)\b", re.IGNORECASE)
 _PERSON = re.compile(r"\b(he|she|him|her|his|hers|himself|herself)\b", re.IGNORECASE)
 _SINGULAR = re.compile(r"\b(il|elle)\b", re.IGNORECASE)
 _PLURAL = re.compile(r"\b(ils|elles)\b", re.IGNORECASE)
-_IMPERSONAL = re.compile(
+IMPERSONAL = re.compile(
     r"\bil (?:(?:ne|n'|me|m'|te|nous|vous|lui|leur|en|y|se|s'|s’|n’|m’)\s?)*(?:y a|y av|a fallu|faut|faud|fall|faill|"
     r"agi|sembl|convien|suffi|rest|import|para[iî]t|pleu|neig|arriv|exist|va de|va sans|en va|en est|peut que|pourr|"
     r"trouve|vaut|tard|fait (?:beau|froid|chaud|nuit|jour)|advien|appar|incombe|revien|manqu|avait |aura |aurait |"
@@ -95,7 +95,7 @@ def find_pairs(pairs: Iterable[tuple[str, str]]) -> Iterator[PronounPair]:
         found = [pronoun.lower().startswith("elle") for pronoun in own.findall(target)]
         if other.search(target) or len(found) != len(PRONOUN.findall(source)) or len(set(found)) != 1:
             continue
-        if plural or found[0] or not (_IMPERSONAL.search(target) or _PLEONASTIC.search(source)):
+        if plural or found[0] or not (IMPERSONAL.search(target) or _PLEONASTIC.search(source)):
             yield PronounPair(source, target, "f" if found[0] else "m", plural)
 
 
