@@ -207,13 +207,13 @@ def _french_number(number: str) -> str:
 def _french_quotes(source: str, text: str) -> str:
     """Uses guillemets if the source has typographic quotation marks, or if the text has both kinds.
 
-    A single guillemet belongs to a quotation that spans several sentences; it becomes straight like the others.
+    A single guillemet belongs to a quotation that spans several sentences.
     """
     typographic = any(quote in source for quote in "“”«»")
     if typographic or ("«" in text and "»" in text):
         text = _QUOTED.sub(lambda match: match[0] if match[0] in source else f"«{match[1]}»", text)
         return _CLOSING.sub("»", _OPENING.sub("«", text)) if typographic else text
-    return _GUILLEMETS.sub('"', text)
+    return text
 
 
 def _french_bytes(match: re.Match[str]) -> str:
@@ -229,12 +229,19 @@ def unify_french_quotes(sources: Sequence[str], texts: Sequence[str]) -> list[st
     Quoted code stays.
     """
     guillemets = sum("«" in text or "»" in text for text in texts)
-    straight = sum(_QUOTED_WORDS.search(text) is not None for text in texts)
+    single = [s.count('"') % 2 == t.count('"') % 2 == 1 for s, t in zip(sources, texts, strict=True)]
+    straight = sum(one or _QUOTED_WORDS.search(text) is not None for one, text in zip(single, texts, strict=True))
     if not guillemets or not straight:
         return list(texts)
     if guillemets >= straight or any(quote in source for source in sources for quote in "“”«»"):
-        return [_QUOTED_WORDS.sub(rf"«{WIDE}\1{WIDE}»", text) for text in texts]
+        quoted = [_QUOTED_WORDS.sub(rf"«{WIDE}\1{WIDE}»", text) for text in texts]
+        return [_french_single_quote(text) if one else text for one, text in zip(single, quoted, strict=True)]
     return [_GUILLEMETS.sub('"', text) for text in texts]
+
+
+def _french_single_quote(text: str) -> str:
+    """Makes guillemets of the quotation marks of a quotation that spans several sentences."""
+    return _CLOSING.sub(f"{WIDE}»", _OPENING.sub(f"«{WIDE}", text))
 
 
 def _french_amount(match: re.Match[str]) -> str:
