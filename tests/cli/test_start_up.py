@@ -40,7 +40,7 @@ def test_only_the_format_of_a_file_is_imported(tmp_path: Path) -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     modules, packages = done.stdout.splitlines()
-    shared = ("base", "cue_breaks", "markup_alignment", "markup_positions", "markup_transfer", "plain_text")
+    shared = ("atoms", "base", "cue_breaks", "markup_alignment", "markup_positions", "markup_transfer", "plain_text")
     shared += ("registry", "sentences")
     assert modules == str([f"docgraph.formats.{name}" for name in shared])
     assert packages == "[]"

@@ -45,7 +45,7 @@ def test_a_real_ray_of_two_workers_equals_one_process(config: PrepareConfig, tmp
         assert ray.cluster_resources()["CPU"] == 2
         assert one.splits == two.splits
         assert shards(tmp_path / "one") == shards(tmp_path / "two")
-        paths = write(tmp_path, long__en=blank_lines([["漢" * 7000]]), long__fr=blank_lines([["漢" * 7000]]))
+        paths = write(tmp_path, long__en=blank_lines([["é" * 7000]]), long__fr=blank_lines([["é" * 7000]]))
         data = {"train": {"source": paths["long__en"], "target": paths["long__fr"]}}
         bad = corpus_config(tmp_path, data=data, subwords={"folder": str(tmp_path / "one"), "tag": ">>fra<<"})
         with pytest.raises(DocgraphError, match="the model has no language tag '>>fra<<'"):

@@ -117,7 +117,7 @@ def test_the_command_refuses_a_model_with_other_sub_words(corpus: PreparedCorpus
 
 def test_example_for_decoding_has_the_same_hints(corpus: PreparedCorpus) -> None:
     example = corpus.example(0, None, hints=("definition",))
-    assert [replace(hint, referent=None) for hint in example.hints] == CorpusHints(
+    assert [replace(hint, referent=None, first=None, printed_in=None) for hint in example.hints] == CorpusHints(
         corpus.folder, "train", ("definition",)
     ).document(0)
     assert all(isinstance(ids, np.ndarray) for ids in example.source)

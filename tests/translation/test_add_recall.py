@@ -367,7 +367,7 @@ def test_a_model_of_unknown_languages_asks_for_an_annotator(base: Path, tmp_path
         (lambda folder, base: (base.parent / "none", base), "there is no such model folder"),
         (
             lambda folder, base: ("en-fr", base.parent / "x"),
-            r"\(pointer-post-target\) already reads context; choose a sentence-level model",
+            r"\(hints-pointer-post-target\) already reads context; choose a sentence-level model",
         ),
     ],
     ids=["there", "none", "context"],

@@ -160,22 +160,20 @@ def translator() -> Translator:
 
 
 SENTENCES = ["The engine of the ship exploded.", "The printer supports duplex printing.", "The harbour is open."]
-TERMS = [("engine", "propulseur"), ("duplex printing", "impression recto verso")]
+TERMS = [("engine", "machine"), ("duplex printing", "impression recto verso")]
 
 
 def test_translations_use_the_terms(translator: Translator) -> None:
     plain = translator.translate(SENTENCES)
     glossary = Glossary.of(TERMS, translator.languages)
     [(_, translation)] = translator.translate_requests([TranslationRequest(plain.source, glossary=glossary)])
-    assert translation.texts[:2] == [
-        "Le propulseur du navire a explosé.",
-        "L'imprimante prend en charge l'impression recto verso.",
-    ]
+    assert translation.texts[0].startswith("La machine du navire ")
+    assert translation.texts[1] == "L'imprimante prend en charge l'impression recto verso."
     assert translation.texts[2] == plain.texts[2]
     assert [use.used for use in translation.terms] == [True, True]
     assert not translation.doubtful
     assert translation.sentences[0].to_json()["glossary"] == [
-        {"source": "engine", "translation": "propulseur", "used": True}
+        {"source": "engine", "translation": "machine", "used": True}
     ]
 
 

@@ -122,7 +122,7 @@ def _rows(model: nn.Module) -> Iterator[ModuleRow]:
 def _system(config: ModelConfig, encoder: str, integration: IntegrationName, sides: Sides) -> SystemRow:
     """Returns the counts of a system on the same Base."""
     context = replace(config.context or ContextConfig(), encoder=encoder, integration=integration, sides=sides)
-    model = checkpoint.blank(replace(config, context=context, concatenation=None), "meta")
+    model = checkpoint.blank(replace(config, context=context, concatenation=None, hints=None), "meta")
     own, attention = (sum(p.numel() for p in part.parameters()) for part in (model.context, model.integration))
     sites = len(model.integration.encoder) + len(model.integration.decoder)
     paper = PAPER[encoder, integration, sides]

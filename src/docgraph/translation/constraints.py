@@ -91,13 +91,14 @@ class ConstraintEncoder:
         unknown = self._unknown
         spaced = tuple(self._coder.ids([text])[0][:-1].tolist())
         if spaced and unknown not in spaced:
-            yield Phrase(spaced, excluded | signs.elided if vowel else excluded, not_before)
+            elision = signs.elided if vowel else signs.apostrophes if consonant else frozenset[int]()
+            yield Phrase(spaced, excluded | elision, not_before)
         ids, spans = self._coder.encode(_JOINED + text)
         joined = [(token, begin) for token, (begin, _) in zip(ids[:-1].tolist(), spans.tolist(), strict=False)]
         tokens = tuple(token for token, begin in joined if begin >= len(_JOINED))
         before = self._coder.decode(token for token, begin in joined if begin < len(_JOINED))
         if tokens and before == _JOINED and unknown not in tokens and tokens != spaced:
-            yield Phrase(tokens, signs.not_before_consonants if consonant else signs.words, not_before)
+            yield Phrase(tokens, signs.words | signs.apostrophes if consonant else signs.words, not_before)
         if text[:1].islower():
             first = tuple(self._coder.ids([text[0].upper() + text[1:]])[0][:-1].tolist())
             if unknown not in first:
@@ -116,8 +117,8 @@ class _Signs:
     """Pieces that continue a word: the first character is a letter or digit, or the dot of "étudiant·e"."""
     words: frozenset[int] = field(default_factory=frozenset)
     """Pieces that a phrase may not be joined to: the last character is a letter or digit; and no piece at all."""
-    not_before_consonants: frozenset[int] = field(default_factory=frozenset)
-    """`words`, and apostrophes."""
+    apostrophes: frozenset[int] = field(default_factory=frozenset)
+    """Pieces that end with an apostrophe: "l'" does not precede a consonant."""
     with_letters: frozenset[int] = field(default_factory=frozenset)
     """Pieces that contain a letter or digit: no first word follows them."""
     silent: frozenset[int] = field(default_factory=frozenset)
@@ -148,7 +149,7 @@ class _Signs:
                 elided.add(index)
             if piece.startswith(SPACE) and text.lower() in _ARTICLES:
                 articles.add(index)
-        return cls(*map(frozenset, (letters, words, words | apostrophes, with_letters, silent, articles, elided)))
+        return cls(*map(frozenset, (letters, words, apostrophes, with_letters, silent, articles, elided)))
 
 
 def _starts_with_vowel(text: str) -> bool:
