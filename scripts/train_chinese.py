@@ -65,7 +65,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--lines", type=int, default=150_000, help="sample of lines of --raw for the vectors")
     parser.add_argument("--out", type=Path, required=True, help="output folder; replaced if it exists")
     parser.add_argument("--work", type=Path, default=Path("build/chinese"), help="folder for intermediate results")
-    parser.add_argument("--steps", type=int, default=1500, help="training steps")
+    parser.add_argument("--steps", type=int, default=1000, help="training steps")
     return parser.parse_args()
 
 
