@@ -121,3 +121,8 @@ def test_literals_are_counted(words: list[str], kept: list[str], lost: list[str]
 def test_any_text_can_be_checked(source: str, translation: str) -> None:
     doubts(source, translation, PAIR)
     doubts(source, translation)
+
+
+def test_miles_are_no_kilometres() -> None:
+    assert reasons("It is 1.5 miles away.", "C'est à 1,5 kilomètres.") == ["miles became kilometres"]
+    assert reasons("It is 1.5 miles away.", "C'est à 1,5 miles.") == []

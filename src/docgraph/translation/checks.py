@@ -68,6 +68,7 @@ _MONTHS = {
         "décembre",
     ],
 }
+_MILES, _KILOMETRES = re.compile(r"(?<=\d )miles?\b|(?<=\d )milles\b"), re.compile(r"(?<=\d )(?:kilomètres?|km)\b")
 _WORDS_BELOW = 13
 """Numbers below this are not looked for in languages whose number words are not listed."""
 
@@ -112,6 +113,8 @@ def doubts(
         found += [Doubt(f"{number} is missing", 10) for number in numbers]
     if loses_negation(source, translation, languages):
         found.append(Doubt("negation is missing", 25))
+    if target == "fr" and _MILES.search(source) and _KILOMETRES.search(translation) and not _MILES.search(translation):
+        found.append(Doubt("miles became kilometres", 20))
     if _loses_brackets(source, translation):
         found.append(Doubt("brackets differ", 5))
     return tuple(found)

@@ -2,7 +2,7 @@
 
 `Postprocessor.finish` runs these steps on the translation of a segment:
 
-1. Names of persons and unknown single words are copied from the source.
+1. Names of persons, lines of postal addresses and unknown single words are copied from the source.
 2. Miscopied numbers are replaced by those of the source.
 3. The translation is capitalised as the source is.
 4. Punctuation, spaces and numbers follow the rules of the target language (French).
@@ -28,6 +28,12 @@ NARROW, WIDE = "\u202f", "\u00a0"
 
 _NUMBER = re.compile(r"\d+")
 _PERSON = re.compile(r"([A-Z][a-z]+)(?: [A-Z]\.)?(?: [A-Z][\w'’-]+){1,2}")
+_POSTAL = re.compile(
+    r"\d+[A-Za-z]? (?:[A-Z][\w'’.-]+ )+(?:Avenue|Ave|Boulevard|Close|Court|Drive|Lane|Place|Road|Rd|Square|Street|St"
+    r"|Terrace|Way)[.,]?"
+    r"|[A-Z][\w .'’-]+,? (?:[A-Z]{1,2}\d[\dA-Z]? \d[A-Z]{2}|[A-Z]{2} \d{5})[.,]?"
+)
+"""A line of a British or American postal address."""
 _AFTER_COLON = re.compile(r"(?<=[ \u00a0]:)(?=\d)")
 _MARK = re.compile(r"(?P<word>[^\W_]|[)\]»\"'%°…€$£])(?P<space>[ \u00a0\u202f]?)(?P<mark>[:;]|[!?]+)(?=[\s\"'»)\]]|$)")
 _HOUR = re.compile(r"(?<=\d) ?h ?(?=\d\d\b)")
@@ -75,7 +81,7 @@ class Postprocessor:
 
     def finish(self, source: str, translation: str) -> str:
         """Returns the finished translation of a text; see the steps above."""
-        if self._english and (self._is_person(source) or _is_unknown_word(source)):
+        if self._english and (self._is_person(source) or _is_unknown_word(source) or _POSTAL.fullmatch(source)):
             return source
         source, gaps = self._protector.remove(source)
         translation = _copy_numbers(source, translation)

@@ -19,6 +19,7 @@ _JOINERS = frozenset("\u200c\u200d\u20e3\ufe0e\ufe0f")
 _ARROW = re.compile(r"[\u2190-\u21ff\u25b6-\u25bb]")
 """Arrows between words (File → Open) stay, because they say how the words belong together."""
 _KEY = re.compile(r"(?<![!-~])[(\"']?([!-~]{60,})")
+_LEADING_BARS = re.compile(r"\|+\s*(?=\w)")
 _CLOSING = frozenset(".,;:!?…،؛؟。、！？，；：")
 _CATEGORY_CLASSES = {"Ps": "o", "Pi": "o", "Pe": "c", "Pf": "c", "Pd": "w"}
 _UNIT = r"(?:[xs][xsj]*|(?<!w)wj+)"
@@ -45,7 +46,11 @@ class TextProtector:
     def remove(self, text: str) -> tuple[str, list[InlineMarkup]]:
         """Returns the readable text, and the removed parts with their offsets in it."""
         readable, gaps, last = "", list[InlineMarkup](), 0
+        if leading := _LEADING_BARS.match(text):  # forms of a message: one file|%d files
+            gaps, last = [InlineMarkup(0, leading[0])], leading.end()
         for begin, end in self._unreadable_spans(text) if not text.isascii() or _KEY.search(text) else ():
+            if begin < last:
+                continue
             readable += text[last:begin]
             gaps.append(InlineMarkup(len(readable), text[begin:end]))
             last = end
