@@ -50,6 +50,14 @@ def test_finds_the_term_and_the_printed_equivalent() -> None:
     assert terms(ACT) == [("milestone year", "année jalon"), ("Minister", "ministre")]
 
 
+def test_the_equivalent_may_be_the_next_sentence() -> None:
+    split = ["milestone year means any of the years 2030 and 2045 .", "( année jalon )", "A milestone year ."]
+    assert terms(split) == [("milestone year", "année jalon")]
+    assert uses(split) == [(2, "milestone year", "année jalon")]
+    assert terms(["drug means a substance .", "( See the Act . ) It is sold ."]) == [("drug", "")]
+    assert uses(["Act means a law .", "( Act )", "The Act ."]) == [(2, "Act", "Act")]
+
+
 def test_other_forms_of_definitions() -> None:
     assert terms(
         [
@@ -140,6 +148,10 @@ def test_any_text(sentences: list[list[str]]) -> None:
         sentence = annotation.sentence_of[used.start]
         assert definition.sentence < sentence == annotation.sentence_of[used.stop - 1]
         assert len(used) == len(definition.term)
-        assert all(
-            annotation.sentence_of[word] == definition.sentence for word in (*definition.term, *definition.printed)
+        assert all(annotation.sentence_of[word] == definition.sentence for word in definition.term)
+        assert {int(annotation.sentence_of[word]) for word in definition.printed} in (
+            set(),
+            {definition.sentence},
+            {definition.sentence + 1},
         )
+        assert not {*used} & {*definition.printed}

@@ -119,6 +119,7 @@ def test_documents_that_surely_have_no_hints_are_told_from_the_others() -> None:
     assert may_have_hints(["The harbour is old.", "Thats small."], relations)
     assert not may_have_hints(["The harbour is old.", "It is small."], ("definition",))
     assert may_have_hints(["harbour means a port. (port)"], relations)
+    assert may_have_hints(["harbour means a port.", "(port)"], relations)
     assert not may_have_hints(["The harbour means a lot to him."], relations)
     assert may_print("harbour means a port. (port)")
     assert not may_print("A harbour (port) means a lot.")

@@ -164,6 +164,8 @@ def test_a_definition_is_named_by_its_sentence(fast: Translator) -> None:
     lines = ["Hello.", "quick fox means the dog. (bonjour)", "The quick fox is a test."]
     translation = fast.translate(lines, SEARCH, explain=True)
     assert translation.sentences[2].hints == (HintUse("quick fox", "bonjour", 1),)
+    prose = fast.translate([*lines[:1], "quick fox means the dog.", "(bonjour)", lines[2]], SEARCH, explain=True)
+    assert prose.sentences[3].hints == (HintUse("quick fox", "bonjour", 1),)
 
 
 def test_a_document_without_pronouns_is_not_annotated(fast: Translator, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -44,7 +44,7 @@ class Definition:
     term: range
     """The defined term in its definition."""
     printed: range
-    """The equivalent in the other language, without its brackets; empty if none is printed."""
+    """The equivalent in the other language, without its brackets, in the same or the next sentence; may be empty."""
 
 
 def find_definitions(annotation: Annotation) -> list[Definition]:
@@ -56,9 +56,19 @@ def find_definitions(annotation: Annotation) -> list[Definition]:
         term = _defined_term(words)
         if term is None or len(found) >= LIMIT:
             continue
-        for part, printed in _alternatives(words, term, _printed_equivalent(words, term.stop)):
+        equivalent = _printed_equivalent(words, term.stop)
+        if not equivalent and sentence + 2 < len(offsets):
+            words = forms[begin : offsets[sentence + 2]]
+            equivalent = _printed_after(words, end - begin)
+        for part, printed in _alternatives(words, term, equivalent):
             found.append(Definition(sentence, _shifted(part, begin), _shifted(printed, begin)))
     return found
+
+
+def _printed_after(words: list[str], end: int) -> range:
+    """The words in brackets that are the whole next sentence, from `end` on: prose is split after "means ... 2045."."""
+    printed = _printed_equivalent(words, end - 1)
+    return printed if printed.start == end + 1 else range(0)
 
 
 def _shifted(span: range, by: int) -> range:
@@ -134,7 +144,8 @@ def find_uses(annotation: Annotation) -> Iterator[tuple[Definition, range]]:
             fitting = [term for term in terms if _matches(forms[place : min(end, place + len(term))], term)]
             if fitting:
                 longest = max(fitting, key=len)
-                yield terms[longest], range(place, place + len(longest))
+                if place not in terms[longest].printed:
+                    yield terms[longest], range(place, place + len(longest))
                 place += len(longest)
             else:
                 place += 1

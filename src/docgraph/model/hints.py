@@ -18,6 +18,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -89,8 +90,12 @@ def may_print(text: str) -> bool:
 
 def may_have_hints(texts: Sequence[str], relations: Collection[str]) -> bool:
     """Returns False for a document that surely has no hints, so that it need not be annotated."""
-    return ("coreference" in relations and any(map(_MAY_REFER.search, texts[1:]))) or (
-        "definition" in relations and any(map(_MAY_DEFINE.search, texts))
+    if "coreference" in relations and any(map(_MAY_REFER.search, texts[1:])):
+        return True
+    # The equivalent of a term may be the whole next sentence.
+    return "definition" in relations and any(
+        _MAY_DEFINE.search(f"{text} {following}" if following.startswith("(") else text)
+        for text, following in pairwise([*texts, ""])
     )
 
 
@@ -136,7 +141,8 @@ def _definition_hints(
             continue
         if definition.printed not in printed:
             pieces = places.of(definition.printed)
-            text = tokenizer.source.decode(source[definition.sentence][pieces[0] : pieces[-1] + 1]) if pieces else ""
+            printing = source[places.sentence(definition.printed.start)]
+            text = tokenizer.source.decode(printing[pieces[0] : pieces[-1] + 1]) if pieces else ""
             printed[definition.printed] = tuple(
                 tokenizer.target.encode(text.strip("() "))[0][:-1].tolist()[:MAX_LENGTH]
             )

@@ -176,10 +176,7 @@ class InputBuilder:
         if texts and (relations is not None or may_have_hints(texts, hints)):
             annotation = self._annotate(segments.document(span))
         example = example_from_text(texts, self._tokenizer, annotation, relations, tag=self._tag, hints=hints)
-        printed = [
-            replace(h, printed_in=span.start + h.printed_in) if h.printed_in is not None else h for h in example.hints
-        ]
-        example = replace(example, ahead=True, hints=printed)
+        example = replace(example, ahead=True, hints=[_shifted(hint, span.start) for hint in example.hints])
         if self.memory is None:
             return example, known
         example, entries = self.memory.append_entries(
