@@ -70,6 +70,13 @@ def test_atoms_at_the_ends_belong_to_the_sentence(
     assert new is None or render([document], [new]) == result
 
 
+def test_emphasis_inside_words_goes_around_the_words() -> None:
+    source = "Say [`x`](u): comm**a**, **a**go and ha**v**e."
+    assert rewritten(source, "Dire : virgule, avant et avoir.") == (
+        "Dire [`x`](u): **virgule**, **avant** et **avoir**."
+    )
+
+
 def test_html_atoms_are_written_as_they_were() -> None:
     source = '<p>The <code class="x">a &lt; b</code> test of <b>rules</b>.</p>'
     assert rewritten(source, 'Le test <code class="x">a &lt; b</code> des rules.', "html") == (

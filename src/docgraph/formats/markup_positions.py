@@ -43,12 +43,13 @@ def find_positions(sentence: Sentence, text: str, exact: Mapping[int, int], whol
     landmarks = find_landmarks(sentence.text, text) if sentence.markup else []
     sides = _sides(sentence)
     breaks_left = sides.count("between")
-    empty = {end for start, end in _pairs(sentence.markup) if _is_empty(sentence.markup, start, end)}
+    empty = dict(pair[::-1] for pair in _pairs(sentence.markup) if _is_empty(sentence.markup, *pair))
     positions: list[int] = []
     limits = _later_minima(exact, len(sides), len(text))
     token, last, opened = 0, 0, False
     for index, (markup, side) in enumerate(zip(sentence.markup, sides, strict=True)):
         target, at_landmark = project(markup.offset, side, landmarks)
+        is_word = whole_words and markup.role in ("open", "close") and index not in empty.values()
         if index in empty:
             position = last
         elif index not in exact and markup.offset in (0, len(sentence.text)) and markup.role != "break":
@@ -59,13 +60,15 @@ def find_positions(sentence: Sentence, text: str, exact: Mapping[int, int], whol
             nearest = _nearest(tokens[1], target) + 1
             token = min(max(token + 1, min(nearest, len(tokens[1]) - 1 - breaks_left)), len(tokens[1]))
             position = tokens[1][token - 1] if token else 0
-        elif (index in exact or at_landmark) and not (whole_words and markup.role in ("open", "close")):
+        elif (index in exact or at_landmark) and not is_word:
             position = exact.get(index, int(target))
         else:
-            is_word = whole_words and markup.role in ("open", "close")
             starts, ends = words if is_word or not _is_beside_space(sentence.text, markup.offset) else tokens
             choices = starts if side == "before" else ends
-            position = choices[_nearest(choices, target)] if choices else 0
+            place = _nearest(choices, target)
+            if is_word and _is_inside_word(sentence.text, markup.offset):  # of comm**a**, the start of the whole word
+                place = max(bisect_right(starts, target) - 1, 0) if choices else place
+            position = choices[place] if choices else 0
             # An element that was not empty encloses at least one word.
             if side == "after" and opened and position <= last and bisect_right(ends, last) < len(ends):
                 position = ends[bisect_right(ends, last)]
@@ -233,6 +236,10 @@ def _nearest(positions: list[int], target: float) -> int:
     if index > 0 and (index == len(positions) or target - positions[index - 1] <= positions[index] - target):
         index -= 1
     return index if positions else -1
+
+
+def _is_inside_word(text: str, offset: int) -> bool:
+    return text[max(offset - 1, 0) : offset].isalnum() and text[offset : offset + 1].isalnum()
 
 
 def _is_beside_space(text: str, offset: int) -> bool:
