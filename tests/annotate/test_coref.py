@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scripts.coref_scoring import evaluate, read_gold, total
 
-from docgraph.annotate.coref import CorefAnnotator, ranker
+from docgraph.annotate.coref import CorefAnnotator, may_be_a_thing, ranker
 from docgraph.annotate.coref.mentions import find_mentions
 from docgraph.annotate.coref.pairs import EVENTS, FAR, WINDOW, Pairs, find_candidates
 from docgraph.annotate.coref.trees import Trees
@@ -249,7 +249,21 @@ def test_a_ranker_for_other_features_is_refused() -> None:
     pairs = Pairs(mentions, candidates.anaphor, candidates.antecedent)
     columns = ranker.mention_features(mentions, len(load_word_lists("en").pronouns))
     with pytest.raises(DocgraphError, match="train it again"):
-        model.choose(pairs, columns)
+        model.choose(pairs, columns, np.zeros(len(mentions.word), np.bool_))
+
+
+def test_links_of_it_and_they_may_score_less() -> None:
+    forms = {pronoun.form for pronoun in load_word_lists("en").pronouns if may_be_a_thing(pronoun)}
+    assert {"it", "they", "them"} <= forms
+    assert forms.isdisjoint({"he", "she", "i", "you", "its", "itself", "this", "one"})
+    document, annotation = parsed("Mary/PROPN/2/nsubj saw/VERB/0/root it/PRON/2/obj")
+    mentions = find_mentions(document, annotation, load_word_lists("en"))
+    pairs = Pairs(mentions, *vars(find_candidates(mentions)).values())
+    scores = np.full(len(pairs), -0.5, np.float32)
+    lenient = np.array([form.lower() == "it" for form in (annotation.forms[word] for word in mentions.word)])
+    linked = ranker.best_pairs(pairs, scores, 0.0 - ranker.LENIENCY * lenient[pairs.anaphor]) >= 0
+    assert linked.tolist() == lenient[pairs.anaphor].tolist()
+    assert linked.any()
 
 
 FORMS = [

@@ -13,15 +13,21 @@ import numpy.typing as npt
 from docgraph.annotate.coref import ranker, sieves
 from docgraph.annotate.coref.mentions import Mentions, find_mentions
 from docgraph.annotate.coref.pairs import Pairs, find_candidates
-from docgraph.annotate.coref.word_lists import FOLDER, load_word_lists
+from docgraph.annotate.coref.word_lists import ANIMACY, FOLDER, Pronoun, PronounKind, load_word_lists
 from docgraph.annotation import Annotation, IntArray, Layer
 from docgraph.document import Document
 from docgraph.errors import DocgraphError
 
-REVISION = "1"
+REVISION = "2"
 """Part of the version; raise it when a change of the code changes the links."""
 CHUNK_MENTIONS = 1024
 """Number of mentions whose candidates are compared at once."""
+
+
+def may_be_a_thing(pronoun: Pronoun) -> bool:
+    """True for personal pronouns of the third person that can refer to things: it, they, them."""
+    inanimate = bool(pronoun.animacy & ANIMACY["i"])
+    return pronoun.kind == PronounKind.PERSONAL and pronoun.person == 3 and inanimate
 
 
 class CorefAnnotator:
@@ -63,4 +69,5 @@ class CorefAnnotator:
         if self._ranker is None:
             return sieves.choose
         columns = ranker.mention_features(mentions, len(self._lists.pronouns))
-        return partial(self._ranker.choose, mention_columns=columns)
+        lenient = np.array([False, *map(may_be_a_thing, self._lists.pronouns)])[mentions.pronoun]
+        return partial(self._ranker.choose, mention_columns=columns, lenient=lenient)

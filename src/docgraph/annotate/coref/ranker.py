@@ -33,6 +33,9 @@ MENTION_DISTANCES = (1, 2, 3, 5, 8, 12, 20, 30, 41, 80)
 RANKS = (1, 2, 3, 5, 8, 13)
 COUNTS = (1, 2, 4, 8, 16)
 LENGTHS = (1, 2, 3, 5, 8, 16)
+LENIENCY = 1.0
+"""How much less than the threshold the links of *it* and *they* may score: a translation needs their antecedents, and a
+wrong link of a pronoun without referent does little harm there."""
 
 
 def equal(values: npt.NDArray[np.integer], options: Iterable[int]) -> list[BoolArray]:
@@ -244,19 +247,22 @@ class Ranker:
             total += leaves.take(leaf)
         return total
 
-    def choose(self, pairs: Pairs, mention_columns: Columns) -> npt.NDArray[np.int64]:
-        """Returns [G]: the pair that links each mention to its antecedent, or -1 for a new entity."""
+    def choose(self, pairs: Pairs, mention_columns: Columns, lenient: BoolArray) -> npt.NDArray[np.int64]:
+        """Returns [G]: the pair that links each mention to its antecedent, or -1 for a new entity.
+
+        `lenient` [M] marks the mentions whose links may score less by LENIENCY.
+        """
         columns = features(pairs, mention_columns)
         if len(columns) != self.features:
             raise DocgraphError(
                 f"the coreference ranker has {self.features} features but the code has {len(columns)}; "
                 "train it again with scripts/train_coref.py"
             )
-        return best_pairs(pairs, self.score(columns), self.threshold)
+        return best_pairs(pairs, self.score(columns), self.threshold - LENIENCY * lenient[pairs.anaphor])
 
 
-def best_pairs(pairs: Pairs, scores: FloatArray, threshold: float) -> npt.NDArray[np.int64]:
-    """Returns [G]: the highest-scoring pair of each mention, or -1 if none exceeds the threshold.
+def best_pairs(pairs: Pairs, scores: FloatArray, threshold: float | npt.NDArray[np.floating]) -> npt.NDArray[np.int64]:
+    """Returns [G]: the highest-scoring pair of each mention, or -1 if none exceeds the threshold (one, or [G]).
 
     Ties go to the nearest candidate.
     """
