@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import os
 import subprocess
 import sys
 
@@ -52,6 +53,19 @@ def test_glibc_keeps_freed_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(workers.ctypes, "CDLL", lambda name: library)
     workers.keep_freed_memory()
     assert library.calls == [("mallopt", -3, 2**31 - 1), ("mallopt", -1, -1)]
+
+
+def test_threads_of_a_server_share_one_arena(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("ONEDNN_PRIMITIVE_CACHE_CAPACITY", raising=False)
+    library = FakeLibrary("mallopt")
+    monkeypatch.setattr(workers.ctypes, "CDLL", lambda name: library)
+    workers.bound_kept_memory()
+    assert library.calls == [("mallopt", -8, 1)]
+    assert os.environ["ONEDNN_PRIMITIVE_CACHE_CAPACITY"] == "128"
+    monkeypatch.setenv("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "7")
+    monkeypatch.setattr(workers.ctypes, "CDLL", lambda name: FakeLibrary())
+    workers.bound_kept_memory()  # a no-op with another C library
+    assert os.environ["ONEDNN_PRIMITIVE_CACHE_CAPACITY"] == "7"
 
 
 def test_another_c_library_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -22,7 +22,7 @@ T = TypeVar("T")
 R = TypeVar("R")
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS")
 
-TRIM_THRESHOLD, MMAP_THRESHOLD = -1, -3
+TRIM_THRESHOLD, MMAP_THRESHOLD, ARENA_MAX = -1, -3, -8
 """Parameters of glibc's mallopt(3)."""
 
 
@@ -39,6 +39,19 @@ def keep_freed_memory() -> None:
         return
     mallopt(MMAP_THRESHOLD, (1 << 31) - 1)
     mallopt(TRIM_THRESHOLD, -1)  # never
+
+
+def bound_kept_memory() -> None:
+    """Bounds the memory that a process of many threads keeps; call it before PyTorch is used.
+
+    Each thread of a server would keep its freed blocks in an arena of its own, where others cannot use them. oneDNN
+    keeps compiled code for each shape of a batch, by default for 1024 shapes: some hundred megabytes.
+    """
+    os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "128")
+    try:
+        ctypes.CDLL(None).mallopt(ARENA_MAX, 1)
+    except (OSError, AttributeError, TypeError):
+        return
 
 
 def available_cores() -> int:

@@ -22,6 +22,7 @@ from docgraph.translation.result import HintUse
 
 CELLS = 1 << 22
 """Maximum of (sub-words inspected at once) x (sentences of their document): each layer records a number for each."""
+_AROUND_WORDS = ' .,;:!?…"()«»\u00a0\u202f'
 MOST = 8
 """Context sentences reported for each sentence, those with the most attention."""
 Weights = dict[int, float]
@@ -131,7 +132,7 @@ def hint_uses(
             sentence = None if hint.printed_in is None else document_owners[hint.printed_in]
             if hint.referent is not None:
                 sentence = owners[hint.referent.sentence]
-            said = tokenizer.target.decode(hint.ids).strip()
+            said = tokenizer.target.decode(hint.ids).strip(_AROUND_WORDS)
             uses.setdefault(hint.sentence, []).append(HintUse(words, said, sentence))
     return uses
 
