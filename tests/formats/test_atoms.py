@@ -19,6 +19,13 @@ def rewritten(source: str, text: str, format: str = "markdown") -> str:
     return result.strip()
 
 
+def rewritten_bytes(source: str, text: str) -> bytes:
+    [document] = read(io.StringIO(source), "rst")
+    result = render([document], [[text]])
+    assert isinstance(result, bytes)
+    return result
+
+
 @pytest.mark.parametrize(
     ("source", "text", "result"),
     [
@@ -75,6 +82,11 @@ def test_emphasis_inside_words_goes_around_the_words() -> None:
     assert rewritten(source, "Dire : virgule, avant et avoir.") == (
         "Dire [`x`](u): **virgule**, **avant** et **avoir**."
     )
+
+
+def test_code_does_not_grow_together_with_a_link() -> None:
+    source = "``a``: `Files <u>`_ and more."
+    assert rewritten_bytes(source, "Files : et plus.") == b"``a`` `Files <u>`_ : et plus."
 
 
 def test_html_atoms_are_written_as_they_were() -> None:

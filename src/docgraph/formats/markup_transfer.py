@@ -268,6 +268,8 @@ def _insert(
                 raw = raw.lstrip(" ")  # a line would begin with it
             elif (markup.role == "atom" and not piece and follows_atom) or _grow_together(last, raw[:1]):
                 piece += " "  # two code spans, or a word and an identifier, would become one
+        elif markup.role == "open" and not piece and index and markups[index - 1].role == "atom":
+            piece = " " if _grow_together(parts[-1][-1:], raw[:1]) else piece
         if index and _touches(markups[:index], parts, piece, old):
             piece = f" {piece}"
         parts += [_escaped(piece, parts, escape), raw]
