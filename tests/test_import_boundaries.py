@@ -9,7 +9,7 @@ from pathlib import Path
 import docgraph
 
 PACKAGE = Path(docgraph.__file__).parent
-RESEARCH_COMMANDS = {"cli/analyse.py", "cli/experiment.py", "cli/model.py"}
+RESEARCH_COMMANDS = {"cli/analyse.py", "cli/case_study.py", "cli/experiment.py", "cli/model.py"}
 
 
 def imported_modules(path: Path) -> Iterator[str]:

@@ -69,7 +69,9 @@ def test_json_is_complete_and_unrounded(folder: Path) -> None:
     assert "|ar:10000|seed:12345|over:documents|" in found["base", "d-BLEU"]["signature"]
     assert found["my_best", "LTCR"]["value"] == found["reference", "LTCR"]["value"]
     assert ("reference", "APT") not in found
-    assert [part["name"] for part in values["breakdowns"]] == ["length", "distance", "consistency", "pronouns"]
+    assert [part["name"] for part in values["breakdowns"]] == [
+        *("length", "length-difference", "distance", "consistency", "pronouns")
+    ]
     assert values["significance"]["baseline"] == "my_best"
     assert set(values["details"]["pronoun cases"]) == {"base", "my_best"}
 
@@ -83,7 +85,7 @@ def test_markdown_and_latex(folder: Path) -> None:
     latex = run(*arguments, "--format", "latex")
     assert r"my\_best & 100.00$^{" in latex
     assert r"\textbar\allowbreak{}unit:sentence\textbar\allowbreak{}" in latex
-    assert latex.count(r"\begin{tabular}") == latex.count(r"\end{tabular}") == 2
+    assert latex.count(r"\begin{tabular}") == latex.count(r"\end{tabular}") == 3
 
 
 def test_plots_are_written_beside_their_data(folder: Path) -> None:

@@ -151,7 +151,14 @@ def test_buckets_cover_all_sentences_and_have_their_own_bleu(tmp_path: Path) -> 
     output = [text if n < 9 else text.replace("small", "large") for n, text in enumerate(reference)]
     data = make_set(reference, [1, 2, 6, 3], one=output, two=reference)
     measured = measure("bleu", data)
-    part = by_length(measured, data)
+    part, difference = by_length(measured, data, "two")
+    assert by_length(measured, data) == [part]
+    assert (difference.labels, difference.counts) == (part.labels, {"one": [2, 1, 1]})
+    assert difference.metric == "BLEU − two"
+    spoilt_by = (part.values["one"][1] or 0) - 100
+    assert difference.values["one"] == [pytest.approx(0), pytest.approx(spoilt_by), pytest.approx(0)]
+    assert difference.intervals["one"][0] == pytest.approx((0, 0), abs=1e-3)
+    assert difference.intervals["one"][1:] == [None, None], "one document cannot be resampled"
     assert part.labels == ("1–2", "3", "6")
     assert part.counts == {"one": [3, 3, 6], "two": [3, 3, 6]}
     spoilt = make_set(reference[9:], [3], one=output[9:])

@@ -80,6 +80,38 @@ def test_noise_in_trees_reaches_a_system_that_reads_them_and_no_other() -> None:
     assert part.counts["lexical"] == [0, 0]
 
 
+@pytest.mark.parametrize("integration", ["hyb", "post", "pre"])
+def test_noise_in_trees_reaches_every_integration(integration: str) -> None:
+    graph = system(integration=integration, graph={"relations": ("dependency",)})
+    part = context_ablations.dependency_noise(graph, SMALL, GREEDY, (0.9,), 1, quiet)
+    assert part.labels[1].startswith("90%\n(UAS ")
+    noisy = SMALL.with_annotations(lambda one: reattach(one, 0.9, seed=1))
+    first, second = (first_logits(graph["graph"], documents) for documents in (SMALL, noisy))
+    assert not torch.equal(first, second)
+
+
+@torch.no_grad()
+def first_logits(model: DocumentTransformer, documents: Documents) -> torch.Tensor:
+    """The logits of the references of the first document."""
+    document = documents.documents[0]
+    return model.logits(collate([document.part(range(len(document)), model.config)], BOS))
+
+
+def test_curves_of_han_and_selective() -> None:
+    """HAN reads the sentences just before; Selective reads the whole document."""
+    systems = {name: reading_model(**SYSTEMS[name]) for name in ("han", "selective")}
+    reach = context_ablations.context_size(systems, DOCUMENTS, LONGER, (0, 1, 3), quiet)
+    assert systems["han"].config.context is not None
+    assert systems["han"].config.context.previous == 3
+    assert reach.counts["han"][-2:] == [0, 0]
+    assert reach.counts["han"][0] > 0
+    assert reach.counts["selective"][0] > 0
+    sizes = context_ablations.document_size(systems, DOCUMENTS, LONGER, (1, 2), quiet)
+    assert {name: values[0] for name, values in sizes.values.items()} == {
+        name: values[0] for name, values in reach.values.items()
+    }
+
+
 def test_noise_without_trees_is_refused() -> None:
     bare = DOCUMENTS.with_annotations(lambda one: replace(one, heads=None))
     with pytest.raises(DocgraphError, match="no syntactic trees"):

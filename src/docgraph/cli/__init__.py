@@ -16,6 +16,7 @@ import typer
 from docgraph.cli import (
     analyse,
     annotate,
+    case_study,
     evaluate,
     experiment,
     graph,
@@ -65,6 +66,7 @@ COMMANDS: dict[str, dict[str, tuple[Callable[..., None] | typer.Typer, str]]] = 
     "Reproduce the paper": {
         "experiment": (experiment.experiment, "Run an experiment and print its table"),
         "analyse": (analyse.analyse, "Analyse how systems use context"),
+        "case-study": (case_study.case_study, "Draw a term that one system translates steadily"),
     },
 }
 """Panel of `docgraph --help` -> command -> function (or group of commands) and one-line help."""

@@ -104,7 +104,7 @@ def evaluate(
 
     if plot is not None:
         check_plot_path(plot)
-    files = _system_files(systems)
+    files = system_files(systems)
     data = read_evaluation_set(files, reference, source)
     source_language, _, target_language = languages.partition("-")
     bitext = BitextAnnotator(
@@ -130,7 +130,7 @@ def evaluate(
             typer.echo(f"wrote {', '.join(map(str, write_plot(part, plot)))}", err=True)
 
 
-def _system_files(systems: list[str]) -> dict[str, Path]:
+def system_files(systems: list[str]) -> dict[str, Path]:
     """Name -> file. A FILE without a name is named by its stem, or by its path if stems are not unique."""
     files: dict[str, Path] = {}
     stems = [Path(system).stem for system in systems]

@@ -100,8 +100,11 @@ def bucket_of(values: Integers, edges: Sequence[int]) -> LongArray:
     return np.searchsorted(np.asarray(edges), values, side="left")
 
 
-def by_length(measurement: Measurement, data: EvaluationSet) -> Breakdown:
-    """The metric by number of sentences in the document; buckets hold about equally many sentences."""
+def by_length(measurement: Measurement, data: EvaluationSet, baseline: str | None = None) -> list[Breakdown]:
+    """The metric by number of sentences in the document; buckets hold about equally many sentences.
+
+    With a baseline, a second breakdown has the differences to it; its intervals resample whole documents.
+    """
     lengths = np.diff(data.documents)
     shares = np.arange(1, LENGTH_BUCKETS + 1) / LENGTH_BUCKETS
     edges = np.unique(np.quantile(np.repeat(lengths, lengths), shares, method="inverted_cdf")).tolist()
@@ -109,8 +112,34 @@ def by_length(measurement: Measurement, data: EvaluationSet) -> Breakdown:
     spans = [sorted({*lengths[buckets == number].tolist()}) for number in range(len(edges))]
     labels = [str(span[0]) if len(span) == 1 else f"{span[0]}–{span[-1]}" for span in spans]
     axis = "sentences in the document"
-    return break_down(
+    whole = break_down(
         measurement, np.repeat(buckets, lengths), labels, data, name="length", axis=axis, counted="sentences"
+    )
+    if baseline is None:
+        return [whole]
+    return [whole, _differences(measurement, buckets, labels, data, baseline, axis)]
+
+
+def _differences(
+    measurement: Measurement, buckets: Integers, labels: Sequence[str], data: EvaluationSet, baseline: str, axis: str
+) -> Breakdown:
+    """Differences to the baseline; `buckets` [documents]. Documents are resampled alike for both systems."""
+    sums = {name: np.add.reduceat(rows, data.documents[:-1], axis=0) for name, rows in measurement.statistics.items()}
+    values: dict[str, list[float | None]] = {}
+    intervals: dict[str, list[tuple[float, float] | None]] = {}
+    for system in (name for name in sums if name != baseline):
+        values[system], intervals[system] = [], []
+        for bucket in range(len(labels)):
+            ours, theirs = (sums[name][buckets == bucket] for name in (system, baseline))
+            score, drawn = measurement.scorer, [resample(part, measurement.scorer, SAMPLES) for part in (ours, theirs)]
+            values[system].append(float(score(ours.sum(axis=0)) - score(theirs.sum(axis=0))))
+            intervals[system].append(confidence_interval(drawn[0] - drawn[1]) if len(ours) > 1 else None)
+    counts = {system: [int((buckets == bucket).sum()) for bucket in range(len(labels))] for system in values}
+    items = {**measurement.signature, "bs": str(SAMPLES), "seed": str(SEED), "over": "documents", "by": "length"}
+    signature = format_signature(items, data, measurement.unit)
+    metric = f"{measurement.name} − {baseline}"
+    return Breakdown(
+        "length-difference", metric, axis, tuple(labels), values, intervals, counts, "documents", signature
     )
 
 

@@ -116,7 +116,7 @@ def _bleu_breakdowns(data: EvaluationSet, request: Request, progress: Progress) 
     measurement = measure("bleu", data, request.options)
     breakdowns = []
     if "length" in request.by:
-        breakdowns.append(by_length(measurement, data))
+        breakdowns += by_length(measurement, data, request.significance.baseline if request.significance else None)
     if "distance" in request.by:
         assert data.source is not None
         annotations = request.annotator.annotate(data.split_documents(data.source))
