@@ -119,15 +119,38 @@ def test_many_unclosed_elements_take_linear_time(token: str, text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("tag", "declared"),
+    ("page", "declared"),
     [
-        ('<html lang="en">', '<html lang="fr">'),
+        ('<html lang="en"><p>Hello.</p>', '<html lang="fr"><p>Hello.</p>'),
         ('<HTML class=a LANG=en-GB xml:lang="en" id="lang">', '<HTML class=a LANG=fr xml:lang="fr" id="lang">'),
-        ("<html>", "<html>"),
+        (
+            '<html lang="en"><p class="lang" lang=\'en-US\'>One</p><p lang="de">Zwei</p><a hreflang="en">Three</a>',
+            '<html lang="fr"><p class="lang" lang=\'fr\'>One</p><p lang="de">Zwei</p><a hreflang="en">Three</a>',
+        ),
+        ('<html lang="en"><p lang="en" translate="no">One</p>', '<html lang="fr"><p lang="en" translate="no">One</p>'),
+        ('<html><p lang="en">Hello.</p>', '<html><p lang="en">Hello.</p>'),
     ],
 )
-def test_page_declares_the_target_language(tag: str, declared: str) -> None:
-    page = '{}<p lang="en">Hello.</p></html>'
-    document = read_one(page.format(tag))
-    assert render([document]) == page.format(tag)
-    assert render([document], language="fr") == page.format(declared)
+def test_page_declares_the_target_language(page: str, declared: str) -> None:
+    document = read_one(page)
+    assert render([document]) == page
+    assert render([document], language="fr") == declared
+
+
+@pytest.mark.parametrize(
+    ("page", "languages"),
+    [
+        ('<p>One</p><p lang="fr">Deux</p><p lang="en-GB">Three</p>', ["", "fr", ""]),
+        ('<html lang="de"><p lang="de">Eins</p><p lang="fr">Deux</p>', ["", "fr"]),
+        ('<div lang="de">Eins<p>Zwei <b>drei</b></p><p lang="en">Four</p>Sechs</div>Seven', ["de", "de", "", "de", ""]),
+        ('<div lang="de"><div>Eins</div>Zwei<br>Drei</div>Four', ["de", "de", "de", ""]),
+        (
+            '<p lang="de">Eins<p>Two<ul lang="de"><li>Drei<li lang="en">Four<li>Fünf</ul>Six',
+            ["de", "", "de", "", "de", ""],
+        ),
+        ('<p lang="de"><img alt="Ein Hund"></p><img alt="A dog">', ["de", ""]),
+        ('</div><div lang="de">Eins</p></div></div>Two', ["de", ""]),
+    ],
+)
+def test_declared_languages(page: str, languages: list[str]) -> None:
+    assert [sentence.language for sentence in read_one(page)] == languages

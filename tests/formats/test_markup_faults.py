@@ -154,8 +154,6 @@ def test_two_line_link_definitions_keep_their_links() -> None:
     ("source", "texts"),
     [
         ("<pre>never closed\n\nmore text", []),
-        ('<p>One</p><p lang="fr">Deux</p><p lang="en-GB">Three</p>', ["One", "Three"]),
-        ('<html lang="de"><p lang="de">Eins</p><p lang="fr">Deux</p>', ["Eins"]),
         ('<p>One <i lang="la">ad hoc</i> thing</p><p translate="no">Two</p>', ["One thing"]),
         ('<meta name="description" content="About us"><meta name="x" content="y">', ["About us"]),
         ('<input placeholder="Your name" name="your name" value="x">', ["Your name"]),

@@ -202,8 +202,10 @@ def test_attributes_and_languages_of_each_chapter() -> None:
     image = '<p>See <img src="a.png" alt="A cat"/> here.</p>'
     french = page("<p xml:lang='fr'>Bonjour.</p><p xml:lang='de'>Hallo.</p>").replace('xml:lang="en"', 'xml:lang="de"')
     document = read_one(epub([page(f"{image}<p xml:lang='de'>Hallo.</p>"), french]), "epub")
-    assert document.texts == ["Page", "See here.", "A cat", "Page", "Hallo.", "Chapter one", "The Book"]
-    written = contents(rewrite(document, ["P", "VOIR ICI.", 'UN "CHAT" & <CIE>', "P", "H", "C", "L"]))
+    found = [(sentence.text, sentence.language) for sentence in document]
+    assert found[:4] == [("Page", ""), ("See here.", ""), ("A cat", ""), ("Hallo.", "de")]
+    assert found[4:] == [("Page", ""), ("Bonjour.", "fr"), ("Hallo.", ""), ("Chapter one", ""), ("The Book", "")]
+    written = contents(rewrite(document, ["P", "VOIR ICI.", 'UN "CHAT" & <CIE>', "H", "P", "B", "H", "C", "L"]))
     assert b'alt="UN &quot;CHAT&quot; &amp; &lt;CIE&gt;"' in written["OEBPS/chapter 1.xhtml"]
 
 

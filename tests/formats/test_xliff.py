@@ -92,6 +92,28 @@ def test_version_2() -> None:
     assert translate(V2) == expected.replace("</pc>.</source>", f"</pc>.</source>{target}")
 
 
+@pytest.mark.parametrize(
+    "unit",
+    [
+        '<source xml:lang="en">One</source>',
+        '<source>One</source><target xml:lang="en"/>',
+        '<source xml:lang="en">One</source><target></target>',
+        "<source xml:lang=\"en\">One</source><target xml:lang='de'> </target>",
+    ],
+)
+@pytest.mark.parametrize("is_v1", [True, False])
+def test_targets_declare_their_language_if_sources_do(unit: str, is_v1: bool) -> None:
+    template = (
+        '<xliff version="1.2"><file target-language="fr"><trans-unit>{}</trans-unit></file></xliff>'
+        if is_v1
+        else '<xliff version="2.0" trgLang="fr"><unit><segment>{}</segment></unit></xliff>'
+    )
+    [element] = ET.fromstring(translate(template.format(unit))).iter("target")
+    assert element.text == "ONE"
+    expected = {"{http://www.w3.org/XML/1998/namespace}lang": "fr"}
+    assert element.attrib == (expected | {"state": "needs-review-translation"} if is_v1 else expected)
+
+
 @pytest.mark.parametrize("source", [V1, V2])
 def test_prefixes_and_line_ends(source: str) -> None:
     prefixed = source.replace("xmlns=", "xmlns:x=").replace("<", "<x:").replace("<x:/", "</x:").replace("<x:?", "<?")

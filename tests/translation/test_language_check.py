@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -129,6 +131,12 @@ def test_a_paragraph_is_foreign_as_a_whole() -> None:
 def test_declared_languages_count_where_words_do_not_decide(declared: str, text: str, is_foreign: bool) -> None:
     document = document_of((TEXTS["en"], 0, "en"), (text, 1, declared))
     assert foreign_sentences(document, "en") == ({1} if is_foreign else set())
+
+
+@pytest.mark.parametrize("language", ["en", "sw"])
+def test_languages_of_web_pages_are_declared_on_purpose(language: str) -> None:
+    sentences = [("Hello", 0, ""), ("The door of the house was open.", 1, "de"), ("Freude", 2, "de")]
+    assert foreign_sentences(replace(document_of(*sentences), format="html"), language) == {1, 2}
 
 
 def test_a_language_that_is_declared_everywhere_does_not_count() -> None:

@@ -1,12 +1,14 @@
 """HTML: text of block elements and of some attributes is read; inline tags are inline markup.
 
-Script, style, pre, code, `translate="no"` and elements in another language are left alone.
+Script, style, pre, code, `translate="no"` and words inside a sentence that are marked as another language are left
+alone. Paragraphs in another language have their language recorded.
 """
 
 from __future__ import annotations
 
 import html
 import re
+from collections import Counter
 from collections.abc import Iterator
 
 from docgraph.document import Document, MarkupRole
@@ -36,6 +38,7 @@ _LINK_END = re.compile(r"</a\s*>(?:\s*[\r\n]\s*)?\Z", re.I)
 """Text between two links of a menu: nothing, or a line break. In prose, a word or a space separates links."""
 _NO_TRANSLATION = re.compile(r"""\btranslate\s*=\s*["']?no\b|\bclass\s*=\s*(?:["'][^"']*)?\bnotranslate\b""", re.I)
 _ROOT = re.compile(rf"<html\b{ATTRIBUTES}>", re.I)
+_MARKED = re.compile(rf"<[a-zA-Z](?=[^<>]*\slang\b|[^<>]*\sxml:lang\b){ATTRIBUTES}>", re.I)
 _LANGUAGE = re.compile(r"""(\s(?:xml:)?lang\s*=\s*["']?)([\w-]+)""", re.I)
 _VOID = names("area base br col embed hr img input link meta source track wbr")
 _ATTRIBUTE = re.compile(r"""\s(?P<name>[\w:-]+)\s*=\s*(?:"(?P<double>[^"]*+)"|'(?P<single>[^']*+)')""")
@@ -49,8 +52,20 @@ def parse(source: str, language: str) -> list[Document]:
 
 
 def declare(source: str, language: str) -> str:
-    """Set the `lang` attributes of <html>, if it has any."""
-    return _ROOT.sub(lambda tag: _LANGUAGE.sub(lambda lang: lang[1] + language, tag[0]), source, count=1)
+    """Set the `lang` attributes of <html> and of all translated elements that declare the same language."""
+    root = _ROOT.search(source)
+    declared = _LANGUAGE.search(root[0]) if root else None
+    if declared is None:
+        return source
+    main = _primary(declared[2])
+
+    def mark(lang: re.Match[str]) -> str:
+        return lang[1] + (language if _primary(lang[2]) == main else lang[2])
+
+    return _MARKED.sub(
+        lambda tag: tag[0] if _NO_TRANSLATION.search(tag[0]) else _LANGUAGE.sub(mark, tag[0]),
+        source,
+    )
 
 
 def escape(text: str) -> str:
@@ -110,12 +125,12 @@ def attribute_blocks(source: str, start: int, end: int) -> list[Block]:
 def html_blocks(source: str, start: int, end: int, language: str = "", syntax: str = "") -> Iterator[Block]:
     """Yield a block for each stretch of text and inline tags in source[start:end].
 
-    Elements in another language than `language` and the one of the page are left alone.
+    Words inside a sentence that are marked as another language than `language` and the one of the page are left alone.
     """
     block, last, position = Block(source, syntax=syntax), start, start
     elements = _Elements(source, start, end, language)
     while token := _TOKEN.search(source, position, end):
-        add_text(block, position, token.start())
+        _add_marked_text(block, position, token.start(), elements)
         token_end = token.end()
         tag = (token["tag"] or "").lower()
         if token["comment"] is not None:
@@ -131,23 +146,40 @@ def html_blocks(source: str, start: int, end: int, language: str = "", syntax: s
         if not inline:
             yield block
             block = Block(source, syntax=syntax)
+            if tag and not opaque:
+                elements.follow(token, tag)
         elif opaque:
             block.opaque(token.start(), token_end)
         else:
             block.markup(token.start(), token_end, role=tag_role(token[0]))
+        for each in nested:
+            each.declare_language(elements.language, 0)
         block.nested += nested
         last, position = token.start(), token_end
-    add_text(block, position, end)
+    _add_marked_text(block, position, end, elements)
     yield block
 
 
+def _add_marked_text(block: Block, start: int, end: int, elements: _Elements) -> None:
+    """Add text and record the language that the elements around it declare."""
+    begun = len(block)
+    add_text(block, start, end)
+    block.declare_language(elements.language, begun)
+
+
 class _Elements:
-    """Finds elements that are left alone; remembers tags that are never closed, so that the total time stays linear."""
+    """Finds elements that are left alone, and the language of the others.
+
+    Remembers tags that are never closed, so that the total time stays linear.
+    """
 
     def __init__(self, source: str, start: int, end: int, language: str) -> None:
         self.source = source
         self.end = end
         self.unclosed: set[str] = set()
+        self.marked: list[tuple[str, str]] = []
+        """Name and language of the open blocks, from the first that declares a language."""
+        self.open_names = Counter[str]()
         root = _ROOT.search(source, start, end)
         declared = _LANGUAGE.search(root[0]) if root else None
         self.languages = {_primary(code) for code in (language, declared[2] if declared else "") if code}
@@ -160,14 +192,37 @@ class _Elements:
             return _OPTION_WITHOUT_VALUE.search(self.source, token.end(), self.end_of(tag, token.end())) is not None
         if tag in _OPAQUE:
             return True
-        return tag not in _VOID and (
-            _NO_TRANSLATION.search(token["attributes"]) is not None or self._is_foreign(tag, token["attributes"])
-        )
+        if tag in _VOID:
+            return False
+        is_foreign = tag in _INLINE and self._language(token["attributes"]) not in ("", *self.languages)
+        return is_foreign or _NO_TRANSLATION.search(token["attributes"]) is not None
 
-    def _is_foreign(self, tag: str, attributes: str) -> bool:
-        """Return whether an element declares another language; <html> and <body> declare the one of the page."""
-        declared = _LANGUAGE.search(attributes) if self.languages and tag not in ("html", "body") else None
-        return declared is not None and _primary(declared[2]) not in self.languages
+    def _language(self, attributes: str) -> str:
+        """Return the language that a tag declares; empty if it declares none, or if nothing is known of the page."""
+        declared = _LANGUAGE.search(attributes) if self.languages else None
+        return "" if declared is None else _primary(declared[2])
+
+    def follow(self, token: re.Match[str], tag: str) -> None:
+        """Update the language of the following text; <html> and <body> declare the one of the page."""
+        if token["close"]:
+            while self.open_names[tag]:
+                name, _ = self.marked.pop()
+                self.open_names[name] -= 1
+                if name == tag:
+                    break
+        elif tag not in _VOID and tag not in ("html", "body"):
+            if self.marked and (self.marked[-1][0] == "p" or tag == self.marked[-1][0] == "li"):  # ends by itself
+                self.open_names[self.marked.pop()[0]] -= 1
+            language = self._language(token["attributes"])
+            if self.marked or language:
+                own = "" if language in self.languages else language or self.language
+                self.marked.append((tag, own))
+                self.open_names[tag] += 1
+
+    @property
+    def language(self) -> str:
+        """The language that the open elements declare; empty for that of the page."""
+        return self.marked[-1][1] if self.marked else ""
 
     def end_of(self, tag: str, start: int) -> int:
         """Return the end of the element whose start tag ends at `start`.

@@ -219,24 +219,26 @@ def _write(
 ) -> list[Edit]:
     prefix = content[unit.start + 1 : unit.tag_end].split(unit.name)[0]
     is_v1 = unit.name == "trans-unit"
-    state = {"state": "needs-review-translation"} if is_v1 else {}
+    new_attributes = {"state": "needs-review-translation"} if is_v1 else {}
+    if language and any(each is not None and "xml:lang" in each.attributes for each in (source, target)):
+        new_attributes["xml:lang"] = language
     edits = [] if is_v1 else _set_attributes(content, unit, {"state": "translated", "subState": "docgraph:mt"})
     if target is None:
         line_start = content.rfind("\n", 0, source.start) + 1
         indent = content[line_start : source.start]
         newline = "\r\n" if content[:line_start].endswith("\r\n") else "\n"
         separator = f"{newline}{indent}" if line_start and not indent.strip() else ""
-        attributes = "".join(f' {name}="{value}"' for name, value in state.items())
+        attributes = "".join(f' {name}="{value}"' for name, value in new_attributes.items())
         new = f"{separator}<{prefix}target{attributes}>{text}</{prefix}target>"
         return [*edits, (source.end, source.end, new)]
     if target.end_tag == target.end:  # <target/>
         tag = content[target.start : target.tag_end]
-        for name, value in state.items():
+        for name, value in new_attributes.items():
             tag = re.sub(rf"""\s{name}\s*=\s*(?:"[^"]*"|'[^']*')""", "", tag)
             tag = f'{tag[:-2].rstrip()} {name}="{value}"/>'
         new = f"{tag[:-2].rstrip()}>{text}</{prefix}target>"
         return [*edits, (target.start, target.end, new)]
-    edits += _set_attributes(content, target, state)
+    edits += _set_attributes(content, target, new_attributes)
     return [*edits, (target.tag_end, target.end_tag, text)]
 
 

@@ -32,6 +32,8 @@ _CLEAR_HITS, _CLEAR_SHARE, _CLEAR_FACTOR = 3, 0.2, 3
 third as many of its own language."""
 _WHOLE = 0.9
 """Share of a document in another language from which it is not a document with foreign paragraphs."""
+_CERTAIN = frozenset(["html", "epub", "markdown"])
+"""Formats in which a language is declared on purpose."""
 _WORD = re.compile(r"[^\W\d_]+")
 _SCRIPTS = {
     "Cyrillic script": re.compile(r"[\u0400-\u052f]"),
@@ -153,22 +155,26 @@ def language_shares(text: str) -> dict[str, float]:
 def foreign_sentences(document: Document, language: str | None) -> frozenset[int]:
     """Returns the sentences of paragraphs that are clearly in another language than `language`.
 
-    A paragraph that the file declares to be in another language is foreign unless its words are those of `language`;
-    declarations of the main language of the file do not count, because they are often left from a template. None if
-    almost the whole document is in another language: then `check_language` has refused it, or the user wants it.
+    A paragraph that the file declares to be in another language is foreign. In office documents, it is not if its
+    words are those of `language`, and declarations of the main language of the file do not count, because they are
+    often left from a template. None if almost the whole document is in another language: then `check_language` has
+    refused it, or the user wants it.
     """
-    if language not in _FUNCTION_WORDS:
+    is_certain = document.format in _CERTAIN
+    if language is None or (language not in _FUNCTION_WORDS and not is_certain):
         return frozenset()
     declared = Counter[str]()
     for sentence in document:
         declared[sentence.language] += len(sentence.text)
-    usual = {"", language, max(declared, key=lambda code: declared[code], default="")}
+    usual = {"", language}
+    if not is_certain:
+        usual.add(max(declared, key=lambda code: declared[code], default=""))
     foreign: set[int] = set()
     for indices in _paragraphs(document):
         sentences = [document.sentences[m] for m in indices]
         winner = _clear_language(" ".join(sentence.text for sentence in sentences), language)
         is_declared = all(sentence.language not in usual for sentence in sentences)
-        if winner not in (None, language) or (is_declared and winner is None):
+        if winner not in (None, language) or (is_declared and (is_certain or winner is None)):
             foreign.update(indices)
     length = sum(len(document.sentences[m].text) for m in foreign)
     return frozenset(foreign) if length < _WHOLE * declared.total() else frozenset()
@@ -186,6 +192,8 @@ def _paragraphs(document: Document) -> Iterator[list[int]]:
 
 def _clear_language(text: str, own: str) -> str | None:
     """Returns the code of the language of a text by its function words: `own`, another one, or None if unclear."""
+    if own not in _FUNCTION_WORDS:
+        return None
     words = [word for word in _WORD.findall(text.lower()[:_MOST]) if len(word) > 1]
     found = [languages for word in words if (languages := _languages_of_word().get(word))]
     own_hits = sum(own in languages for languages in found)
