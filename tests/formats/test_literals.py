@@ -26,10 +26,25 @@ from docgraph.formats.literals import LITERAL, PLACEHOLDER, is_only_literal, web
         ),
         ("with --prof-process or --all, but not -- this--one", ["--prof-process", "--all"]),
         ("It costs $5, or 5 %.", []),
+        (
+            "peerDependencies, fs.readFile, innerHTML.length and maxAge_ of my iPhone at 5 kHz, 200 kB",
+            ["peerDependencies", "fs.readFile", "innerHTML.length", "maxAge_"],
+        ),
+        (
+            "Set response.writable. Run migrate:up, std::move and github:uuidjs/uuid.",
+            ["response.writable", "migrate:up", "std::move", "github:uuidjs/uuid"],
+        ),
+        ("At 3 p.m. or 10:30, e.g. at the end.Then, a.k.a. this", []),
+        ("1.2.3 Scope: 10.8.5, v4.1 (v2) or 1.2.3-beta.1, not 3.5.", ["10.8.5", "v4.1", "v2", "1.2.3-beta.1"]),
     ],
 )
 def test_literals(text: str, literals: list[str]) -> None:
     assert [match[0] for match in LITERAL.finditer(text)] == literals
+
+
+@pytest.mark.parametrize("unit", ["aB", "a.", "a:", "a::b", "1.", "v1.", "a.b", "aBc."])
+def test_long_runs_take_linear_time(unit: str) -> None:
+    assert len(list(LITERAL.finditer(unit * 50_000))) <= 1
 
 
 def test_placeholders_of_prose_are_literals() -> None:

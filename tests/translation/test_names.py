@@ -29,6 +29,8 @@ def names_of(*texts: str, translations: list[str | None] | None = None) -> NameT
         ("We thank Dr. Marsh and Miss Hill.", {"Marsh", "Hill"}),
         ("Elizabeth Marsh's letter arrived.", {"Elizabeth", "Marsh"}),
         ("Push the code to GitHub.", {"GitHub"}),
+        ("The road to Woking is closed.", {"Woking"}),
+        ("They saw the Meeting and the Reading room.", set()),
         ("On Monday the Parliament of Germany met the AMs in the UK.", set()),
         ("The South-Eastern line has a V-shaped roof.", set()),
         ("Onboarding takes two days.", set()),
@@ -86,6 +88,12 @@ def test_one_translation_for_a_chain() -> None:
     assert decided("Azerbaijani", "en azerbaïdjanais") is None
     assert decided("Virginia", "en Virginie") is None
     assert decided("Virginia", "chez Virginia", "chez Virginia", "en Virginie") == "Virginia"
+
+
+def test_a_name_is_no_adjective() -> None:
+    texts = ["We met Azerbaidjani people.", "We met Grandet there."]
+    translations: list[str | None] = ["Nous avons vu des azerbaïdjanais.", "Nous y avons rencontré grand-et."]
+    assert names_of(*texts, translations=translations).words == {"Grandet": "Grandet"}
 
 
 def test_a_name_of_several_words_is_kept_if_most_translations_keep_it() -> None:

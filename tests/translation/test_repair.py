@@ -83,7 +83,20 @@ def test_clauses_are_translated_separately() -> None:
 def test_the_best_attempt_is_kept_with_its_doubts() -> None:
     table = Table({(SOURCE, False): [LOOP, "Le roi est rentré de la guerre avec ses hommes."]})
     assert [doubt.reason for doubt in table.repair(SOURCE, LOOP).doubts] == ["1815 is missing"]
-    assert Table({}).repair(SOURCE, LOOP) == attempt(SOURCE, LOOP)
+
+
+@pytest.mark.parametrize(
+    ("loop", "expected"),
+    [
+        (LOOP, "Le roi est rentré avec le roi en 1815."),
+        ("Le roi, le roi est rentré de la guerre guerre guerre en 1815.", "Le roi est rentré de la guerre en 1815."),
+    ],
+)
+def test_a_loop_that_stays_is_said_once_and_doubtful(loop: str, expected: str) -> None:
+    best = Table({(SOURCE, False): [loop], (SOURCE, True): [loop]}).repair(SOURCE, loop)
+    assert (best.text, [doubt.reason for doubt in best.doubts]) == (expected, ["a repetition was removed"])
+    again_and_again = " ".join(["Le roi est rentré de la guerre bien longue de 1815"] * 3)
+    assert Table({(SOURCE, False): [again_and_again]}).repair(SOURCE, again_and_again).doubts
 
 
 def test_nothing_is_decoded_again_if_most_texts_are_doubtful() -> None:

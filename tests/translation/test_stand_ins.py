@@ -19,7 +19,7 @@ from docgraph.translation.stand_ins import hide, lost, mask, present, restore, w
         ("Write to <a@b.org>.", "Write to X1."),
         ("Call foo_bar() with --no-cache first.", "Call X1 with X2 first."),
         ("Both `a' and ``b`` are `c`s.", "Both X1 and X2 are X3."),
-        ("Open %(outdir)s/{name}{sep}output.txt", "Open X1/{name}{sep}output.txt"),
+        ("Open %(outdir)s/{name}{sep}output.txt", "Open X1/X2"),
         ("Look at %(outdir)s/output.txt.", "Look at X1."),
         ("The X1 Carbon runs %s.", "The X1 Carbon runs Y1."),
         ("Press <b>OK</b>.", "Press <b>OK</b>."),

@@ -27,6 +27,12 @@ _IN_STRINGS = r"\$?\{[\w.:!$-]{0,99}\}|\$[A-Za-z_]\w{0,99}|(?<![\d%])%\d(?!\w)"
 _CALL = r"(?<![\w.])[A-Za-z_][\w.]{0,99}+\(\)"
 _UNDERSCORES = r"(?<!\w)\w*[^\W_]_+[^\W_]\w*|__\w+__"
 """Any word with underscores inside, in other scripts and beside slashes, too, and `__name__`."""
+_CAMEL_CASE = r"(?<![\w./@-])(?:[A-Za-z]\w*+\.)*?[a-z][a-z0-9]++[A-Z]\w*+(?:\.\w++)*+(?![@/-])"
+"""`peerDependencies`, `fs.readFile`; not kB and iPhone."""
+_QUALIFIED = r"(?<![\w./@:-])[a-z][a-z0-9]++(?:(?:\.|::?)[a-z][a-z0-9]++)++(?:/[\w-]++(?:\.\w++)*+)?(?![\w@-])(?!\.\w)"
+"""Names with a dot or colon inside: `response.writable`, `migrate:up`, `std::move`."""
+_VERSION = r"(?<=.)(?<![\w.,/-])(?:\d++(?:\.\d++){2,}|v\d++(?:\.\d++)*+)(?:-\w++(?:\.\w++)*+)?(?!\w|[.,]\d)"
+"""`10.8.5`, `v4.1`; not at the start of a text, where it is the number of a heading."""
 
 PLACEHOLDER = "|".join([_TEMPLATE_TAG, _VARIABLE, _FORMAT, _EMOJI, _IDENTIFIER, _OPTION])
 """What parsers of prose hide from the model."""
@@ -43,7 +49,9 @@ def web_address(stop: str = "", trailing: str = "") -> str:
 
 
 ADDRESS = f"{MAIL_ADDRESS}|{web_address()}"
-LITERAL = re.compile("|".join([ADDRESS, PLACEHOLDER, _IN_STRINGS, TAG, _CALL, _UNDERSCORES]))
+LITERAL = re.compile(
+    "|".join([ADDRESS, PLACEHOLDER, _IN_STRINGS, TAG, _CALL, _UNDERSCORES, _CAMEL_CASE, _QUALIFIED, _VERSION])
+)
 """Everything that a translation must contain as its source does."""
 _ONLY_ADDRESS = re.compile(r"\s*<?(?:[a-z][a-z0-9+.-]*://\S+|www\.\S+|\S+@\S+\.\w+)>?\s*", re.IGNORECASE)
 _ONLY_IDENTIFIER = re.compile(r"\s*[\w./\\~:+-]{0,120}(?:\w\.[a-z]\w{1,4}|\w_\w{1,40})\s*")

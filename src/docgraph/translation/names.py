@@ -6,8 +6,9 @@ if the model prefers that, as one other name, such as Londres. Sentences that de
 (term_enforcement.py).
 
 A word is taken for a name if it is capitalised inside a sentence, never in small letters in the document, and no word
-of the language; if it is a given name, or follows one or a title; if it has capitals inside (GitHub); or if it is the
-name of a file. Words of the language (Parliament, Monday, Germany) have translations that the model knows.
+of the language; if it looks like a participle, but stands where a place does (in Woking); if it is a given name, or
+follows one or a title; if it has capitals inside (GitHub); or if it is the name of a file. Words of the language
+(Parliament, Monday, Germany) have translations that the model knows.
 """
 
 from __future__ import annotations
@@ -34,6 +35,10 @@ _FILE = re.compile(
 _ARTICLE = re.compile(r"\b(?:the|a|an)(?: \w+)? $", re.IGNORECASE)
 _ABBREVIATION = re.compile(r"[A-Z]{2,}s?")
 _CAMEL = re.compile(r"[A-Z]?[a-z]+[A-Z][A-Za-z]*")
+_ADJECTIVE = re.compile(r"\w+(?:an|ese|i|ic|ish|s)")
+"""What an English adjective or plural noun of a people looks like: Azerbaijani, Zulus."""
+_PLACE = re.compile(r"\b(?:at|from|in|near|of|through|to|towards?) $")
+"""Words before the name of a place."""
 _NOT_NAMES = frozenset(
     """January February March April May June July August September October November December
     Monday Tuesday Wednesday Thursday Friday Saturday Sunday Christmas Easter God Internet Web""".split()  # noqa: SIM905
@@ -193,7 +198,8 @@ def _name_words(texts: Sequence[str], occurrences: Sequence[Sequence[_Word]]) ->
             is_person = before is not None and (before.title is not None or before.text.lower() in given)
             follows = is_person and (word.inside or unknown)
             certain = word.title is not None or _CAMEL.fullmatch(word.text) or follows or (is_given and leads)
-            if certain or (word.inside and (is_given or unknown)):
+            is_place = word.text.endswith("ing") and _PLACE.search(text, 0, word.start) is not None
+            if certain or (word.inside and (is_given or unknown or is_place)):
                 found[word.text] = found.get(word.text, False) or bool(certain) or unknown
     return found
 
@@ -219,8 +225,8 @@ def _decide(
         if not certain[name] and kept < len(lost):
             decided[name] = None
             continue
-        if form and form[0].islower() and count > kept:
-            decided[name] = None  # an adjective: azerbaïdjanais
+        if form and form[0].islower() and count > kept and form.isalpha() and _ADJECTIVE.fullmatch(name):
+            decided[name] = None  # azerbaïdjanais
         elif form and form[0].isupper() and count > kept and not _is_known(form.lower(), language):
             uncertain[name] = form
     for name, translation in zip(uncertain, translate(list(uncertain)) if uncertain else [], strict=True):

@@ -9,6 +9,7 @@ one passes:
 4. The text is cut at its clauses; the pieces are translated separately and joined.
 5. If the translation loses a stand-in (stand_ins.py): the text without inline code, which is then placed as other
    markup, and with all other literals as they are.
+6. The best attempt with repeated words said once, if it is still a loop.
 
 If all fail, the attempt with the least weight of doubts is kept, and its doubts are reported.
 """
@@ -44,6 +45,10 @@ _CLAUSE = re.compile(
     r"(?:[.!?…;:–—]|,)[\"'”’»)]*\s+|(?<=\w)\s+(?=(?:and|but|or|which|who|whom|whose|because|while|when|where|although"
     r"|though|if|unless|until|since|before|after|so|that)\b)"
 )
+_REPEATED = re.compile(r"\b(\w+(?: \w+){0,3}?)(?:(?:,? |-)\1\b)+", re.IGNORECASE)
+"""Up to four words that are said again at once."""
+_REMOVED = 50
+"""Weight of the doubt that a loop leaves."""
 _PAIRS = ("()", "[]", "{}", "“”", "«»")
 
 
@@ -97,7 +102,15 @@ class Repairer:
         self._try(best, segments, lambda chosen: self._in_pieces(chosen, narrow), lambda _: True)
         plain = [(place, self._plain(segment)) for place, segment in segments]
         self._try(best, plain, partial(self._decode, search=wide), lambda _: True)
-        return best
+        return [self._said_once(segment, each) for (_, segment), each in zip(segments, best, strict=True)]
+
+    def _said_once(self, segment: Segment, attempt: Attempt) -> Attempt:
+        """Returns a loop with repeated words said once; it stays doubtful, because something else may be lost."""
+        if not _is_loop(attempt):
+            return attempt
+        text = _REPEATED.sub(r"\1", attempt.text)
+        doubts = (Doubt("a repetition was removed", _REMOVED), *self._check(segment, text))
+        return _best([attempt, replace(attempt, text=text, doubts=doubts)])
 
     def _try(
         self,
