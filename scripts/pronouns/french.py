@@ -60,7 +60,7 @@ _BE = re.compile(
     r"sembl\w+|para(?:ît|issent|issait|issaient)|demeur\w+|rend\w*|trouv\w+)\b",
     re.IGNORECASE,
 )
-_AGREES_ELSEWHERE = re.compile(
+AGREES_ELSEWHERE = re.compile(
     r"\b(?:eux|seule?s?|toute?s?|tous|lui-même|elle-même|eux-mêmes|elles-mêmes|prête?s?|premi(?:er|ère)s?|"
     r"derni(?:er|ère)s?|quel\w*|celui|celle|ceux|celles|aucune?|chacune?|l['’]une?|certaine?s?|leurs? propres?)\b",
     re.IGNORECASE,
@@ -105,7 +105,7 @@ def with_gender(sentence: str, gender: Gender, lexicon: Lexicon) -> str | None:
     None if something else may agree with the pronoun, or if the pronoun may be impersonal.
     """
     subjects = list(_SUBJECT.finditer(sentence))
-    if len(subjects) != 1 or _AGREES_ELSEWHERE.search(sentence) or _APPOSITION.search(sentence):
+    if len(subjects) != 1 or AGREES_ELSEWHERE.search(sentence) or _APPOSITION.search(sentence):
         return None
     subject, plural = subjects[0], subjects[0].group().lower().endswith("s")
     if (not plural and _IMPERSONAL.search(sentence)) or re.search(r"-(?:t-)?il\b", sentence):

@@ -31,7 +31,7 @@ IMPERSONAL = re.compile(
     r"\b(?:que|qu|de|d)\b",
     re.IGNORECASE,
 )
-_PLEONASTIC = re.compile(
+PLEONASTIC = re.compile(
     r"\bit(?:'s| is| was| will be| would be| has been| seems| appears| takes| took|'s been)\b[^.;]{0,50}"
     r"\b(?:that|to|for|how|whether|why|who)\b|\bit (?:rain|snow|seem|appear|take|took|turn|happen|follow|depend|"
     r"remain)",
@@ -82,6 +82,32 @@ class PronounPair(NamedTuple):
     target: str
     gender: Gender
     plural: bool
+    words: str
+    """The words with the hint, in lower case, separated by spaces."""
+
+
+class Written(NamedTuple):
+    """An English sentence, and its French for a masculine and a feminine hint.
+
+    The two are equal if the hint has no effect. One is None if the referent, hence its gender, is in the sentence.
+    """
+
+    kind: str
+    source: str
+    targets: tuple[str | None, str | None]
+    words: str
+    """The words with the hint, in lower case, separated by spaces."""
+    plural: bool
+
+
+def as_pairs(written: Written) -> tuple[PronounPair, ...]:
+    """Returns the pairs of a written sentence, one for each gender with a French text."""
+    genders: tuple[Gender, Gender] = ("m", "f")
+    return tuple(
+        PronounPair(written.source, target, gender, written.plural, written.words)
+        for gender, target in zip(genders, written.targets, strict=True)
+        if target is not None
+    )
 
 
 def find_pairs(pairs: Iterable[tuple[str, str]]) -> Iterator[PronounPair]:
@@ -95,8 +121,8 @@ def find_pairs(pairs: Iterable[tuple[str, str]]) -> Iterator[PronounPair]:
         found = [pronoun.lower().startswith("elle") for pronoun in own.findall(target)]
         if other.search(target) or len(found) != len(PRONOUN.findall(source)) or len(set(found)) != 1:
             continue
-        if plural or found[0] or not (IMPERSONAL.search(target) or _PLEONASTIC.search(source)):
-            yield PronounPair(source, target, "f" if found[0] else "m", plural)
+        if plural or found[0] or not (IMPERSONAL.search(target) or PLEONASTIC.search(source)):
+            yield PronounPair(source, target, "f" if found[0] else "m", plural, pronouns.pop())
 
 
 def twin(pair: PronounPair, lexicon: Lexicon) -> PronounPair | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import lzma
 import os
 import random
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -19,10 +20,16 @@ from docgraph.corpus.config import DataConfig, DataEntry, LanguagesConfig, Prepa
 from docgraph.corpus.hints import CorpusHints, write_hints  # noqa: E402
 from docgraph.corpus.prepare import prepare  # noqa: E402
 from docgraph.corpus.store import PreparedCorpus  # noqa: E402
-from docgraph.model.hints import Hint  # noqa: E402
+from docgraph.model.hints import REFERRING, Hint  # noqa: E402
+from make_pronoun_pairs import draw_evenly  # noqa: E402
+from pronouns.clauses import with_object  # noqa: E402
+from pronouns.conjugation import agree, conjugate, join  # noqa: E402
 from pronouns.french import Lexicon, with_gender  # noqa: E402
-from pronouns.pairs import HintWriter, find_pairs, twin  # noqa: E402
+from pronouns.objects import find_impersonal, find_objects  # noqa: E402
+from pronouns.pairs import HintWriter, PronounPair, as_pairs, find_pairs, twin  # noqa: E402
+from pronouns.sentences import SentenceWriter  # noqa: E402
 
+PAIR = PronounPair("It won.", "Elle a gagné.", "f", plural=False, words="it")
 TEXT = ["Le port dort.", "La ville dort.", "Il est vendu, elle est vendue, ils sont vendus, elles sont vendues."] * 20
 
 
@@ -85,6 +92,106 @@ def test_drawn_hints_have_the_gender_and_are_not_excluded(lexicon: Lexicon) -> N
     assert not any("ville" in excluding.draw("f", plural=False).lower() for _ in range(50))
 
 
+@pytest.mark.parametrize(
+    ("infinitive", "forms"),
+    [
+        ("acheter", "achète achètes achète achetons achetez achètent achetions achètera acheté"),
+        ("manger", "mange manges mange mangeons mangez mangent mangions mangera mangé"),
+        ("lancer", "lance lances lance lançons lancez lancent lancions lancera lancé"),
+        ("jeter", "jette jettes jette jetons jetez jettent jetions jettera jeté"),
+        ("préférer", "préfère préfères préfère préférons préférez préfèrent préférions préférera préféré"),
+        ("nettoyer", "nettoie nettoies nettoie nettoyons nettoyez nettoient nettoyions nettoiera nettoyé"),
+        ("finir", "finis finis finit finissons finissez finissent finissions finira fini"),
+        ("vendre", "vends vends vend vendons vendez vendent vendions vendra vendu"),
+        ("prendre", "prends prends prend prenons prenez prennent prenions prendra pris"),
+        ("ouvrir", "ouvre ouvres ouvre ouvrons ouvrez ouvrent ouvrions ouvrira ouvert"),
+    ],
+)
+def test_conjugation(infinitive: str, forms: str) -> None:
+    verb = conjugate(infinitive)
+    assert " ".join((*verb.present, verb.imperfect[3], verb.future[2], verb.participle)) == forms
+
+
+def test_words_elide_and_agree() -> None:
+    assert join("je~", "le~", "ai") == "je l'ai"
+    assert join("ne~", "la~", "vends", "pas") == "ne la vends pas"
+    assert [agree("pris", f, p) for f in (False, True) for p in (False, True)] == ["pris", "pris", "prise", "prises"]
+    assert (with_object("pick up", plural=False), with_object("paid for", plural=True)) == (
+        "pick it up",
+        "paid for them",
+    )
+    assert conjugate("donner").imperative(1) == "donne"
+
+
+@pytest.mark.parametrize(
+    ("source", "masculine", "feminine"),
+    [
+        ("I've already sold it.", "Je l'ai déjà vendu.", "Je l'ai déjà vendue."),
+        ("She put it there.", "Elle le mit là.", "Elle la mit là."),
+        ("Sell it.", "Vends-le.", "Vends-la."),
+        ("We want to sell them.", "Nous voulons les vendre.", "Nous voulons les vendre."),
+        ("He has sold them.", "Il les a vendus.", "Il les a vendues."),
+    ],
+)
+def test_objects_in_both_genders(lexicon: Lexicon, source: str, masculine: str, feminine: str) -> None:
+    for target in (masculine, feminine):
+        (found,) = find_objects([(source, target)], lexicon)
+        assert found.targets == (masculine, feminine)
+
+
+def test_objects_keep_the_gender_of_a_referent_in_their_sentence(lexicon: Lexicon) -> None:
+    (found,) = find_objects([("The door? He sold it.", "La porte ? Il l'a vendue.")], lexicon)
+    assert found.targets == (None, "La porte ? Il l'a vendue.")
+    assert [pair.gender for pair in as_pairs(found)] == ["f"]
+
+
+@pytest.mark.parametrize(
+    ("source", "target"),
+    [
+        ("I know it.", "Je le sais."),  # le is a clause
+        ("He finds it.", "Il le trouve beau."),  # beau agrees, too
+        ("She had it sold.", "Elle l'a fait vendre."),  # the participle does not agree
+        ("He says it is sold.", "Il dit que c'est vendu."),
+        ("She sold it and he bought it.", "Elle l'a vendu et il l'a vendu."),
+    ],
+)
+def test_uncertain_objects_are_left_out(lexicon: Lexicon, source: str, target: str) -> None:
+    assert not list(find_objects([(source, target)], lexicon))
+
+
+def test_impersonal_pairs_do_not_follow_the_hint() -> None:
+    (found,) = find_impersonal([("It is time to go.", "Il est temps de partir."), ("It won.", "Il a gagné.")])
+    assert {pair.target for pair in as_pairs(found)} == {"Il est temps de partir."}
+    assert [pair.gender for pair in as_pairs(found)] == ["m", "f"]
+
+
+def test_written_sentences_follow_the_hint_only_where_it_refers() -> None:
+    sentences = list(SentenceWriter(random.Random(1)).sentences(4000))
+    assert {"object", "gift", "order", "question", "feeling", "prep", "which", "both", "mine"} <= {
+        sentence.kind for sentence in sentences
+    }
+    for sentence in sentences:
+        masculine, feminine = sentence.targets
+        assert masculine
+        assert feminine
+        assert not re.search(r"[~@<>{}|]|  ", sentence.source + masculine + feminine)
+        assert set(sentence.words.split()) <= set(re.findall(r"[a-z]+", sentence.source.lower())) & REFERRING
+        if sentence.kind in ("object", "gift", "adverb") and sentence.source.startswith(("He ", "She ")):
+            person = "Il " if sentence.source.startswith("He ") else "Elle "
+            assert masculine.startswith(person)
+            assert feminine.startswith(person)
+        if sentence.kind == "adverb":
+            assert masculine == feminine
+        if sentence.kind in ("feeling", "which"):
+            assert masculine != feminine
+
+
+def test_kinds_are_drawn_evenly() -> None:
+    kinds = {kind: [(pair,)] * count for kind, pair, count in (("a", PAIR, 5), ("b", PAIR, 100), ("c", PAIR, 90))}
+    drawn = draw_evenly(kinds, 65, random.Random(1))
+    assert {kind: len(groups) for kind, groups in drawn.items()} == {"a": 5, "b": 30, "c": 30}
+
+
 def run(*arguments: str | Path) -> str:
     command = [sys.executable, str(ROOT / "scripts" / "make_pronoun_pairs.py"), *map(str, arguments)]
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
@@ -107,10 +214,15 @@ def prepared(folder: Path, source: str, target: str) -> PreparedCorpus:
 def test_pairs_and_hints_from_the_command_line(tmp_path: Path) -> None:
     corpus = tmp_path / "in"
     corpus.mkdir()
-    for side, lines in (("src", ["It has won.", *["x"] * 60]), ("tgt", ["Elle a gagné.", *TEXT])):
+    for side, lines in (
+        ("src", ["It has won.", "It has won it all again.", *["x"] * 60]),
+        ("tgt", ["Elle a gagné.", "Elle a encore tout gagné.", *TEXT]),
+    ):
         (corpus / f"train.{side}.txt.xz").write_bytes(lzma.compress(("\n".join(lines) + "\n").encode()))
-    printed = run("pairs", corpus, "--out", tmp_path / "out", "--times", "1")
-    assert printed.startswith("1 pairs, 1 twins; 2 lines")
+    held_out = tmp_path / "held_out.txt"
+    held_out.write_text("It has won it all again.\n", encoding="utf-8")
+    printed = run("pairs", corpus, "--out", tmp_path / "out", "--written", "0", "--held-out", held_out)
+    assert printed.startswith("subject, twins: 2 of 2 pairs")
     texts = [lzma.decompress((tmp_path / "out" / f"train.{s}.txt.xz").read_bytes()).decode() for s in ("src", "tgt")]
     assert texts[0] == "It has won.\n\nIt has won.\n"
     assert sorted(texts[1].strip().split("\n\n")) == ["Elle a gagné.", "Il a gagné."]
@@ -120,7 +232,7 @@ def test_pairs_and_hints_from_the_command_line(tmp_path: Path) -> None:
     expected = (tmp_path / "out" / "train.hints.txt").read_text("utf-8").splitlines()
     for index, text in enumerate(expected):
         (hint,) = hints.document(index)
-        assert store.tokenizer.target.decode(hint.ids) == text
+        assert f"it\t{store.tokenizer.target.decode(hint.ids)}" == text
         assert store.tokenizer.source.decode(store.sentences(index, "source")[0][0][: hint.place]) == "It"
 
 
@@ -132,4 +244,4 @@ def test_contradicted_hints_are_removed(tmp_path: Path) -> None:
     assert "contradicted: 1" in printed
     kept = CorpusHints(store.folder, "train", ("coreference",)).document(0)
     assert [hint.sentence for hint in kept] == [0, 2]
-    assert (tmp_path / "agreeing" / "train.hints.txt").read_text("utf-8") == "la ville\n" * 4
+    assert (tmp_path / "agreeing" / "train.hints.txt").read_text("utf-8") == "it\tla ville\n" * 4
