@@ -203,7 +203,7 @@ def main() -> None:
     pairs.add_argument("--out", type=Path, required=True)
     pairs.add_argument("--exclude", type=Path, nargs="*", default=[], help="files whose words never become hints")
     pairs.add_argument("--held-out", type=Path, nargs="*", default=[], help="files whose sentences are left out")
-    pairs.add_argument("--written", type=int, default=25_000, help="sentences written from word lists (default 25000)")
+    pairs.add_argument("--written", type=int, default=30_000, help="sentences written from word lists (default 30000)")
     pairs.add_argument(
         "--lines", type=int, default=110_000, help="pairs in all, drawn evenly over the kinds (default 110000)"
     )

@@ -1,10 +1,10 @@
 """Sentences from frames.tsv: prepositions, possessives, demonstratives, *one*, *both*, *mine*, people beside a hint.
 
 A frame has slots: <who> is a person in the third person singular, <he> the pronoun of that person, <name> a person who
-is not a pronoun; <adj> any adjective and <big> a gradable one, which agree with the hint; <adj1> the adjective in the
-singular; <more>, <more1> comparatives; <mine> a possessive pronoun; <part>, <parts>, <son> something that belongs to
-the referent; <past>, <future> an adverbial or nothing. {m|f} depends on the gender of the hint. "@" makes the word
-before it agree with <who>.
+is not a pronoun, <who2> another one; <adj> any adjective and <big> a gradable one, which agree with the hint; <adj1>
+the adjective in the singular; <more>, <more1> comparatives; <mine> a possessive pronoun; <part>, <parts>, <son>
+something that belongs to the referent; <past>, <future> an adverbial or nothing. {m|f} depends on the gender of the
+hint. "@" makes the word before it agree with <who>.
 """
 
 from __future__ import annotations
@@ -44,10 +44,14 @@ class FrameWriter:
 
     def _fill(self, english: str, french: str, plural: bool) -> tuple[str, str, str]:
         """Returns a frame with its slots filled: English, and French for a masculine and a feminine hint."""
-        person = self._draw("name" if "<name>" in english else "who")
+        person = self._draw("name" if "<name>" in english.lower() else "who")
         source, target = dict[str, str](), dict[str, str]()
-        for name in ("who", "name", "Who"):
-            source[name], target[name] = (capitalised(word) if name == "Who" else word for word in person[:2])
+        for name in ("who", "name", "Who", "Name"):
+            source[name], target[name] = (capitalised(word) if name[0].isupper() else word for word in person[:2])
+        other = self._draw("name")
+        while other[0] == person[0]:
+            other = self._draw("name")
+        source["who2"], target["who2"] = other[:2]
         feminine_person = person[2] == "f"
         source["he"], target["he"] = ("she", "elle") if feminine_person else ("he", "il")
         for name in ("past", "future"):
@@ -64,6 +68,7 @@ class FrameWriter:
             forms = {slot: pluralised(row[1 + feminine], plural) for slot, row in chosen.items()}
             forms |= {f"{slot}1": row[1 + feminine] for slot, row in chosen.items()}
             text = _CHOICE.sub(lambda choice: choice[1 + feminine], french)
+            text = text.replace("à <who2>", re.sub("^à le ", "au ", f"à {target['who2']}"))
             text = _SLOT.sub(lambda slot: {**target, **forms}[slot[1]], text)
             return _tidy(join(re.sub(r"(\w+)@", lambda word: _feminine(word[1]) if feminine_person else word[1], text)))
 

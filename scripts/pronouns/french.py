@@ -85,7 +85,10 @@ _INVARIABLE = frozenset(_PREPOSITIONS.split())
 _SECOND_COMPLEMENT = re.compile(
     r"\s*(?:et|ou|,|ni|mais)\s+(?:\w+ )?[a-zà-ÿœ]+(?:é|ée|és|ées|if|ive|eux|euse|ant|ante|ent|ente|[aeiou]ble)\b"
 )
-_APPOSITION = re.compile(r",\s*[a-zà-ÿ]+(?:ée?s?|ie?s?|ue?s?)\b (?:de|par|à|en|dans|sur)\b")
+_APPOSITION = re.compile(
+    r",\s*[a-zà-ÿ]+(?:ée?s?|ie?s?|ue?s?)\b (?:de|par|à|en|dans|sur)\b"
+    r"|,\s*(?:[a-zà-ÿ]+ment|très|trop|si|toutes?|tous) [a-zà-ÿ]+"
+)
 _SUBJECT = re.compile(r"\b(ils?|elles?)\b", re.IGNORECASE)
 _ENDINGS: tuple[tuple[str, str], ...] = (
     ("if", "ive"),

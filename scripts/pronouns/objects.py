@@ -15,6 +15,9 @@ from pronouns.french import AGREES_ELSEWHERE, Gender, Lexicon
 from pronouns.pairs import IMPERSONAL, MAX_LENGTH, PLEONASTIC, Written
 from pronouns.vocabulary import read_actions
 
+MAX_OBJECT_LENGTH = 120
+"""Characters of the longest source sentence with an object: a longer one may have another object pronoun in French."""
+_PERSON = re.compile(r"\b(?:him|her)\b", re.IGNORECASE)
 _HINTED = re.compile(r"\b(it|they|them|its|their|itself|themselves|theirs|ones?|both)\b", re.IGNORECASE)
 _AFTER_OBJECT = """
 to from in on at for with by away up down out off back over again now yesterday tomorrow today tonight
@@ -46,21 +49,23 @@ _AFTER_ORDER = re.compile(r"(?<=[a-zà-ÿ])-(le|la|les)(?=([ .!,-]))", re.IGNORE
 _OTHER_CLITIC = re.compile(r"\b(?:l['’](?:ai|as|a|avons|avez|ont|avai\w+|aur\w+)\b|celui|celle|ceux|cela|ça)")
 _CLAUSE_VERBS = re.compile(
     r"(?:sai|sav|su\b|sus|sût|dis|dit|dir|dîmes|pens|croi|cru|croy|fai|fer|fit|fis|peu|pu\b|pou[rv]|veu|vou[ld]|doi|dev|"
-    r"est\b|suis\b|sommes|êtes|sont|étai|ser[aio]|fut|être|regrett|désir|reproch|résign|conç|jur|prom|espér|sent|compr|montr|prouv|assur|mérit|"
-    r"demand|expliqu|adm|avou|imagin|suppos|remarqu|perm|souhait|oubli|racont|répét|crai|ignor|enten|rappel|appr|"
-    r"garanti|préfér|jug|trouv|rend|laiss|gard|tien|ten|nomm|app|aper|vis\b|vit\b|vois|fall|faud|affirm|confirm|"
+    r"est\b|suis\b|sommes|êtes|sont|étai|ser[aio]|fut|être|regrett|désir|reproch|résign|conç|jur|prom|esp[éè]r|sent|compr|montr|prouv|assur|mérit|"
+    r"demand|expliqu|adm|avou|imagin|suppos|remarqu|perm|souhait|oubli|racont|rép[éè]t|crai|ignor|enten|rappel|appr|"
+    r"garanti|préf[éè]r|sugg[éè]r|jug|trouv|rend|laiss|gard|tien|ten|nomm|app|aper|vis\b|vit\b|vois|fall|faud|affirm|confirm|"
     r"répond|soupçonn|devin|reconn|expr|not|nie|nia|voi[rtsx]\b|fus)",
     re.IGNORECASE,
 )
 """Verbs whose object can be a clause, so that le means *that*, or whose object has a complement that agrees."""
-_AUXILIARY = re.compile(r"(?:ai|as|a|avons|avez|ont|avai\w+|avi(?:ons|ez)|aur\w+|eus|eut|eurent|ait|aies?|aient|eût)$")
+_AUXILIARY = re.compile(
+    r"(?:ai|as|a|avons|avez|ont|avai\w+|avi(?:ons|ez)|aur\w+|eus|eut|eurent|ait|aies?|aient|ayons|ayez|eût)$"
+)
 _ADVERBS = (
     r"(?:(?:pas|plus|jamais|déjà|encore|toujours|bien|vraiment|tous?|même|peut-être|enfin|juste|-t-elle|-t-il) )*"
 )
 _PARTICIPLE = re.compile(
-    rf"(?:ai|as|a|avons|avez|ont|avai\w+|avi(?:ons|ez)|aur\w+|eus|eut|eurent|aie?s?|ait|aient|eût)"
+    rf"(?:ai|as|a|avons|avez|ont|avai\w+|avi(?:ons|ez)|aur\w+|eus|eut|eurent|aie?s?|ait|aient|ayons|ayez|eût)"
     rf"(?:-t-il|-t-elle|-t-on|-tu|-vous|-nous|-je|-ils|-elles)? {_ADVERBS}([a-zà-ÿœ]+)\b"
-    r"(?! [a-zà-ÿœ]+(?:er|ir|re|oir)\b)"
+    r"(?!-| [a-zà-ÿœ]+(?:er|ir|re|oir)\b)"
 )
 _INVARIABLE = frozenset(
     {"fait", "laissé", "pu", "dû", "voulu", "su", "été", "eu", "vu", "entendu", "fallu", "cru", "dit"}
@@ -73,8 +78,8 @@ def find_objects(pairs: Iterable[tuple[str, str]], lexicon: Lexicon) -> Iterator
     infinitives = frozenset(action.french.infinitive for action in read_actions())
     for source, target in pairs:
         hinted = [word.lower() for word in _HINTED.findall(source)]
-        found = _OBJECT.search(source) if hinted in (["it"], ["them"]) and len(source) <= MAX_LENGTH else None
-        if found is None or _BEFORE_SUBJECT.search(source):
+        found = _OBJECT.search(source) if hinted in (["it"], ["them"]) and len(source) <= MAX_OBJECT_LENGTH else None
+        if found is None or _BEFORE_SUBJECT.search(source) or (_PERSON.search(source) and "lui" not in target.split()):
             continue
         texts = in_both_genders(target, hinted == ["them"], lexicon, infinitives)
         if texts is None:
@@ -124,7 +129,7 @@ def _masculine(participle: str, plural: bool, lexicon: Lexicon) -> str | None:
     """Returns the masculine singular of a participle that agrees with an object, or None if unknown."""
     for ending in ("es", "s", "") if plural else ("e", ""):
         base = participle.removesuffix(ending)
-        known = _MASCULINE.search(base) and lexicon.exists(base)
+        known = _MASCULINE.search(base) and lexicon.exists(base) and lexicon.exists(agree(base, True, False))
         if known and participle in (agree(base, False, plural), agree(base, True, plural)):
             return base
     return None

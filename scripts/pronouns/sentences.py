@@ -45,6 +45,11 @@ _CONTRACTIONS = tuple(
     )
 )
 
+_MAY_BE_REPORTED = re.compile(
+    r"(?:He|She|It|They|This|That|These|Those|My|Our|The|His|Her|Both|All|None|Each|Most|Some|Many)\b(?!.*[?!]$)"
+)
+"""How a frame starts that can follow *she says that*; names would lose their capitals."""
+
 
 class SentenceWriter:
     """Writes sentences of every kind at random."""
@@ -64,17 +69,18 @@ class SentenceWriter:
         }
 
     def sentences(self, count: int) -> Iterator[Written]:
-        """Yields about `count` different sentences: a fifth from frames, the others from clauses."""
+        """Yields about `count` different sentences: a third from frames, the others from clauses."""
         for written in self._all(count):
             yield written._replace(source=self._contracted(written.source))
 
     def _all(self, count: int) -> Iterator[Written]:
         frames = list(self._frames.sentences(count // 200))
         self._random.shuffle(frames)
-        yield from frames[: count // 4]
+        for frame in frames[: count // 3]:
+            yield self._perhaps_reported(frame)
         total, seen = sum(share for _, share in self._kinds.values()), set[str]()
         for kind, (write, share) in self._kinds.items():
-            for _ in range(3 * count * share // (4 * total)):
+            for _ in range(2 * count * share // (3 * total)):
                 plural = self._random.random() < 0.25
                 written = self._finished(kind, write(plural), plural)
                 if written.source not in seen:
@@ -93,6 +99,18 @@ class SentenceWriter:
         targets = [capitalised(clause.french(f)) + ("." if mark == "." else f" {mark}") for f in (False, True)]
         words = ("they" if plural else "it") if kind == "feeling" else "them" if plural else "it"
         return Written(kind, capitalised(clause.source) + mark, (targets[0], targets[1]), words, plural)
+
+    def _perhaps_reported(self, written: Written) -> Written:
+        """Returns a statement from a frame, sometimes as what somebody says or thinks."""
+        masculine, feminine = written.targets
+        start = _MAY_BE_REPORTED.match(written.source)
+        if start is None or masculine is None or feminine is None or self._random.random() < 0.6:
+            return written
+        (opinion, avis), first = self._clauses.opinion(), start[0][0].lower()
+        targets = (capitalised(join(avis, text[0].lower() + text[1:])) for text in (masculine, feminine))
+        return written._replace(
+            source=capitalised(f"{opinion} {first}{written.source[1:]}"), targets=(next(targets), next(targets))
+        )
 
     def _statement(self, plural: bool) -> Clause:
         return self._clauses.statement(plural)

@@ -57,6 +57,7 @@ def test_gender_of_phrases(lexicon: Lexicon) -> None:
         ("Il reste à voir.", "f", None),
         ("Elle est la première.", "m", None),
         ("Elle est grande et forte.", "m", None),
+        ("Elles continuaient, parfaitement droites, et s'arrêtaient.", "m", None),
         ("Il dit qu'il vient.", "f", None),
     ],
 )
