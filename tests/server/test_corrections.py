@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from queue import Queue
 from typing import Any
 
 import pytest
 from fastapi.testclient import TestClient
 
 from docgraph.formats import read
+from docgraph.server import draft
+from docgraph.server.batching import BatchDecoder
 from docgraph.server.session import Session
 from server.server_examples import EXAMPLES, embedded_translator, finished_job, serving
 
@@ -183,7 +186,32 @@ def test_a_correction_does_not_wait_for_a_view_of_the_document(client: TestClien
     assert client.get(f"/v1/jobs/{id}/sentences").json()[0]["state"] == "confirmed"
 
 
-def test_a_document_that_is_being_translated_cannot_be_corrected(tmp_path: Path) -> None:
+def test_a_document_is_corrected_while_it_is_translated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(draft, "STEP", 4)
+    after = expected_session()
+    correct_all(after)
     with serving(tmp_path, job_threads=0) as client:
-        id = client.post("/v1/jobs", json={"text": "A door."}).json()["id"]
-        assert client.patch(f"/v1/jobs/{id}/sentences/0", json={"translation": "x"}).status_code == 409
+        id = client.post("/v1/jobs", files={"file": ("harbour.txt", HARBOUR.read_bytes())}).json()["id"]
+        path = f"/v1/jobs/{id}"
+        assert client.patch(f"{path}/sentences/1", json={"confirm": True}).status_code == 409  # no translation yet
+        assert client.patch(f"{path}/sentences/1", json={"translation": KNOWN[1]}).json()["changes"] == []
+    decode, corrections, servers = BatchDecoder.__call__, [0, 2], Queue[Any]()
+
+    def correct_meanwhile(*arguments: Any, **options: Any) -> Any:
+        """Saves a correction while the model decodes a step that does not know it."""
+        found, server = decode(*arguments, **options), servers.get()
+        if corrections:
+            index = corrections.pop(0)
+            server.sessions.change(id, lambda session, _: session.correct(index, KNOWN[index]))
+        servers.put(server)
+        return found
+
+    monkeypatch.setattr(BatchDecoder, "__call__", correct_meanwhile)
+    with serving(tmp_path) as client:
+        servers.put(client.app.state.server)  # type: ignore[attr-defined]
+        assert finished_job(client, id)["state"] == "done"
+        found = client.get(f"{path}/sentences").json()
+    assert [each["translation"] for each in found[:3]] == KNOWN[:3]
+    assert {each["state"] for each in found[:3]} == {"confirmed"}
+    proposed = [each["proposal"] or each["translation"] for each in found]
+    assert proposed == [each["proposal"] or each["translation"] for each in after.sentences]

@@ -104,16 +104,36 @@ def test_progress_has_revisions(store: Store) -> None:
     assert lease is not None
     assert store.get(id).state == "running"
     before = store.get(id).revision
-    job = store.save_progress(lease, translated(0, 2))
+    assert store.save_progress(lease, before, translated(0, 2)) == before + 1
+    job = store.get(id)
     assert (job.revision, job.translated) == (before + 1, 2)
     assert [each["index"] for each in store.sentences(id, after=before)] == [0, 2]
     assert [each["revision"] for each in store.sentences(id)] == [job.revision, 1, job.revision]
     assert [each["index"] for each in store.sentences(id, first=1, limit=1)] == [1]
     assert store.sentences(id, after=before, until=before) == []
     assert store.load(id).states == [{"t": "text 0 \u0000 \ud800"}, {"t": None}, {"t": "text 2 \u0000 \ud800"}]
-    assert store.finish(lease, "done").state == "done"
+    store.finish(lease, "done", revision=job.revision)
+    assert store.get(id).state == "done"
     with pytest.raises(LeaseLostError):
         store.renew(lease)
+
+
+def test_progress_does_not_overwrite_a_correction(store: Store) -> None:
+    id = add(store).id
+    lease = store.claim()
+    assert lease is not None
+    before = store.get(id).revision
+    store.save_change(id, before, translated(1))
+    for action in (
+        lambda: store.save_progress(lease, before, translated(0)),
+        lambda: store.finish(lease, "done", revision=before),
+    ):
+        with pytest.raises(ConflictError):
+            action()
+    assert store.get(id).state == "running"
+    assert [state["t"] is None for state in store.load(id).states] == [True, False, True]
+    store.save_progress(lease, before + 1, translated(0))
+    assert [state["t"] is None for state in store.load(id).states] == [False, False, True]
 
 
 def test_a_job_of_a_dead_server_is_taken_up_and_the_dead_one_is_fenced(store: Store) -> None:
@@ -127,14 +147,15 @@ def test_a_job_of_a_dead_server_is_taken_up_and_the_dead_one_is_fenced(store: St
     assert second.job == id
     assert second.owner != first.owner
     for action in (
-        lambda: store.save_progress(first, translated(0)),
+        lambda: store.save_progress(first, store.get(id).revision, translated(0)),
         lambda: store.renew(first),
         lambda: store.finish(first, "done"),
     ):
         with pytest.raises(LeaseLostError):
             action()
     assert store.load(id).states == [{"t": None}] * 3
-    assert store.save_progress(second, translated(1)).translated == 1
+    store.save_progress(second, store.get(id).revision, translated(1))
+    assert store.get(id).translated == 1
 
 
 def test_leases_survive_a_clock_that_is_set_back(store: Store) -> None:
@@ -159,7 +180,7 @@ def test_a_job_that_kills_servers_fails_but_one_that_makes_progress_does_not(sto
     for _ in range(2 * storage.ATTEMPTS):
         lease = store.claim()
         assert lease is not None
-        store.save_progress(lease, translated(0))
+        store.save_progress(lease, store.get(id).revision, translated(0))
         execute(store, "UPDATE jobs SET lease_until = 1")
     for _ in range(storage.ATTEMPTS):
         assert store.claim() is not None
@@ -186,7 +207,7 @@ def test_a_cancelled_job_is_not_claimed_and_its_server_is_fenced(store: Store) -
     assert lease is not None
     assert store.cancel(id).state == "cancelled"
     with pytest.raises(LeaseLostError):
-        store.save_progress(lease, translated(0))
+        store.save_progress(lease, store.get(id).revision, translated(0))
     assert store.claim() is None
     revision = store.get(id).revision
     assert store.cancel(id).revision == revision
@@ -196,7 +217,8 @@ def test_a_job_that_is_given_back_is_claimed_at_once(store: Store) -> None:
     id = add(store).id
     lease = store.claim()
     assert lease is not None
-    assert store.finish(lease, "queued").state == "queued"
+    store.finish(lease, "queued")
+    assert store.get(id).state == "queued"
     again = store.claim()
     assert again is not None
     assert again.job == id

@@ -74,7 +74,7 @@ def test_the_structure_of_a_document_is_shown(workbench: Workbench) -> None:
     assert labels == ["00:00:01,000 → 00:00:03,500", "00:00:04,000 → 00:00:06,000"]
 
 
-def test_a_correction_waits_until_the_document_is_translated(workbench: Workbench) -> None:
+def test_a_document_is_corrected_while_it_is_translated(workbench: Workbench) -> None:
     workbench.open_start()
     workbench.page.locator("#text").fill("\n".join(f"Room {n} of the harbour is closed." for n in range(80)))
     workbench.page.locator(".paste button").click()
@@ -82,7 +82,8 @@ def test_a_correction_waits_until_the_document_is_translated(workbench: Workbenc
     workbench.row(0).locator("textarea").fill("La chambre est fermée.")
     workbench.page.keyboard.press("Enter")
     workbench.page.locator("#s0[data-state=confirmed]").wait_for()
-    assert "waiting" not in workbench.states()
+    workbench.wait_until_done()
+    assert set(workbench.states()) == {"confirmed", "translated"}
     assert workbench.translations()[0] == "La chambre est fermée."
 
 

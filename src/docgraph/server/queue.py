@@ -5,15 +5,17 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable
-from typing import TypeVar
+from functools import partial
+from typing import Any, TypeVar
 
 from sqlalchemy.exc import SQLAlchemyError
 
 from docgraph.errors import DocgraphError
 from docgraph.server.batching import Cancelled, Ticket
 from docgraph.server.metrics import Metrics
+from docgraph.server.session import Session
 from docgraph.server.sessions import Sessions, difference
-from docgraph.server.storage import Lease, LeaseLostError, NotFoundError, State, Store
+from docgraph.server.storage import ConflictError, Lease, LeaseLostError, NotFoundError, State, Store
 
 T = TypeVar("T")
 logger = logging.getLogger("docgraph.server")
@@ -89,7 +91,6 @@ class JobQueue:
         try:
             with ticket.active():
                 self._translate(lease, ticket)
-            self._finish(lease, "done")
         except Cancelled:
             if self._stop.is_set():
                 self._finish(lease, "queued")
@@ -106,15 +107,38 @@ class JobQueue:
             self._on_change(lease.job)
 
     def _translate(self, lease: Lease, ticket: Ticket) -> None:
+        """Translates a job and saves it after each step, with the corrections that users have saved meanwhile."""
         job = self._retry(ticket, lambda: self._store.load(lease.job))
-        session = self._sessions.open(job)
-        before = session.state["sentences"]
-        for _ in session.translate():
-            ticket.check()
-            change = difference(session, before)
-            self._retry(ticket, lambda change=change: self._store.save_progress(lease, change))  # type: ignore[misc]
-            before = session.state["sentences"]
-            self._on_change(lease.job)
+        session, saved, revision = self._sessions.open(job), job.states, job.record.revision
+        while True:
+            for _ in session.translate():
+                ticket.check()
+                saved, revision = self._save(lease, ticket, session, saved, revision)
+                self._on_change(lease.job)
+            try:
+                self._retry(ticket, partial(self._store.finish, lease, "done", revision=revision))
+            except ConflictError:
+                saved, revision = self._save(lease, ticket, session, saved, revision)
+            else:
+                return
+
+    def _save(
+        self, lease: Lease, ticket: Ticket, session: Session, saved: list[Any], revision: int
+    ) -> tuple[list[Any], int]:
+        """Saves a session of which the sentences `saved` were saved as `revision`; returns both as they are now.
+
+        If users have saved corrections since, the session takes them over.
+        """
+        while True:
+            try:
+                change = difference(session, saved)
+                revision = self._retry(ticket, partial(self._store.save_progress, lease, revision, change))
+            except ConflictError:
+                job = self._retry(ticket, partial(self._store.load, lease.job))
+                session.merge(saved, {**job.rest, "sentences": job.states})
+                saved, revision = job.states, job.record.revision
+            else:
+                return session.state["sentences"], revision
 
     def _finish(self, lease: Lease, state: State, error: str | None = None) -> None:
         try:

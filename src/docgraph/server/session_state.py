@@ -8,6 +8,9 @@ from typing import Any
 
 from docgraph.translation.result import SentenceTranslation
 
+GlossaryEntries = list[dict[str, str]]
+"""Terms and their translations: {"source": ..., "target": ...}."""
+
 
 @dataclass(frozen=True)
 class SentenceState:
@@ -19,12 +22,22 @@ class SentenceState:
     """The translation by the model, given the confirmed translations of other sentences."""
     score: float | None = None
     """Score of `machine`."""
-    doubtful: Sequence[str] = ()
+    doubtful: Sequence[str] = field(default_factory=list)
     """Doubts about `machine`."""
     refused: str | None = None
     """A translation by the model that is not proposed."""
-    tokens: Sequence[Sequence[int]] = ()
+    tokens: Sequence[Sequence[int]] = field(default_factory=list)
     """What the model decoded first (`SentenceTranslation.tokens`)."""
+
+    @property
+    def known(self) -> str | None:
+        """The confirmed translation, which is context for other sentences."""
+        return self.translation if self.confirmed else None
+
+    @property
+    def is_undecoded(self) -> bool:
+        """True if the model has not translated the sentence and has to."""
+        return self.machine is None and not self.confirmed
 
     @property
     def proposal(self) -> str | None:
@@ -33,12 +46,36 @@ class SentenceState:
         return self.machine if is_new and self.translation is not None and not self.confirmed else None
 
     def translated_by(self, translation: SentenceTranslation) -> SentenceState:
-        """Returns the state with a new translation by the model."""
+        """Returns the state with a new translation by the model.
+
+        If the user wrote a translation before the model did, the one of the model is not proposed.
+        """
         tokens = [list(ids) for ids in translation.tokens]
         is_new = tokens != [list(ids) for ids in self.tokens] or not tokens
         score = translation.score if is_new else self.score
-        doubtful = list(translation.doubts)
-        return replace(self, machine=translation.text, score=score, doubtful=doubtful, tokens=tokens)
+        is_first = self.machine is None and self.translation is not None
+        return replace(
+            self,
+            machine=translation.text,
+            score=score,
+            doubtful=list(translation.doubts),
+            refused=translation.text if is_first else self.refused,
+            tokens=tokens,
+        )
+
+    def with_user_part(self, other: SentenceState) -> SentenceState:
+        """Returns this state with what the user decided in another one, in which there may be no translation yet."""
+        translation = self.machine if other.translation is None else other.translation
+        return replace(self, translation=translation, confirmed=other.confirmed, refused=other.refused)
+
+    def merged(self, base: SentenceState, other: SentenceState) -> SentenceState:
+        """Returns `other`, which a user made of `base`, with the translation that the model made of `base`: this."""
+        if other == base:
+            return self
+        if self == base:
+            return other
+        is_first = other.machine is None and other.translation is not None
+        return replace(self.with_user_part(other), refused=self.machine if is_first else other.refused)
 
 
 @dataclass
@@ -47,5 +84,7 @@ class Step:
 
     before: dict[str, dict[str, Any]] = field(default_factory=dict)
     after: dict[str, dict[str, Any]] = field(default_factory=dict)
-    glossaries: list[list[dict[str, str]]] | None = None
+    glossaries: list[GlossaryEntries] | None = None
     """The glossary before and after, if it changed."""
+    deferred: bool = False
+    """Whether only what the user did is recorded: the sentences that follow were translated again later."""

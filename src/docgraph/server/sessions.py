@@ -11,7 +11,6 @@ from typing import Any, TypeVar
 
 from docgraph.document import Document
 from docgraph.formats import read
-from docgraph.server.errors import ApiError
 from docgraph.server.session import Session
 from docgraph.server.storage import ConflictError, JobRecord, SessionRecord, Store, StoredJob
 from docgraph.translation.translator import Translator
@@ -75,12 +74,14 @@ class Sessions:
     def change(self, id: str, apply: Callable[[Session, JobRecord], T]) -> tuple[T, JobRecord]:
         """Applies a change to a session, saves it, and returns its result with the changed job.
 
-        A change that another server has made meanwhile is kept: this one is applied again, on top of it.
+        A change that another thread or server has made meanwhile is kept: this one is applied again, on top of it.
+        While the document is being translated, the sentences that follow are left to the thread that translates it.
         """
         with self._locked(id):
             while True:
                 record, session = self._current(id)
                 before = session.state["sentences"]
+                session.deferred = record.state in ("queued", "running")
                 self._kept.pop(id, None)  # unless everything below succeeds
                 result = apply(session, record)
                 try:
@@ -92,8 +93,6 @@ class Sessions:
 
     def _current(self, id: str) -> tuple[JobRecord, Session]:
         record = self._store.get(id)
-        if record.state in ("queued", "running"):
-            raise ApiError(409, "the document is still being translated; wait until it is done, or cancel it")
         revision, session = self._kept.get(id, (-1, None))
         if session is None or revision != record.revision:
             job = self._store.load(id)

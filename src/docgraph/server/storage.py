@@ -363,26 +363,35 @@ class Store:
         with self._writing() as connection:
             self._update_owned(connection, lease, {"lease_until": _Clock() + self.lease_seconds})
 
-    def save_progress(self, lease: Lease, change: SessionRecord) -> JobRecord:
-        """Saves translated sentences and extends the lease."""
+    def save_progress(self, lease: Lease, revision: int, change: SessionRecord) -> int:
+        """Saves translated sentences and extends the lease; returns the new revision.
+
+        Raises ConflictError if a correction was saved after `revision`.
+        """
         with self._writing() as connection:
             values = {**_session_values(change), "attempts": 0, "lease_until": _Clock() + self.lease_seconds}
-            self._update_owned(connection, lease, values)
-            query = sql.select(_jobs.c.revision).where(_jobs.c.id == lease.job)
-            _write(connection, lease.job, change, connection.execute(query).scalar_one())
-        return self.get(lease.job)
+            self._update_owned(connection, lease, values, revision)
+            _write(connection, lease.job, change, revision + 1)
+        return revision + 1
 
-    def finish(self, lease: Lease, state: State, error: str | None = None) -> JobRecord:
-        """Ends the work on a job; the state `queued` gives it back to the queue."""
+    def finish(self, lease: Lease, state: State, error: str | None = None, revision: int | None = None) -> None:
+        """Ends the work on a job; the state `queued` gives it back to the queue.
+
+        Raises ConflictError if a correction was saved after `revision`.
+        """
         with self._writing() as connection:
             values = {"state": state, "error": error, "owner": None, "lease_until": None, "attempts": 0, **_touch()}
-            self._update_owned(connection, lease, values)
-        return self.get(lease.job)
+            self._update_owned(connection, lease, values, revision)
 
-    def _update_owned(self, connection: Connection, lease: Lease, values: Mapping[str, Any]) -> None:
+    def _update_owned(
+        self, connection: Connection, lease: Lease, values: Mapping[str, Any], revision: int | None = None
+    ) -> None:
         is_owned = sql.and_(_jobs.c.id == lease.job, _jobs.c.owner == lease.owner)
-        if connection.execute(_jobs.update().where(is_owned).values(values)).rowcount == 0:
-            raise LeaseLostError
+        is_current = sql.true() if revision is None else _jobs.c.revision == revision
+        if connection.execute(_jobs.update().where(is_owned, is_current).values(values)).rowcount == 0:
+            if connection.execute(sql.select(_jobs.c.id).where(is_owned)).first() is None:
+                raise LeaseLostError
+            raise ConflictError
 
 
 def _touch() -> dict[str, Any]:

@@ -72,24 +72,26 @@ def follow_correction(
     *,
     glossary: Glossary | None = None,
     finished: Finished | None = None,
+    again: Iterable[int] = (),
 ) -> dict[int, SentenceTranslation]:
     """Translates the sentences again that may change if known translations change from `before` to `after`.
 
     `translations` are the present ones of the model, and `finished` their tokens; sentences without one are left out.
+    The sentences in `again` are translated in any case, because their terms have changed.
     Of the sentences that read a given translation that changed, those are translated in which it proposes other words,
     the 12 at most in which it does most. All sentences are translated whose hints say other words than before.
     """
     old, new = (translator.prepare(TranslationRequest(document, known, glossary=glossary)) for known in (before, after))
     texts = {m: text for m, text in enumerate(translations) if text is not None}
     unknown = [m for m in texts if m not in new.given]
-    affected = {m for m in unknown if m in old.given}
-    if old.given == new.given:
+    affected = {*again, *(m for m in unknown if m in old.given)}
+    if old.given == new.given and not affected:
         return {}
     if translator.needs.reads_document:
         chosen = unknown if translator.needs.reads_own_translations else affected
         return translate_sentences(translator, document, chosen, search, known=after, glossary=glossary)
     if translator.needs.only_given_translations:
-        shown = {m: texts[m] for m in unknown if m not in old.given}
+        shown = {m: texts[m] for m in unknown if m not in old.given and m not in affected}
         affected |= _linked(translator, old, new, shown, finished or {})
     work = _Work(translator, new, search, {m: ids for m, ids in (finished or {}).items() if m not in affected})
     read = _HintInputs(translator, old, _Work(translator, old, search, finished or {}).translations)

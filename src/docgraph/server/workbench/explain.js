@@ -33,7 +33,7 @@ export class SentenceTab {
       ...this.chains(sentence),
       h("div", { class: "explanation" }, ...this.drawn()),
     );
-    const isReadable = sentence.state !== "waiting" && this.work.canExplain;
+    const isReadable = sentence.state !== "waiting";
     if (key !== this.key && isReadable) this.read(sentence.index);
     this.key = isReadable ? key : "";
     return undefined;

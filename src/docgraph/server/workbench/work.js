@@ -1,7 +1,7 @@
 // Work: one document under correction, as the page knows it. It speaks to the server and tells its listeners what
 // changed: "job", "sentences" (detail: indices), "list" (other sentences altogether), "graph", "glossary", "comparison",
-// "current", "over" (translated or stopped), "inspected" (the sentence that is explained), "reads" (what it read),
-// "chain" (the chain that is lit), "view" (filter or search), "connection".
+// "current", "inspected" (the sentence that is explained), "reads" (what it read), "chain" (the chain that is lit),
+// "view" (filter or search), "connection".
 
 import * as api from "./api.js";
 import { commonest, folded } from "./text.js";
@@ -47,7 +47,8 @@ export class Work extends EventTarget {
       (event, data) => this.receive(event, data),
       (connected) => this.emit("connection", connected),
     );
-    if (!isBeingTranslated(this.job)) this.readDocument();
+    this.readGlossary();
+    if (!isBeingTranslated(this.job)) this.readGraph();
   }
 
   close() {
@@ -68,12 +69,6 @@ export class Work extends EventTarget {
     this.emit("inspected");
   }
 
-  /** Reads what the server knows of a translated document. */
-  readDocument() {
-    this.readGlossary();
-    this.readGraph();
-  }
-
   async readGlossary() {
     this.glossary = await api.getGlossary(this.job.id).catch(() => this.glossary); // kept if the server is not reached
     this.emit("glossary");
@@ -92,10 +87,7 @@ export class Work extends EventTarget {
     if (job.sentences !== this.sentences.length && !this.reading) {
       this.reading = this.readSentences().finally(() => (this.reading = null));
     }
-    if (!isOver) return;
-    this.emit("over");
-    this.emit("inspected");
-    this.readDocument();
+    if (isOver) this.readGraph();
   }
 
   /** Takes a sentence from the server; listeners hear of many at once, a frame later. */
@@ -172,11 +164,6 @@ export class Work extends EventTarget {
     return this.sentences[this.hovered ?? this.current];
   }
 
-  /** Whether the server can explain sentences: it cannot while it translates. */
-  get canExplain() {
-    return !isBeingTranslated(this.job);
-  }
-
   hover(index) {
     if (index === this.hovered) return;
     this.hovered = index;
@@ -231,15 +218,11 @@ export class Work extends EventTarget {
 
   // Changes --------------------------------------------------------------------------------------------------------
 
-  /** Calls the server when earlier changes are done and the document is translated: it takes no changes before. */
+  /** Calls the server when earlier changes are done. */
   inTurn(send) {
-    const sent = this.changes.then(() => this.untilOver()).then(send);
+    const sent = this.changes.then(send);
     this.changes = sent.catch(() => {}); // a change that fails does not stop the next one
     return sent;
-  }
-
-  async untilOver() {
-    if (isBeingTranslated(this.job)) await new Promise((done) => this.addEventListener("over", done, { once: true }));
   }
 
   /** Stores a translation; returns the changes that follow in linked sentences. */
