@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scripts.coref_scoring import evaluate, read_gold, total
 
-from docgraph.annotate.coref import CorefAnnotator, may_be_a_thing, ranker
+from docgraph.annotate.coref import CorefAnnotator, may_be_a_thing, ranker, refers_to_things
 from docgraph.annotate.coref.mentions import find_mentions
 from docgraph.annotate.coref.pairs import EVENTS, FAR, WINDOW, Pairs, find_candidates
 from docgraph.annotate.coref.trees import Trees
@@ -228,7 +228,7 @@ def test_the_ranker_survives_a_round_trip_and_skips_pairs_below_the_cut() -> Non
     rng = np.random.default_rng(0)
     questions = rng.integers(0, 5, (4, 3)).astype(np.int16)
     leaves = rng.normal(size=(4, 8)).astype(np.float16).astype(np.float32)
-    model = ranker.Ranker(questions, leaves, -0.5, 0.0, 2, -0.25, 5, "")
+    model = ranker.Ranker(questions, leaves, -0.5, 0.0, 1.5, 2, -0.25, 5, "")
     columns = rng.integers(0, 2, (5, 50)).astype(np.uint8)
     expected = []
     for pair in columns.T:
@@ -239,13 +239,14 @@ def test_the_ranker_survives_a_round_trip_and_skips_pairs_below_the_cut() -> Non
     np.testing.assert_allclose(model.score(columns), expected, rtol=1e-5)
     again = ranker.parse(ranker.save(model))
     np.testing.assert_array_equal(again.score(columns), model.score(columns))
+    assert (again.threshold, again.leniency) == (0.0, 1.5)
 
 
 def test_a_ranker_for_other_features_is_refused() -> None:
     document, annotation = parsed("Mary/PROPN/2/nsubj saw/VERB/0/root her/PRON/2/obj")
     mentions = find_mentions(document, annotation, load_word_lists("en"))
     candidates = find_candidates(mentions)
-    model = ranker.Ranker(np.zeros((1, 1), np.int16), np.zeros((1, 2), np.float32), 0.0, 0.0, 1, 0.0, 5, "")
+    model = ranker.Ranker(np.zeros((1, 1), np.int16), np.zeros((1, 2), np.float32), 0.0, 0.0, 0.0, 1, 0.0, 5, "")
     pairs = Pairs(mentions, candidates.anaphor, candidates.antecedent)
     columns = ranker.mention_features(mentions, len(load_word_lists("en").pronouns))
     with pytest.raises(DocgraphError, match="train it again"):
@@ -260,8 +261,10 @@ def test_links_of_it_and_they_may_score_less() -> None:
     mentions = find_mentions(document, annotation, load_word_lists("en"))
     pairs = Pairs(mentions, *vars(find_candidates(mentions)).values())
     scores = np.full(len(pairs), -0.5, np.float32)
-    lenient = np.array([form.lower() == "it" for form in (annotation.forms[word] for word in mentions.word)])
-    linked = ranker.best_pairs(pairs, scores, 0.0 - ranker.LENIENCY * lenient[pairs.anaphor]) >= 0
+    lenient = refers_to_things(mentions, load_word_lists("en"))
+    assert lenient.tolist() == [annotation.forms[word] == "it" for word in mentions.word.tolist()]
+    model = ranker.Ranker(np.zeros((1, 1), np.int16), np.zeros((1, 2), np.float32), 0.0, 0.0, 1.0, 1, 0.0, 5, "")
+    linked = model.link(pairs, scores, lenient) >= 0
     assert linked.tolist() == lenient[pairs.anaphor].tolist()
     assert linked.any()
 

@@ -13,8 +13,8 @@ import numpy.typing as npt
 from docgraph.annotate.coref import ranker, sieves
 from docgraph.annotate.coref.mentions import Mentions, find_mentions
 from docgraph.annotate.coref.pairs import Pairs, find_candidates
-from docgraph.annotate.coref.word_lists import ANIMACY, FOLDER, Pronoun, PronounKind, load_word_lists
-from docgraph.annotation import Annotation, IntArray, Layer
+from docgraph.annotate.coref.word_lists import ANIMACY, FOLDER, Pronoun, PronounKind, WordLists, load_word_lists
+from docgraph.annotation import Annotation, BoolArray, IntArray, Layer
 from docgraph.document import Document
 from docgraph.errors import DocgraphError
 
@@ -28,6 +28,11 @@ def may_be_a_thing(pronoun: Pronoun) -> bool:
     """True for personal pronouns of the third person that can refer to things: it, they, them."""
     inanimate = bool(pronoun.animacy & ANIMACY["i"])
     return pronoun.kind == PronounKind.PERSONAL and pronoun.person == 3 and inanimate
+
+
+def refers_to_things(mentions: Mentions, lists: WordLists) -> BoolArray:
+    """Returns [M]: which mentions are pronouns that can refer to things."""
+    return np.array([False, *map(may_be_a_thing, lists.pronouns)])[mentions.pronoun]
 
 
 class CorefAnnotator:
@@ -69,5 +74,4 @@ class CorefAnnotator:
         if self._ranker is None:
             return sieves.choose
         columns = ranker.mention_features(mentions, len(self._lists.pronouns))
-        lenient = np.array([False, *map(may_be_a_thing, self._lists.pronouns)])[mentions.pronoun]
-        return partial(self._ranker.choose, mention_columns=columns, lenient=lenient)
+        return partial(self._ranker.choose, mention_columns=columns, lenient=refers_to_things(mentions, self._lists))

@@ -33,9 +33,6 @@ MENTION_DISTANCES = (1, 2, 3, 5, 8, 12, 20, 30, 41, 80)
 RANKS = (1, 2, 3, 5, 8, 13)
 COUNTS = (1, 2, 4, 8, 16)
 LENGTHS = (1, 2, 3, 5, 8, 16)
-LENIENCY = 1.0
-"""How much less than the threshold the links of *it* and *they* may score: a translation needs their antecedents, and a
-wrong link of a pronoun without referent does little harm there."""
 
 
 def equal(values: npt.NDArray[np.integer], options: Iterable[int]) -> list[BoolArray]:
@@ -222,6 +219,9 @@ class Ranker:
     bias: float
     threshold: float
     """Minimum score of a link."""
+    leniency: float
+    """How much less the links of *it* and *they* may score: a translation needs their antecedents, and a wrong link of
+    a pronoun without referent does little harm there."""
     sifting: int
     """Number of trees that score every pair. The other trees score only pairs that reach `cut` by then."""
     cut: float
@@ -250,7 +250,7 @@ class Ranker:
     def choose(self, pairs: Pairs, mention_columns: Columns, lenient: BoolArray) -> npt.NDArray[np.int64]:
         """Returns [G]: the pair that links each mention to its antecedent, or -1 for a new entity.
 
-        `lenient` [M] marks the mentions whose links may score less by LENIENCY.
+        `lenient` [M] marks the mentions whose links may score less by `leniency`.
         """
         columns = features(pairs, mention_columns)
         if len(columns) != self.features:
@@ -258,7 +258,11 @@ class Ranker:
                 f"the coreference ranker has {self.features} features but the code has {len(columns)}; "
                 "train it again with scripts/train_coref.py"
             )
-        return best_pairs(pairs, self.score(columns), self.threshold - LENIENCY * lenient[pairs.anaphor])
+        return self.link(pairs, self.score(columns), lenient)
+
+    def link(self, pairs: Pairs, scores: FloatArray, lenient: BoolArray) -> npt.NDArray[np.int64]:
+        """Returns [G]: the best pair of each mention, given the scores of the pairs [P], or -1 for a new entity."""
+        return best_pairs(pairs, scores, self.threshold - self.leniency * lenient[pairs.anaphor])
 
 
 def best_pairs(pairs: Pairs, scores: FloatArray, threshold: float | npt.NDArray[np.floating]) -> npt.NDArray[np.int64]:
@@ -279,7 +283,7 @@ def save(ranker: Ranker) -> bytes:
     from safetensors.numpy import save as to_bytes
 
     tensors = {"questions": ranker.questions, "leaves": ranker.leaves.astype(np.float16)}
-    numbers = {name: getattr(ranker, name) for name in ("bias", "threshold", "sifting", "cut", "features")}
+    numbers = {name: getattr(ranker, name) for name in ("bias", "threshold", "leniency", "sifting", "cut", "features")}
     return to_bytes(tensors, {"ranker": json.dumps(numbers)})
 
 
