@@ -13,17 +13,14 @@ gaps where a speaker says "Yes." again.
 from __future__ import annotations
 
 import argparse
-import lzma
 import re
-from collections.abc import Iterator
+from collections.abc import Sequence
 from pathlib import Path
 
-FILES, SPEAKERS = ["train.src.txt.xz", "train.tgt.txt.xz"], "train.spk.txt.xz"
+from corpus_folders import FILES, SPEAKERS, Lines, read_documents, read_lines, write_documents
+
 MIN_WORDS = 5
 """Shorter sentences ("Thank you.") occur everywhere; holding them out would cost training text and prove nothing."""
-
-Lines = tuple[str, ...]
-"""The lines of a pair: source, target and, if the corpus has it, speaker."""
 
 _NOT_WORD = re.compile(r"[\W_]+")
 _WORD = re.compile(r"[\u3400-\u9fff]|[^\s\u3400-\u9fff]+")
@@ -34,14 +31,6 @@ def normalised(sentence: str) -> str:
     return _NOT_WORD.sub(" ", sentence.casefold()).strip()
 
 
-def read_lines(path: Path) -> Iterator[str]:
-    """Yields the lines of a plain or xz-compressed text file, without their newlines."""
-    opener = lzma.open if path.suffix == ".xz" else open
-    with opener(path, "rt", encoding="utf-8", newline="\n") as file:
-        for line in file:
-            yield line.rstrip("\n")
-
-
 def held_out_sentences(paths: list[Path]) -> set[str]:
     """Returns the normalised sentences of at least MIN_WORDS words of all files."""
     sentences = (normalised(line) for path in paths for line in read_lines(path))
@@ -49,28 +38,27 @@ def held_out_sentences(paths: list[Path]) -> set[str]:
 
 
 def kept_documents(
-    folder: Path, names: list[str], held_out: set[str], seen: set[tuple[str, str]] | None
+    folder: Path, names: Sequence[str], held_out: set[str], seen: set[tuple[str, str]] | None
 ) -> tuple[list[list[Lines]], int]:
     """Returns the documents of a corpus without the dropped pairs, and how many pairs were dropped.
 
-    `names` are line-aligned files, source and target first. `seen` has the pairs of earlier corpora and receives those
-    of this one; None keeps repeated pairs.
+    `seen` has the pairs of earlier corpora and receives those of this one; None keeps repeated pairs.
     """
-    documents: list[list[Lines]] = [[]]
+    documents: list[list[Lines]] = []
     dropped = 0
-    for lines in zip(*(read_lines(folder / name) for name in names), strict=True):
-        if not lines[0].strip():
-            if documents[-1]:  # a document that lost all its pairs must not leave two blank lines
-                documents.append([])
-            continue
-        pair = (normalised(lines[0]), normalised(lines[1]))
-        if pair[0] in held_out or (seen is not None and pair in seen):
-            dropped += 1
-            continue
-        if seen is not None:
-            seen.add(pair)
-        documents[-1].append(lines)
-    return [document for document in documents if document], dropped
+    for document in read_documents(folder, names):
+        kept: list[Lines] = []
+        for lines in document:
+            pair = (normalised(lines[0]), normalised(lines[1]))
+            if pair[0] in held_out or (seen is not None and pair in seen):
+                dropped += 1
+                continue
+            if seen is not None:
+                seen.add(pair)
+            kept.append(lines)
+        if kept:
+            documents.append(kept)
+    return documents, dropped
 
 
 def last_documents(documents: list[list[Lines]], max_pairs: int) -> list[list[Lines]]:
@@ -80,14 +68,6 @@ def last_documents(documents: list[list[Lines]], max_pairs: int) -> list[list[Li
         first -= 1
         total += len(documents[first])
     return documents[first:]
-
-
-def write_corpus(out: Path, names: list[str], documents: list[list[Lines]]) -> None:
-    """Writes the files of a corpus, with blank lines between documents."""
-    out.mkdir(parents=True)
-    for column, name in enumerate(names):
-        with lzma.open(out / name, "wt", encoding="utf-8", newline="\n") as file:
-            file.write("\n".join("".join(lines[column] + "\n" for lines in document) for document in documents))
 
 
 def main() -> None:
@@ -104,14 +84,14 @@ def main() -> None:
     held_out = held_out_sentences(arguments.held_out)
     seen = None if arguments.keep_repeated else set[tuple[str, str]]()
     for folder in arguments.corpora:
-        names = [*FILES, SPEAKERS] if (folder / SPEAKERS).exists() else FILES
+        names = (*FILES, SPEAKERS) if (folder / SPEAKERS).exists() else FILES
         documents, dropped = kept_documents(folder, names, held_out, seen)
         kept = sum(map(len, documents))
         message = f"{folder.name}: {kept:,} pairs kept, {dropped:,} dropped"
         if arguments.max_pairs is not None and kept > arguments.max_pairs:
             documents = last_documents(documents, arguments.max_pairs)
             message += f"; the last {sum(map(len, documents)):,} pairs written"
-        write_corpus(arguments.out / folder.name, names, documents)
+        write_documents(arguments.out / folder.name, documents, names)
         print(message, flush=True)
 
 

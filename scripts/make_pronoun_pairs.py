@@ -21,7 +21,6 @@ that of `pairs`.
 from __future__ import annotations
 
 import argparse
-import lzma
 import random
 import re
 from collections import Counter
@@ -30,6 +29,7 @@ from pathlib import Path
 
 import numpy as np
 
+from corpus_folders import read_documents, write_documents
 from docgraph.corpus.hints import CorpusHints, write_hints
 from docgraph.corpus.store import PreparedCorpus
 from docgraph.model.hints import RELATIONS, Hint
@@ -51,22 +51,15 @@ _MASCULINE = re.compile(r"\b(ils?|celui|ceux|eux)\b", re.IGNORECASE)
 def read_pairs(folders: Iterable[Path]) -> Iterator[tuple[str, str]]:
     """Yields the training pairs of corpora."""
     for folder in folders:
-        with (
-            lzma.open(folder / "train.src.txt.xz", "rt", encoding="utf-8") as sources,
-            lzma.open(folder / "train.tgt.txt.xz", "rt", encoding="utf-8") as targets,
-        ):
-            for source, target in zip(sources, targets, strict=True):
-                if source.strip():
-                    yield source.strip(), target.strip()
+        for document in read_documents(folder):
+            for source, target in document:
+                yield source.strip(), target.strip()
 
 
 def write_corpus(folder: Path, rows: Iterable[tuple[str, str, str]]) -> None:
     """Writes source sentences, target sentences and hints; each pair is a document."""
-    folder.mkdir(parents=True, exist_ok=True)
     rows = list(rows)
-    for side, name in enumerate(("src", "tgt")):
-        with lzma.open(folder / f"train.{name}.txt.xz", "wt", encoding="utf-8", newline="\n") as file:
-            file.write("\n\n".join(row[side] for row in rows) + "\n")
+    write_documents(folder, ([row[:2]] for row in rows))
     (folder / "train.hints.txt").write_text("".join(row[2] + "\n" for row in rows), encoding="utf-8")
 
 

@@ -10,14 +10,14 @@ general model must not learn to translate "must be repaired" by "est réparée".
 from __future__ import annotations
 
 import argparse
-import lzma
 import random
 import re
 from pathlib import Path
 
+from corpus_folders import Lines, read_documents, write_documents
+
 MIN_PAIRS = 6
 """Documents that keep fewer pairs are left out."""
-Pair = tuple[str, str]
 
 _DUTY = re.compile(r"\b(must|shall|should|required to)\b", re.IGNORECASE)
 _DEVOIR = re.compile(
@@ -27,16 +27,7 @@ _DEVOIR = re.compile(
 )
 
 
-def read_documents(folder: Path) -> list[list[Pair]]:
-    """Returns the documents of a corpus as lists of pairs."""
-    sides = [
-        lzma.decompress((folder / f"train.{side}.txt.xz").read_bytes()).decode().rstrip("\n").split("\n\n")
-        for side in ("src", "tgt")
-    ]
-    return [list(zip(s.split("\n"), t.split("\n"), strict=True)) for s, t in zip(*sides, strict=True)]
-
-
-def keeps_duty(pair: Pair) -> bool:
+def keeps_duty(pair: Lines) -> bool:
     """True unless the source states a duty and the target does not."""
     return not _DUTY.search(pair[0]) or bool(_DEVOIR.search(pair[1]))
 
@@ -51,7 +42,7 @@ def main() -> None:
     parser.add_argument("--without", type=Path, help="corpus whose documents are left out")
     parser.add_argument("--seed", type=int, default=1)
     arguments = parser.parse_args()
-    documents = read_documents(arguments.corpus)
+    documents = list(read_documents(arguments.corpus))
     if arguments.without:
         excluded = {tuple(document) for document in read_documents(arguments.without)}
         documents = [document for document in documents if tuple(document) not in excluded]
@@ -59,17 +50,13 @@ def main() -> None:
         documents = [[pair for pair in document if keeps_duty(pair)] for document in documents]
     documents = [document for document in documents if len(document) >= MIN_PAIRS]
     random.Random(arguments.seed).shuffle(documents)
-    count, kept = 0, list[list[Pair]]()
+    count, kept = 0, list[list[Lines]]()
     for document in documents:
         if count > arguments.pairs:
             break
         kept.append(document)
         count += len(document)
-    arguments.out.mkdir(parents=True, exist_ok=True)
-    for side, name in enumerate(("src", "tgt")):
-        text = "\n\n".join("\n".join(pair[side] for pair in document) for document in kept)
-        with lzma.open(arguments.out / f"train.{name}.txt.xz", "wt", encoding="utf-8", newline="\n") as file:
-            file.write(text + "\n")
+    write_documents(arguments.out, kept)
     print(f"{arguments.out}: {len(kept):,} documents, {count:,} pairs")
 
 

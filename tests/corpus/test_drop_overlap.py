@@ -71,3 +71,14 @@ def test_a_longer_corpus_keeps_its_last_whole_documents(tmp_path: Path) -> None:
     assert run.stdout == "in: 5 pairs kept, 0 dropped; the last 3 pairs written\n"
     assert read(tmp_path / "out" / "in" / "train.src.txt.xz") == "c\nd\n\ne\n"
     assert read(tmp_path / "out" / "in" / "train.tgt.txt.xz") == "C\nD\n\nE\n"
+
+
+def test_a_line_with_one_blank_side_is_reported(tmp_path: Path) -> None:
+    held_out = tmp_path / "test.txt"
+    held_out.write_text("x\n", encoding="utf-8")
+    corpus = write_corpus(tmp_path / "in", "One.\n\nTwo.\n", "Un.\nDeux.\n\n")
+    arguments = ["--held-out", str(held_out), "--out", str(tmp_path / "out"), "--", str(corpus)]
+    command = [sys.executable, str(ROOT / "scripts" / "drop_overlap.py"), *arguments]
+    run = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert run.returncode == 1
+    assert run.stderr == f"{corpus}, line 2: only one side is blank; align the files of the corpus\n"
