@@ -25,6 +25,7 @@ from docgraph.formats.literals import LITERAL, PLACEHOLDER, is_only_literal, web
             ["foo_bar", "MAX_SIZE", "read_file()", "path.join()", "__init__"],
         ),
         ("with --prof-process or --all, but not -- this--one", ["--prof-process", "--all"]),
+        ("-D<n> --max-depth=<n> of {Array<String>}", ["-D<n>", "--max-depth=<n>", "{Array<String>}"]),
         ("It costs $5, or 5 %.", []),
         (
             "peerDependencies, fs.readFile, innerHTML.length and maxAge_ of my iPhone at 5 kHz, 200 kB",

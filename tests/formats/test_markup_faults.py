@@ -139,6 +139,19 @@ def test_code_spans_stay_apart() -> None:
     assert written("Use `a`, `b` now.\n", "Utiliser maintenant.").count("``") == 0
 
 
+@pytest.mark.parametrize(
+    ("source", "text", "new"),
+    [
+        ("-D<n> --max-depth=<n> Maximum depth", "Profondeur maximale", "-D<n> --max-depth=<n> Profondeur maximale"),
+        ("Use ph_with_* functions.", "Les fonctions ph_with_*.", "Les fonctions ph_with\\_\\*."),
+        ("{Array<String>} names found", "noms trouvés", "{Array<String>} noms trouvés"),
+    ],
+)
+def test_options_and_identifiers_read_back(source: str, text: str, new: str) -> None:
+    assert render([read_one(source)], [[text]]) == new
+    assert read_one(new).texts == [text]
+
+
 def test_identifiers_and_words_stay_apart() -> None:
     assert written("is:foo_bar, foo_bar x\n", "mot") == "foo_bar foo_bar mot\n"
 

@@ -9,8 +9,8 @@ import re
 
 _TEMPLATE_TAG = r"\{\{(?:[^{}]|\{[^{}]*\}){0,999}\}\}|\{%[^%]{0,999}%\}"
 """Jinja, Liquid, Handlebars and Hugo: `{{ title }}`, `{{< figure >}}`, `{% include x %}`."""
-_VARIABLE = r"\$?\{[A-Za-z_0-9][\w.:!-]{0,99}\}|(?<![\w$])\$[A-Z][A-Z0-9_]{1,99}(?!\w)"
-"""`{0}`, `{name}`, `${HOME}`, `$HOME`."""
+_VARIABLE = r"\$?\{[A-Za-z_0-9][\w.:!-]{0,99}(?:<\w{1,40}>)?\}|(?<![\w$])\$[A-Z][A-Z0-9_]{1,99}(?!\w)"
+"""`{0}`, `{name}`, `${HOME}`, `$HOME`; `{Array<String>}`, the type of a parameter."""
 _SIZE = r"[#0+-]{0,3}\d{0,3}(?:\.\d{1,3})?"
 _FORMAT = (
     rf"(?<![\d%])%(?:\d{{1,2}}\$)?{_SIZE}(?:l{{0,2}}[diu]|[sfgcrxX@])(?!\w)"
@@ -18,10 +18,14 @@ _FORMAT = (
 )
 """`%s`, `%1$d`, `%lu`, `%(name)s`; not the per cent sign of `5% down`. Letters may follow a name: `%(folder)sindex`."""
 _EMOJI = r"(?<![\w:]):[a-z][a-z0-9_+-]{1,40}:(?![\w:])"
-_IDENTIFIER = r"(?<![\w./@-])[A-Za-z][A-Za-z0-9]*+(?:_++[A-Za-z0-9]++)++(?:\(\))?(?![\w@/-])(?!\.\w)"
+_IDENTIFIER = r"(?<![\w./@-])[A-Za-z][A-Za-z0-9]*+(?:_++[A-Za-z0-9]++)++(?:\(\))?(?![\w@/\\-])(?!\.\w)"
 """Words with underscores inside: `foo_bar`, `MAX_SIZE`, `read_file()`."""
-_OPTION = r"(?<![^\s([\"'|,/])--[A-Za-z][A-Za-z0-9]*+(?:[-_][A-Za-z0-9]++)*+(?![\w.]\w)(?![\w@/-])"
-"""Long options of commands: `--prof-process`."""
+_BEFORE_OPTION = r"(?<![^\s([\"'|,/])"
+_OPTION = (
+    rf"{_BEFORE_OPTION}--[A-Za-z][A-Za-z0-9]*+(?:[-_][A-Za-z0-9]++)*+(?:=<[\w-]{{1,40}}>)?(?![\w.]\w)(?![\w@/-])"
+    rf"|{_BEFORE_OPTION}-[A-Za-z]<[\w-]{{1,40}}>"
+)
+"""Options of commands: `--prof-process`, `--max-depth=<n>`, `-D<n>`."""
 _IN_STRINGS = r"\$?\{[\w.:!$-]{0,99}\}|\$[A-Za-z_]\w{0,99}|(?<![\d%])%\d(?!\w)"
 """Placeholders of program strings that would be too general for prose: `{}`, `$name`, `%1`."""
 _CALL = r"(?<![\w.])[A-Za-z_][\w.]{0,99}+\(\)"
