@@ -59,11 +59,22 @@ def test_formats_restrict_the_characters_of_addresses() -> None:
     assert pattern.findall("see https://x.org/a|b and **https://x.org/c**") == ["https://x.org/a", "https://x.org/c"]
 
 
-@pytest.mark.parametrize("text", ["https://x.org", "<ann@x.org>", "docs/results.md", "max_positions", " www.x.org "])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "https://x.org",
+        "<ann@x.org>",
+        "docs/results.md",
+        "max_positions",
+        " www.x.org ",
+        "new Request(input[, options])",
+        "fetch(url)",
+    ],
+)
 def test_texts_that_are_only_a_literal(text: str) -> None:
     assert is_only_literal(text)
 
 
-@pytest.mark.parametrize("text", ["Hello", "see https://x.org", "results of the day", "3.5"])
+@pytest.mark.parametrize("text", ["Hello", "see https://x.org", "results of the day", "3.5", "file(s)", "one (or two)"])
 def test_texts_that_are_more_than_a_literal(text: str) -> None:
     assert not is_only_literal(text)

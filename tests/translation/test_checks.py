@@ -66,6 +66,7 @@ def test_good_translations_pass(source: str, translation: str) -> None:
         ("She was awkward and slow.", "Elle était lente, lente.", "repetition"),
         ("He saw her there.", "Il l'a vue là là-bas, dans la la maison.", "repetition"),
         ("Was it safer to go?", "S'est-il-il avéré plus sûr de partir ?", "repetition"),
+        ("It is 140,000,000 miles away.", "C'est à 140 000 milles.", "140000000 is missing"),
         ("I cannot come.", "Je peux venir.", "negation is missing"),
         ("It’s never open and doesn’t work.", "C'est ouvert et ça marche.", "negation is missing"),
         ("All that users see.", "Tout ce qu'elles·elles·elles voient.", "repetition"),

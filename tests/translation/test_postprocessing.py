@@ -103,6 +103,12 @@ def postprocessor() -> Postprocessor:
         ("14 Park Road", "14 Parcs", "14 Park Road"),
         ("Leeds LS2 9JT", "Leds LS2", "Leeds LS2 9JT"),
         ("|One file", "Un fichier", "|Un fichier"),
+        ("2.2 Invoices are due", "les factures sont dues", "2.2 Les factures sont dues"),
+        ("A.2 List of suppliers", "Liste des fournisseurs", "A.2 Liste des fournisseurs"),
+        ("(a) Check the oil.", "vérifiez l'huile.", "(a) Vérifiez l'huile."),
+        ("Dear Mrs. Whitmore,", "Cher Madame,", "Chère Madame Whitmore,"),
+        ("Dear Dr Okafor:", "Dr. Okafor", "Cher docteur Okafor,"),
+        ("Dear Tom,", "Cher Tom,", "Cher Tom,"),
         ("Mark Complete", "Marquer comme terminé", "Marquer comme terminé"),
         ("fastlog", "rapide", "fastlog"),
         ("hello", "bonjour", "bonjour"),
@@ -130,3 +136,45 @@ GUILLEMETS = "«\u00a0Oui\u00a0», dit-il."
 )
 def test_a_document_has_one_kind_of_quotation_marks(sources: list[str], texts: list[str], unified: list[str]) -> None:
     assert unify_french_quotes(sources, texts) == unified
+
+
+@pytest.mark.parametrize(
+    ("source", "text", "finished"),
+    [
+        ("at 140,000,000 miles", "à 140 000 milles", "à 140 000 000 milles"),
+        ("at 140,000,000 miles", "à 140 millions de milles", "à 140 millions de milles"),
+        ("from 10,000 to 10,000,000", "de 10 000 à 10 000 000", "de 10 000 à 10 000 000"),
+        ("(a) pay, (b) sign and (c) go", "(a) payer, b) signer et c) partir", "(a) payer, (b) signer et (c) partir"),
+        ("50 m³ on 3 km²", "50 m3 sur 3 km2", "50 m³ sur 3 km²"),
+        ("the M3 motorway, 50 m³", "l'autoroute M3, 50 m3", "l'autoroute M3, 50 m³"),
+        ("Do this:", "Faites ceci.", "Faites ceci :"),
+        ("Signed for Hale Ltd.:", "Signé pour Hale Ltd.", "Signé pour Hale Ltd. :"),
+    ],
+)
+def test_numbers_items_and_colons_are_those_of_the_source(source: str, text: str, finished: str) -> None:
+    assert french_typography(source, text).replace("\u00a0", " ").replace("\u202f", " ") == finished
+
+
+@pytest.mark.parametrize(
+    ("text", "french"),
+    [
+        ("4,200", "4\u202f200"),
+        ("1,234.50", "1\u202f234,50"),
+        ("€25", "25\u00a0€"),
+        ("2.3%", "2,3\u00a0%"),
+        ("2.3", "2.3"),
+        ("1,2", "1,2"),
+        ("10:30", "10:30"),
+    ],
+)
+def test_numbers_without_words_have_french_form(text: str, french: str) -> None:
+    assert postprocessor().without_words(text) == french
+
+
+def test_a_quotation_that_a_dash_begins_has_no_closing_mark() -> None:
+    sources = ['"I saw him.', "He was tired.", 'He left," said Ann.', '"Yes."']
+    texts = ["— Je l'ai vu.", "Il était fatigué.", "Il est parti\u00a0», dit Ann.", "«\u00a0Oui.\u00a0»"]
+    expected = [*texts[:2], "Il est parti, dit Ann.", texts[3]]
+    assert unify_french_quotes(sources, texts) == expected
+    guillemets = ["«\u00a0Je l'ai vu.", *texts[1:]]
+    assert unify_french_quotes(sources, guillemets) == guillemets

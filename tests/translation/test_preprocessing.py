@@ -72,6 +72,9 @@ def preprocessor() -> Preprocessor:
         ("On Tuesday, March 19th, or by May 7, 2024, we meet.", "On Tuesday, 19 March, or by 7 May 2024, we meet."),
         ("On April 29 and May 6, may 5 come.", "On 29 April and 6 May, may 5 come."),
         ("It is 12 am. It was 12:30 p.m.", "It is 0:00. It was 12:30."),
+        ("It was over--Mr. Hill left,--and so on.", "It was over—Mr. Hill left,—and so on."),
+        ("2.1 Installing it", "Installing it"),
+        ("(a) Check the oil.", "Check the oil."),
     ],
 )
 def test_text_is_normalised_to_characters_that_the_model_knows(

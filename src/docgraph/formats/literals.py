@@ -62,6 +62,7 @@ _ONLY_IDENTIFIER = re.compile(r"\s*[\w./\\~:+-]{0,120}(?:\w\.[a-z]\w{1,4}|\w_\w{
 
 
 _ONLY_CAMEL_CASE = re.compile(r"\s*(?:[a-z]+|[A-Z]+(?=[A-Z])|[A-Z][a-z]+)(?:[A-Z][a-z0-9]+)+(?:\(\))?\s*")
+_ONLY_SIGNATURE = re.compile(r"\s*(?:new )?[A-Za-z_][\w.]*\((?:[\w.]{3,}|[^()]*[\[\],=:][^()]*)\)\s*")
 _ARGUMENT = re.compile(r"\[[^\[\]]{0,200}\]|<[\w -]{1,40}>|\([^()]{0,200}\)|…|\.\.\.")
 _COMMAND = re.compile(r"[a-z][\w-]*(?: [a-z][\w-]*){0,2}\s*")
 
@@ -69,9 +70,9 @@ _COMMAND = re.compile(r"[a-z][\w-]*(?: [a-z][\w-]*){0,2}\s*")
 def is_only_literal(text: str) -> bool:
     """Return whether a text is an address, a file name, an identifier or the synopsis of a command, no more.
 
-    Examples are docs/results.md, max_positions, FormData and `pop [-q|--quiet] [<stash>]`.
+    Examples are docs/results.md, max_positions, FormData, `new Request(input[, options])` and `pop [-q|--quiet]`.
     """
-    patterns = (_ONLY_ADDRESS, _ONLY_IDENTIFIER, _ONLY_CAMEL_CASE)
+    patterns = (_ONLY_ADDRESS, _ONLY_IDENTIFIER, _ONLY_CAMEL_CASE, _ONLY_SIGNATURE)
     return any(pattern.fullmatch(text) for pattern in patterns) or _is_synopsis(text)
 
 

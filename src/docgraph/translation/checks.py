@@ -176,7 +176,7 @@ def _in_words(number: int, translation: str, language: str | None) -> bool:
     if not names and number < 100:
         names = [_NUMBER_WORDS[language].get(tens, " ").split(" ")[0]] if unit else []
     elif number >= 1000 and number % 1000 == 0:
-        names += ["mille", "million", "milliard"]
+        names += ["million", "milliard"] if number >= 1_000_000 else ["mille(?!s)", "millier"]
     if any(name and re.search(rf"\b{name}", text) for name in names):
         return True
     return any(_roman(match[0]) == number for match in _ROMAN.finditer(translation))

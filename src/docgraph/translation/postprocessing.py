@@ -2,7 +2,8 @@
 
 `Postprocessor.finish` runs these steps on the translation of a segment:
 
-1. Names of persons, lines of postal addresses and unknown single words are copied from the source.
+1. Names of persons, lines of postal addresses and unknown single words are copied from the source; the salutation of
+   a letter is translated by a table.
 2. Miscopied numbers are replaced by those of the source.
 3. The translation is capitalised as the source is.
 4. Punctuation, spaces and numbers follow the rules of the target language (French).
@@ -34,6 +35,20 @@ _POSTAL = re.compile(
     r"|[A-Z][\w .'’-]+,? (?:[A-Z]{1,2}\d[\dA-Z]? \d[A-Z]{2}|[A-Z]{2} \d{5})[.,]?"
 )
 """A line of a British or American postal address."""
+_SALUTATION = re.compile(r"Dear (?P<title>Mr|Mrs|Ms|Miss|Dr|Professor|Prof)\.? (?P<name>[A-Z][\w'’ -]*)(?P<end>[,:]?)")
+_SALUTATIONS = {
+    "Mr": "Cher Monsieur",
+    "Mrs": "Chère Madame",
+    "Ms": "Chère Madame",
+    "Miss": "Chère Mademoiselle",
+    "Dr": "Cher docteur",
+    "Prof": "Cher professeur",
+    "Professor": "Cher professeur",
+}
+_ONLY_NUMBER = re.compile(r"[$£€]?\d{1,3}(?:,\d{3})+(?:\.\d+)?|[$£€]\d+(?:\.\d\d)?|\d+\.\d+ ?%|\d+%")
+"""A text that is a number in English form: 4,200 or €25 or 2.3%, but not 2.3, which may be a version."""
+_ITEM = re.compile(r"(?<![\w)])\((?P<item>[a-z]|[ivx]{1,4}|\d{1,2})\)(?= )")
+_EXPONENT = re.compile(r"(?<!\w)(?P<unit>[kcm]?m)(?P<exponent>[²³])")
 _AFTER_COLON = re.compile(r"(?<=[ \u00a0]:)(?=\d)")
 _MARK = re.compile(r"(?P<word>[^\W_]|[)\]»\"'%°…€$£])(?P<space>[ \u00a0\u202f]?)(?P<mark>[:;]|[!?]+)(?=[\s\"'»)\]]|$)")
 _HOUR = re.compile(r"(?<=\d) ?h ?(?=\d\d\b)")
@@ -83,11 +98,19 @@ class Postprocessor:
         """Returns the finished translation of a text; see the steps above."""
         if self._english and (self._is_person(source) or _is_unknown_word(source) or _POSTAL.fullmatch(source)):
             return source
+        if self._typography is french_typography and (salutation := _french_salutation(source)):
+            return salutation
         source, gaps = self._protector.remove(source)
         translation = _copy_numbers(source, translation)
         translation = translation.upper() if is_all_caps(source) else _capitalize_like(source, translation)
         translation = translation if self._typography is None else self._typography(source, translation)
         return put_back(source, gaps, translation) if gaps and translation else translation
+
+    def without_words(self, source: str) -> str:
+        """Returns a text without words, which the model does not read, with the numbers of the target language."""
+        if self._typography is None or not _ONLY_NUMBER.fullmatch(source):
+            return source
+        return self._typography(source, source).replace(".", ",")
 
     def unify_quotes(self, sources: Sequence[str], texts: Sequence[str]) -> list[str]:
         """Returns the translated sentences of a document with one kind of quotation marks, if the language has two."""
@@ -160,6 +183,7 @@ def french_typography(source: str, text: str) -> str:
     text = _LANGUAGE_NOTE.sub("", text) if text.count("(") > source.count("(") else text
     for number in _THOUSANDS.findall(source):
         grouped = number.replace(",", NARROW)
+        text = _with_all_groups(number, text)
         text = text.replace(number, grouped).replace(number.replace(",", " "), grouped)
         text = re.sub(rf"(?<![\w,.]){number.replace(',', '')}(?![\d,.]\d)", grouped, text)
     text = _copy_number_with_parts(source, text)
@@ -169,8 +193,39 @@ def french_typography(source: str, text: str) -> str:
     text = _PERCENT.sub(lambda match: match[0] if _is_style(match[0], source) else f"{match[1]}{WIDE}%", text)
     text = _with_same_decimal_marks(source, text)
     text = _french_quotes(source, text)
+    text = _like_source(source, text)
     text = _MARK.sub(lambda match: _space_before_mark(match, source), _AFTER_COLON.sub(" ", text))
     return _GUILLEMETS.sub(lambda match: f"«{WIDE}" if "«" in match[0] else f"{WIDE}»", text)
+
+
+def _with_all_groups(number: str, text: str) -> str:
+    """Returns a text in which a number has all its groups of digits: 140,000,000 may have come out as 140 000."""
+    first, *groups = number.split(",")
+    if len(groups) < 2 or re.search(
+        rf"(?<!\d){first}{''.join(f'[ ,.{NARROW}{WIDE}]?{group}' for group in groups)}", text
+    ):
+        return text
+    fewer = re.compile(rf"(?<![\d,.]){first}[ ,.{NARROW}{WIDE}]{groups[0]}(?![\d,.{NARROW}{WIDE}]|\s\d)")
+    return fewer.sub(number.replace(",", NARROW), text) if len(fewer.findall(text)) == 1 else text
+
+
+def _like_source(source: str, text: str) -> str:
+    """Returns a text with the letters of items, exponents and final colon of its source: (b), m³."""
+    for match in _ITEM.finditer(source):
+        if match[0] not in text:
+            text = re.sub(rf"(?<![\w(]){match['item']}\)(?= )", match[0], text, count=1)
+    for match in _EXPONENT.finditer(source):
+        digit = "2" if match["exponent"] == "²" else "3"
+        text = re.sub(rf"(?<=[\d ]){match['unit']}{digit}(?!\w)", match[0], text)
+    if source.endswith(":") and text and not text.endswith(":"):
+        text = f"{text}{WIDE}:" if source.endswith(".:") else f"{text.rstrip('.')}:"
+    return text
+
+
+def _french_salutation(source: str) -> str:
+    """Returns the salutation of a letter to one person; empty for any other text."""
+    match = _SALUTATION.fullmatch(source)
+    return "" if match is None else f"{_SALUTATIONS[match['title']]} {match['name']},"
 
 
 def _masculine(match: re.Match[str]) -> str:
@@ -232,8 +287,9 @@ def unify_french_quotes(sources: Sequence[str], texts: Sequence[str]) -> list[st
     """Returns the translated sentences of a document with one kind of quotation marks.
 
     They are guillemets if the source has typographic quotation marks, or if most sentences with quotations have them.
-    Quoted code stays.
+    Quoted code stays. A quotation that begins with a dash has no closing mark.
     """
+    texts = _without_closing_marks(sources, texts)
     guillemets = sum("«" in text or "»" in text for text in texts)
     single = [s.count('"') % 2 == t.count('"') % 2 == 1 for s, t in zip(sources, texts, strict=True)]
     straight = sum(one or _QUOTED_WORDS.search(text) is not None for one, text in zip(single, texts, strict=True))
@@ -243,6 +299,26 @@ def unify_french_quotes(sources: Sequence[str], texts: Sequence[str]) -> list[st
         quoted = [_QUOTED_WORDS.sub(rf"«{WIDE}\1{WIDE}»", text) for text in texts]
         return [_french_single_quote(text) if one else text for one, text in zip(single, quoted, strict=True)]
     return [_GUILLEMETS.sub('"', text) for text in texts]
+
+
+def _without_closing_marks(sources: Sequence[str], texts: Sequence[str]) -> list[str]:
+    """Removes the closing mark of quotations over several sentences that begin with a dash in the translation."""
+    result, after_dash = [], False
+    for source, text in zip(sources, texts, strict=True):
+        opens = source.startswith(("“", '"')) and not _is_closed(source)
+        if opens:
+            after_dash = text.startswith(("—", "–", "- "))
+        elif after_dash and not _is_closed(source):
+            if text.count("»") > text.count("«"):
+                text = re.sub(rf"[ {WIDE}]?»", "", text, count=1)
+            after_dash = False
+        result.append(text)
+    return result
+
+
+def _is_closed(source: str) -> bool:
+    """Returns whether a sentence has as many opening as closing quotation marks."""
+    return source.count("“") == source.count("”") and source.count('"') % 2 == 0
 
 
 def _french_single_quote(text: str) -> str:

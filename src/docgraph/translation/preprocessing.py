@@ -55,6 +55,7 @@ _AFTER_SENTENCE = (" ", "\t", "\u00a0", "\u202f", "\u3000", *"。！？")
 """Characters that precede the second and later sentences of a line."""
 
 _LOOKALIKES = dict(zip("“”„‟«»″‘’‚‛′–‒−", '"""""""' + "'''''" + "---", strict=True)) | {"\u00ad": ""}
+_DOUBLE_HYPHEN = re.compile(r"(?<=[\w,;.!?])--(?=\w)")
 _TITLE_PART = rf"(?:{WORD.pattern}|{STAND_IN})"
 _TITLE = re.compile(rf"{_TITLE_PART}(?:[,:]? {_TITLE_PART})*[?!]?")
 """Only words: a menu path (Tools - Options) is capitalised for other reasons."""
@@ -179,6 +180,7 @@ class Preprocessor:
         self._cached_segments = lru_cache(SENTENCES)(lambda *arguments: tuple(self._segments(*arguments)))
         self._english = languages is not None and languages[0] == "en"
         self.protector = TextProtector(coder)
+        self._dash = ", " if self.protector.is_unknown("—") else "—"
         unknown = {char: plain for char, plain in _LOOKALIKES.items() if self.protector.is_unknown(char)}
         self._lookalikes = str.maketrans(unknown)
 
@@ -229,6 +231,7 @@ class Preprocessor:
         text, _ = self.protector.remove(text)
         text = _DOTTED.sub(lambda word: self._without_dots(word[0]), text.translate(self._lookalikes))
         if self._english:
+            text = _DOUBLE_HYPHEN.sub(self._dash, text)
             text = _CLOCK.sub(_to_24_hours, text)
             text = _DATE.sub(_day_first, text)
             text = _SCALE.sub(lambda amount: f"{amount[1]} {_SCALES[amount[2]]}", text)

@@ -1,4 +1,5 @@
-"""Text that the model cannot read: emoji and other pictures, words in unknown scripts, and keys, hashes and the like.
+"""Text that the model cannot read: emoji and other pictures, words in unknown scripts, keys, hashes, and the numbers of
+sections.
 
 The sub-words would spell such text in single bytes, which the model has rarely seen: it would miscopy them or translate
 the rest badly. So they are removed before the model and put back into the translation.
@@ -19,7 +20,13 @@ _JOINERS = frozenset("\u200c\u200d\u20e3\ufe0e\ufe0f")
 _ARROW = re.compile(r"[\u2190-\u21ff\u25b6-\u25bb]")
 """Arrows between words (File → Open) stay, because they say how the words belong together."""
 _KEY = re.compile(r"(?<![!-~])[(\"']?([!-~]{60,})")
-_LEADING_BARS = re.compile(r"\|+\s*(?=\w)")
+_LEADING = re.compile(
+    r"\|+\s*(?=\w)"
+    r"|(?:\((?:\d{1,3}|[a-z]{1,2}|[ivx]{1,4})\)|(?:\d{1,3}|[a-z])\)|(?:\d{1,3}\.)+(?:\d{1,3})?|[A-Z](?:\.\d{1,3})+\.?)"
+    r"\s+(?=[A-Z])"
+)
+"""What precedes a text without belonging to it: the bars of a message with several forms (one file|%d files), and the
+number of a section or an item."""
 _CLOSING = frozenset(".,;:!?…،؛؟。、！？，；：")
 _CATEGORY_CLASSES = {"Ps": "o", "Pi": "o", "Pe": "c", "Pf": "c", "Pd": "w"}
 _UNIT = r"(?:[xs][xsj]*|(?<!w)wj+)"
@@ -46,7 +53,7 @@ class TextProtector:
     def remove(self, text: str) -> tuple[str, list[InlineMarkup]]:
         """Returns the readable text, and the removed parts with their offsets in it."""
         readable, gaps, last = "", list[InlineMarkup](), 0
-        if leading := _LEADING_BARS.match(text):  # forms of a message: one file|%d files
+        if leading := _LEADING.match(text):
             gaps, last = [InlineMarkup(0, leading[0])], leading.end()
         for begin, end in self._unreadable_spans(text) if not text.isascii() or _KEY.search(text) else ():
             if begin < last:

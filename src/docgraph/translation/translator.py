@@ -520,7 +520,7 @@ class Translator:
             doubts = tuple(doubt.reason for m in indices if m in checked for doubt in checked[m].doubts)
             hints = tuple(use for m in indices if known is None for use in decoded.hints.get(m, ()))
             # An empty translation is replaced by the source: a lost line would shift all others.
-            text = best or source
+            text = best or (source if indices else self._postprocessor.without_words(source))
             terms = decoded.terms.uses([segments[m] for m in indices], text)
             sentences[index] = SentenceTranslation(
                 source, text, candidates, context, known is not None, entries, hints, doubts, terms=terms
