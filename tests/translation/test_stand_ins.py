@@ -83,7 +83,7 @@ def test_a_stand_in_must_occur_exactly_once_as_a_word() -> None:
     [("{attempts} attempts left", True), ("{n} left", True), ("{name} left", False), ("Delete {file}s", False)],
 )
 def test_placeholders_for_numbers_are_numbers(text: str, is_number: bool) -> None:
-    hidden, stand_ins = hide(text)
+    _, stand_ins = hide(text)
     assert any(stand_in.isdigit() for stand_in in stand_ins) == is_number
 
 
