@@ -14,7 +14,7 @@ from dataclasses import replace
 from docgraph.document import Document
 from docgraph.formats.atoms import shown_texts
 from docgraph.server.session_state import GlossaryEntries, SentenceState
-from docgraph.translation.corrections import follow_correction, translate_sentences
+from docgraph.translation.corrections import CopyCache, follow_correction, translate_sentences, warm_up
 from docgraph.translation.glossary import Glossary
 from docgraph.translation.hypotheses import SearchConfig
 from docgraph.translation.result import SentenceTranslation
@@ -38,6 +38,8 @@ class Draft:
         """The confirmed translations that the model has read, of the sentences that have another one now."""
         self.read_glossary: GlossaryEntries | None = None
         """The glossary that the model has used, if there is another one now."""
+
+        self._copies = [CopyCache() for _ in self.documents]
 
     def copy(self) -> Draft:
         """Returns the draft as it is now; a later change of one of the two does not change the other."""
@@ -111,9 +113,11 @@ class Draft:
                 if len(step) < len(self.spans[number]):
                     changed = sorted({*changed, *self._finish(number)})
                 unfinished.discard(number)
+                yield changed
+                warm_up(self.translator, self.documents[number], self._finished(number))
             else:
                 unfinished.add(number)
-            yield changed
+                yield changed
 
     def _translate(self, number: int, indices: list[int]) -> list[int]:
         """Lets the model translate some sentences of a document for the first time."""
@@ -186,6 +190,7 @@ class Draft:
             glossary=self._glossary(self.glossary),
             finished=self._finished(number),
             again=again,
+            cache=self._copies[number],
         )
         self._set_machine(number, translated)
 

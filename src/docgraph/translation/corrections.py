@@ -38,6 +38,24 @@ Finished = Mapping[int, Sequence[Sequence[int]]]
 """The `tokens` of sentences that were translated before."""
 
 
+class CopyCache:
+    """What the translations of a document copied after its last correction, so that the next one need not find out."""
+
+    def __init__(self) -> None:
+        self._given: Mapping[int, str] = {}
+        self._masses: dict[int, tuple[Any, Tensor]] = {}
+
+    def find(self, prepared: Prepared, keys: Mapping[int, Any]) -> dict[int, Tensor]:
+        """Returns the masses of the sentences whose key (their tokens) is the same as before."""
+        if self._given != prepared.given:
+            return {}
+        return {m: self._masses[m][1] for m, key in keys.items() if self._masses.get(m, (None,))[0] == key}
+
+    def keep(self, prepared: Prepared, keys: Mapping[int, Any], masses: Mapping[int, Tensor]) -> None:
+        """Replaces the cache by the masses of some sentences."""
+        self._given, self._masses = prepared.given, {m: (keys[m], mass) for m, mass in masses.items()}
+
+
 def translate_sentences(
     translator: Translator,
     document: Document,
@@ -73,11 +91,13 @@ def follow_correction(
     glossary: Glossary | None = None,
     finished: Finished | None = None,
     again: Iterable[int] = (),
+    cache: CopyCache | None = None,
 ) -> dict[int, SentenceTranslation]:
     """Translates the sentences again that may change if known translations change from `before` to `after`.
 
     `translations` are the present ones of the model, and `finished` their tokens; sentences without one are left out.
-    The sentences in `again` are translated in any case, because their terms have changed.
+    The sentences in `again` are translated in any case, because their terms have changed. `cache` is that of the last
+    correction of the document.
     Of the sentences that read a given translation that changed, those are translated in which it proposes other words,
     the 12 at most in which it does most. All sentences are translated whose hints say other words than before.
     """
@@ -92,7 +112,7 @@ def follow_correction(
         return translate_sentences(translator, document, chosen, search, known=after, glossary=glossary)
     if translator.needs.only_given_translations:
         shown = {m: texts[m] for m in unknown if m not in old.given and m not in affected}
-        affected |= _linked(translator, old, new, shown, finished or {})
+        affected |= _linked(translator, old, new, shown, finished or {}, cache or CopyCache())
     work = _Work(translator, new, search, {m: ids for m, ids in (finished or {}).items() if m not in affected})
     read = _HintInputs(translator, old, _Work(translator, old, search, finished or {}).translations)
     return work.sentences(affected | work.follow_hints(read, affected, unknown))
@@ -206,12 +226,29 @@ class _HintInputs:
         return place, self.place(segment), hint.referent.head, hint.referent.determiner, said
 
 
+def warm_up(translator: Translator, document: Document, finished: Finished) -> None:
+    """Computes the states of translations that the first correction of a document needs."""
+    if translator.needs.only_given_translations and finished:
+        texts = dict.fromkeys(finished, "")
+        _copied_mass(translator, translator.prepare(TranslationRequest(document)), texts, finished)
+
+
 def _linked(
-    translator: Translator, old: Prepared, new: Prepared, texts: Mapping[int, str], finished: Finished
+    translator: Translator,
+    old: Prepared,
+    new: Prepared,
+    texts: Mapping[int, str],
+    finished: Finished,
+    cache: CopyCache,
 ) -> set[int]:
     """Returns the sentences in which given translations propose other words than before: where they do most."""
-    masses = [_copied_mass(translator, prepared, texts, finished) for prepared in (old, new)]
-    change = {m: _change(*(mass[m] for mass in masses)) for m in texts}
+    keys = {m: finished.get(m) or text for m, text in texts.items()}
+    before = cache.find(old, keys)
+    missing = {m: text for m, text in texts.items() if m not in before}
+    before |= _copied_mass(translator, old, missing, finished)
+    after = _copied_mass(translator, new, texts, finished)
+    cache.keep(new, keys, after)
+    change = {m: _change(before[m], after[m]) for m in texts}
     return {*sorted((m for m in texts if change[m] >= MIN_CHANGE), key=lambda m: -change[m])[:MAX_AFFECTED]}
 
 

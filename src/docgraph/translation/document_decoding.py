@@ -305,11 +305,10 @@ class _GroupDecoder:
             draft.passes = 1
         done = 0
         for level in self._levels(mode):
-            has_open = {s: bool(self.places[s][0].open_hints(self.places[s][1])) for s in level}
-            if plain := [s for s in level if not has_open[s]]:
-                self._search(plain)
-            if hinted := [s for s in level if has_open[s]]:
-                self._search_with_hints(hinted)
+            if any(self.places[s][0].open_hints(self.places[s][1]) for s in level):
+                self._search_with_hints(level)
+            else:
+                self._search(level)
             done += len(level)
             yield done
 
@@ -326,7 +325,7 @@ class _GroupDecoder:
         return [[s for s in self.pending if depth[s] == level] for level in range(max(depth.values(), default=-1) + 1)]
 
     def _search_with_hints(self, sentences: list[int]) -> None:
-        """Translates some sentences with hints that say translations of other sentences."""
+        """Translates some sentences, of which some have hints that say translations of other sentences."""
         config, eos = self.model.config.hints, self.model.config.transformer.eos
         assert config is not None
         open_hints = []
@@ -339,10 +338,8 @@ class _GroupDecoder:
         filled = iter(fill_hints(self.model, self.tokenizer.target, open_hints))
         documents = []
         for draft, m in (self.places[s] for s in sentences):
-            draft.hints[m] = [hint if hint.ids else next(filled) for hint in draft.hints[m]]
-            documents.append(
-                DocumentExample([insert(draft.plain.source[m], None, draft.hints[m], config.separator)[0]])
-            )
+            hints = draft.hints[m] = [next(filled) if hint.is_open else hint for hint in draft.hints.get(m, ())]
+            documents.append(DocumentExample([insert(draft.plain.source[m], None, hints, config.separator)[0]]))
         batch, places = self._collate(documents), torch.tensor(sentences, device=self.encoded.device)
         target = self.memories.target
         memories = Memories(target=None if target is None else target.of_sentences(places))
