@@ -32,8 +32,8 @@ _SUFFIX = (
     "elle|euse|enne|esse|ère|fe|ice|ienne|ive|le|lle|ne|nne|rice|se|sse|te|trice|tte|ve|e"  # the longer ones first
 )
 _INCLUSIVE = re.compile(rf"\b([^\W\d_]{{2,}}?){_DOT}(?:(?:{_SUFFIX})(?:{_DOT}?s)?|s)\b")
-_NOT_ELIDED = re.compile(r"\b(l|L)e (?=(?:utilisat|auteur|artiste|internaut|étudi|enseign|administr|éditeur|animat)\w*)")
-_BEFORE_VOWEL = re.compile(r"\b([Cc]e) (?=(?:utilisat|auteur|étudi|enseign|administr|éditeur|animat)\w*)")
+_NOT_ELIDED = re.compile(r"\b(l|L)e (?=(?:utilisat|auteur|artiste|internaut|étudi|enseign|administr|éditeur|animat))")
+_BEFORE_VOWEL = re.compile(r"\b([Cc]e) (?=(?:utilisat|auteur|étudi|enseign|administr|éditeur|animat))")
 _NOTE = re.compile(r"[ \u00a0]?\((?:angl\.?|(?:en )?anglais(?: seulement| uniquement)?)\)")
 _ENGLISH_NOTE = re.compile(r"\benglish\b", re.IGNORECASE)
 
