@@ -4,8 +4,8 @@
 
 Each client sends one text of one to four sentences after the other. Every answer must equal the translation of the text
 alone. Printed are the times of requests, the sentences per second of the server and of `Translator.translate_all` on
-the same texts, and the memory of the server. Clients and server share the cores of the machine; on a busy machine,
-compare the CPU time per sentence.
+the same texts, and the memory of the server. Clients and server share the cores of the machine; their share is
+printed. On a busy machine, compare the CPU time per sentence.
 """
 
 from __future__ import annotations
@@ -38,6 +38,8 @@ def load_texts(count: int) -> list[list[str]]:
 
 def translate_in_one_batch(texts: list[list[str]]) -> tuple[list[list[str]], float, float]:
     """Returns the translations of all texts, seconds and CPU seconds per sentence."""
+    os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # as `docgraph translate` and `docgraph serve` do
+
     from docgraph.document import Document
     from docgraph.translation.translator import Translator
 
@@ -119,8 +121,9 @@ def main(arguments: list[str] | None = None) -> None:
         try:
             asyncio.run(Load(address, texts, expected).run(options.clients, options.seconds / 3))  # warm-up
             before, cpu = resident_megabytes(process.pid), cpu_seconds(process.pid)
-            load = Load(address, texts, expected)
+            load, own = Load(address, texts, expected), time.process_time()
             seconds = asyncio.run(load.run(options.clients, options.seconds))
+            own = time.process_time() - own
             after, cpu = resident_megabytes(process.pid), cpu_seconds(process.pid) - cpu
         finally:
             process.terminate()
@@ -130,6 +133,7 @@ def main(arguments: list[str] | None = None) -> None:
     print(f"{options.clients} clients, {seconds:.0f} s: {len(load.times):,} requests, {load.wrong} wrong answers")
     print(f"p50 {cuts[49]:.2f} s, p95 {cuts[94]:.2f} s")
     print(f"server: {rate:.1f} sentences per second, {1000 * cpu:.1f} ms CPU per sentence")
+    print(f"clients: {own / seconds:.2f} cores, {1000 * own / len(load.times):.1f} ms CPU per request")
     print(f"throughput {rate * alone:.2f} of one batch, {alone_cpu / cpu:.2f} per CPU second")
     print(f"memory of the server: {before:.0f} MB, then {after:.0f} MB", flush=True)
     if load.wrong:
