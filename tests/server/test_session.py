@@ -19,6 +19,7 @@ from docgraph.model.systems import pointer
 from docgraph.model.systems.pointer import add_recall
 from docgraph.server import draft
 from docgraph.server.session import Session
+from docgraph.translation import corrections
 from docgraph.translation import document_decoding as decoding
 from docgraph.translation.glossary import Glossary
 from docgraph.translation.hypotheses import SearchConfig
@@ -122,16 +123,16 @@ def test_a_session_translates_as_the_translator(any_translator: Translator, monk
     )
 )
 def test_corrections_are_followed_as_by_a_translation_with_the_same_known_lines(
-    any_translator: Translator, corrections: list[tuple[int, str, bool]]
+    any_translator: Translator, changes: list[tuple[int, str, bool]]
 ) -> None:
     document = Document.from_sentences(TEXT)
     session = translated([document], any_translator)
-    for index, text, confirm in corrections:
+    for index, text, confirm in changes:
         session.correct(index, text, confirm)
         session = restored(session)
     known = [each["translation"] if each["state"] == "confirmed" else None for each in session.sentences]
     wanted = any_translator.translate(document, SEARCH, known=known).texts
-    edited = {index for index, _, _ in corrections}
+    edited = {index for index, _, _ in changes}
     machine = [state["machine"] for state in session.state["sentences"]]
     for m, text in enumerate(wanted):
         assert known[m] == text if known[m] is not None else machine[m] == text
@@ -234,6 +235,20 @@ def test_a_sentence_that_is_corrected_before_it_is_decoded_is_read_and_can_be_re
     session.undo()
     assert session.sentence(5)["state"] == "waiting"
     assert proposed(session)[:5] == wanted[:5]
+
+
+def test_the_first_correction_finds_the_states_that_it_needs(
+    translator: Translator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    translated([Document.from_sentences(TEXT)], translator)
+    cache = translator.state_cache
+    assert cache is not None
+    assert {len(ids) for ids in cache} == {2}, "states of translations, not of sources"
+    assert len(cache) >= len(TEXT) - 1  # all but the number
+    cache.clear()
+    monkeypatch.setattr(corrections, "CACHED_TOKENS", 0)
+    translated([Document.from_sentences(TEXT)], translator)
+    assert not cache
 
 
 def test_a_correction_changes_others_only_when_they_are_accepted(translator: Translator) -> None:

@@ -19,7 +19,7 @@ from docgraph.document import Document
 from docgraph.formats.atoms import shown_texts
 from docgraph.model.batch import collate
 from docgraph.model.systems import prepare
-from docgraph.translation.document_decoding import BATCH_TOKENS, Known, chunks
+from docgraph.translation.document_decoding import BATCH_TOKENS, CACHED_TOKENS, Known, chunks, evict
 from docgraph.translation.explain import ContextWeights, context_weights_of, hint_uses
 from docgraph.translation.hints import with_filled_hints
 from docgraph.translation.hypotheses import Hypothesis, SearchConfig
@@ -227,10 +227,13 @@ class _HintInputs:
 
 
 def warm_up(translator: Translator, document: Document, finished: Finished) -> None:
-    """Computes the states of translations that the first correction of a document needs."""
-    if translator.needs.only_given_translations and finished:
-        texts = dict.fromkeys(finished, "")
+    """Computes the states of translations that the first correction of a document needs, as many as are kept."""
+    needs, room = translator.needs, CACHED_TOKENS
+    texts = {m: "" for m, tokens in finished.items() if (room := room - sum(map(len, tokens))) >= 0}
+    if needs.only_given_translations and not needs.reads_document and texts:
         _copied_mass(translator, translator.prepare(TranslationRequest(document)), texts, finished)
+        with translator.model_lock:
+            evict(translator.state_cache or {})
 
 
 def _linked(

@@ -129,7 +129,7 @@ def decode_documents(
             if progress is not None:
                 progress(final + done, total)
         final += len(decoder.pending)
-        _evict(state_cache)
+        evict(state_cache)
         if on_final is not None:
             for draft in group:
                 window = draft.window
@@ -151,7 +151,7 @@ def hints_by_sentence(hints: Iterable[Hint]) -> dict[int, list[Hint]]:
     return found
 
 
-def _evict(state_cache: StateCache) -> None:
+def evict(state_cache: StateCache) -> None:
     """Removes the states of source sentences, and the least recently used states of translations."""
     room = CACHED_TOKENS
     for ids in reversed(list(state_cache)):
