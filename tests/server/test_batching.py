@@ -194,6 +194,7 @@ class BrokenModel:
         known: Sequence[Known] | None = None,
         constraints: Sequence[Constraints] | None = None,
         on_final: Callable[[int, int, Hypotheses], None] | None = None,
+        progress: Callable[[int, int], None] | None = None,
     ) -> list[DecodedDocument]:
         if any(len(example.source) == self.bad for example in examples):
             raise RuntimeError("bad")

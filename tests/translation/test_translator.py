@@ -16,6 +16,7 @@ from docgraph.errors import DocgraphError
 from docgraph.formats import read, render, write
 from docgraph.model.checkpoint import save
 from docgraph.translation import document_decoding as decoding
+from docgraph.translation import search as search_module
 from docgraph.translation import translator as translator_module
 from docgraph.translation.hypotheses import SearchConfig
 from docgraph.translation.model_input import TranslationRequest
@@ -65,6 +66,30 @@ def test_sentences_text_and_document_give_the_same_translation(translator: Trans
     assert all(sentence.score == sentence.candidates[0].score < 0 for sentence in translation)
     assert translation.document.texts == translation.texts == str(translation).split("\n")
     assert translation._repr_html_().count("<tr>") == 4
+
+
+class ProgressRequest(TranslationRequest):
+    """Remembers the progress that it is told."""
+
+    shown: list[int]
+
+    def show_progress(self, first: int, count: int) -> None:
+        self.shown.append(first + count)
+
+
+@pytest.mark.parametrize("positions", [1, 1 << 15])
+def test_progress_is_shown_while_sentences_are_decoded(
+    base: Translator, monkeypatch: pytest.MonkeyPatch, positions: int
+) -> None:
+    monkeypatch.setitem(search_module.CACHE_POSITIONS, "cpu", positions)
+    requests = [ProgressRequest(Document.from_sentences(SENTENCES)) for _ in range(2)]
+    for request in requests:
+        request.shown = []
+    list(base.translate_requests(requests, GREEDY))
+    first, second = (list(dict.fromkeys(request.shown)) for request in requests)
+    steps = [1, 2, 3, 4] if positions == 1 else [4]
+    assert first == steps
+    assert second == ([0, *steps] if positions == 1 else steps)
 
 
 def test_documents_together_are_documents_alone(translator: Translator) -> None:

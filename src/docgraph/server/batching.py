@@ -162,13 +162,14 @@ class BatchDecoder:
         known: Sequence[Known] | None = None,
         constraints: Sequence[Constraints] | None = None,
         on_final: Callable[[int, int, Hypotheses], None] | None = None,
+        progress: Callable[[int, int], None] | None = None,
     ) -> list[DecodedDocument]:
-        """Returns the translation of each document; `on_final` is called in this thread, piece by piece."""
+        """Returns the translation of each document; `on_final` and `progress` are called in this thread, by piece."""
         none: list[Any] = [{}] * len(examples)
         call = _Call(search, mode, list(map(_Input, examples, known or none, constraints or none)))
         for document in range(len(examples)):
             call.waiting.extend(self._pieces(call, document))
-        missing = sum(len(piece.span) for piece in call.waiting)
+        missing = total = sum(len(piece.span) for piece in call.waiting)
         found: list[Hypotheses] = [[] for _ in examples]
         passes = [0] * len(examples)
         ticket = _ticket.get() or Ticket()
@@ -187,6 +188,8 @@ class BatchDecoder:
                 passes[piece.document] = max(passes[piece.document], decoded.passes)
                 if on_final is not None:
                     on_final(piece.document, piece.span.start, decoded.sentences)
+                if progress is not None:
+                    progress(total - missing, total)
         return [DecodedDocument(*pair) for pair in zip(found, passes, strict=True)]
 
     def _pieces(self, call: _Call, document: int) -> Iterator[_Piece]:

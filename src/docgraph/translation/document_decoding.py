@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Literal
 
 import numpy as np
@@ -124,10 +124,11 @@ def decode_documents(
     final = total - sum(m not in draft.fixed for draft in drafts for m in draft.window)
     state_cache = {} if state_cache is None else state_cache
     for group in _groups(drafts, tokens or BATCH_TOKENS):
-        decoder = _GroupDecoder(model, tokenizer, search, group, state_cache)
+        report = None if progress is None else partial(_report, progress, final, total)
+        decoder = _GroupDecoder(model, tokenizer, search, group, state_cache, report)
         for done in decoder.decode(mode):
-            if progress is not None:
-                progress(final + done, total)
+            if report is not None:
+                report(done)
         final += len(decoder.pending)
         evict(state_cache)
         if on_final is not None:
@@ -135,6 +136,10 @@ def decode_documents(
                 window = draft.window
                 on_final(index_of[id(draft)], window.start, draft.hypotheses[window.start : window.stop])
     return [DecodedDocument(draft.hypotheses, draft.passes) for draft in drafts]
+
+
+def _report(progress: Callable[[int, int], None], final: int, total: int, done: int) -> None:
+    progress(final + done, total)
 
 
 def untranslated(document: DocumentExample, known: Known) -> DocumentExample:
@@ -254,8 +259,11 @@ class _GroupDecoder:
         config: SearchConfig,
         drafts: list[_Draft],
         state_cache: StateCache,
+        report: Callable[[int], None] | None = None,
     ) -> None:
+        """`report` receives the number of final sentences while they are decoded."""
         self.model, self.tokenizer, self.config, self.drafts = model, tokenizer, config, drafts
+        self.report = report
         self.state_cache = state_cache
         self.places = [(draft, m) for draft in drafts for m in draft.window]
         """[S]: the document of every sentence and its index there."""
@@ -308,7 +316,7 @@ class _GroupDecoder:
             if any(self.places[s][0].open_hints(self.places[s][1]) for s in level):
                 self._search_with_hints(level)
             else:
-                self._search(level)
+                self._search(level, done)
             done += len(level)
             yield done
 
@@ -408,13 +416,18 @@ class _GroupDecoder:
             batch = self._collate(draft.example(self.tokenizer, eos) for draft in self.drafts)
             self.memories = replace(self.memories, target=self.model.target_memory(batch))
 
-    def _search(self, sentences: list[int]) -> None:
-        """Translates some sentences with the current memories."""
-        constraints = self._constraints(sentences)
-        self._keep(
-            sentences,
-            search(self.model, self.batch, self.encoded, self.memories, self.config, sentences, constraints),
-        )
+    def _search(self, sentences: list[int], before: int | None = None) -> None:
+        """Translates some sentences with the current memories; their number and the `before` are reported if given."""
+        constraints, done = self._constraints(sentences), before
+
+        def report(count: int) -> None:
+            nonlocal done
+            if self.report is not None and done is not None:
+                done += count
+                self.report(done)
+
+        model, batch, encoded, memories = self.model, self.batch, self.encoded, self.memories
+        self._keep(sentences, search(model, batch, encoded, memories, self.config, sentences, constraints, report))
 
     def _keep(self, sentences: list[int], found: list[list[Hypothesis]]) -> None:
         """Stores the hypotheses of some sentences."""

@@ -157,8 +157,12 @@ class _FileRequest(TranslationRequest):
                 self.file.partial = None
         self._advance(first + len(hypotheses), resumed=False)
 
+    def show_progress(self, first: int, count: int) -> None:
+        """Advances the progress bar."""
+        self._advance(first + count, resumed=False)
+
     def _advance(self, final: int, resumed: bool) -> None:
-        new, self.final = max(final - self.final, 0), final
+        new, self.final = max(final - self.final, 0), max(final, self.final)
         self.file.advance(new, resumed)
 
 

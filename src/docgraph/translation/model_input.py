@@ -54,6 +54,9 @@ class TranslationRequest:
     def record(self, first: int, hypotheses: Hypotheses) -> None:
         """Called when the hypotheses of the segments from `first` on are final. No-op; subclasses may store them."""
 
+    def show_progress(self, first: int, count: int) -> None:
+        """Called when about `count` segments from `first` on are decoded. No-op; subclasses may show it."""
+
 
 @dataclass(frozen=True)
 class Prepared:

@@ -45,13 +45,15 @@ def search(
     config: SearchConfig,
     sentences: Sequence[int] | None = None,
     constraints: Constraints | None = None,
+    on_decoded: Callable[[int], None] | None = None,
 ) -> list[list[Hypothesis]]:
     """Returns the `n_best` translations, best first, of every sentence of a batch or of the `sentences` given.
 
     Sentences of similar length are decoded together, as many as fit the cache: short sentences do not wait for long
     ones, and memory is bounded. The translation of a sentence does not depend on the others in its group. Sentences
     with `constraints` are decoded apart, by beam search even if the others are sampled; one whose constraints do not
-    fit its maximum length has no translation.
+    fit its maximum length has no translation. `on_decoded` receives the number of sentences of each group without
+    constraints.
     """
     chosen = range(batch.num_sentences) if sentences is None else sentences
     lengths = batch.source.sentences.boundaries.diff().tolist()
@@ -59,7 +61,7 @@ def search(
     limits = {s: config.max_length(lengths[s], positions) for s in chosen}
     constrained = {s: constraints[s] for s in chosen if constraints.get(s)} if constraints else {}
     hypotheses = _free_search(
-        model, batch, encoded, memories, config, {s: limits[s] for s in chosen if s not in constrained}
+        model, batch, encoded, memories, config, {s: limits[s] for s in chosen if s not in constrained}, on_decoded
     )
     by_rows: dict[int, dict[int, int]] = {}
     for s, own in constrained.items():
@@ -83,6 +85,7 @@ def _free_search(
     memories: Memories,
     config: SearchConfig,
     limits: dict[int, int],
+    on_decoded: Callable[[int], None] | None,
 ) -> dict[int, list[Hypothesis]]:
     """Returns the translations of sentences without constraints; `limits` has the maximum length of each."""
     decode = _sampling_search if config.sampling else _beam_search if config.beams > 1 else _greedy_search
@@ -105,6 +108,8 @@ def _free_search(
             decode(rows, batch)
             finished = rows.finished
         hypotheses.update(zip(group, finished, strict=True))
+        if on_decoded is not None:
+            on_decoded(len(group))
     return hypotheses
 
 

@@ -109,8 +109,16 @@ class Decoder(Protocol):
         known: Sequence[Known] | None = None,
         constraints: Sequence[Constraints] | None = None,
         on_final: Callable[[int, int, Hypotheses], None] | None = None,
+        progress: Callable[[int, int], None] | None = None,
     ) -> list[DecodedDocument]:
         """Returns the translation of each document."""
+
+
+def _show_progress(batch: Iterable[Prepared], done: int) -> None:
+    """Tells requests how many of their segments are decoded, as if they were decoded in their order."""
+    for prepared in batch:
+        prepared.request.show_progress(prepared.own.start, min(max(done, 0), len(prepared.own)))
+        done -= len(prepared.own)
 
 
 class Translator:
@@ -328,6 +336,7 @@ class Translator:
             tokens=options.tokens,
             known=[prepared.known for prepared in batch],
             on_final=lambda index, first, hypotheses: batch[index].record(first, hypotheses),
+            progress=lambda done, _: _show_progress(batch, done),
         )
         results = []
         for prepared, example, document in zip(batch, examples, decoded, strict=True):
@@ -360,6 +369,7 @@ class Translator:
         known: Sequence[Known] | None = None,
         constraints: Sequence[Constraints] | None = None,
         on_final: Callable[[int, int, Hypotheses], None] | None = None,
+        progress: Callable[[int, int], None] | None = None,
     ) -> list[DecodedDocument]:
         """Runs the model on some documents; threads take turns. The default `decoder`."""
         with self.model_lock:
@@ -374,6 +384,7 @@ class Translator:
                 constraints=constraints,
                 state_cache=self.state_cache,
                 on_final=on_final,
+                progress=progress,
             )
 
     def _decode_in_chunks(self, prepared: Prepared, options: Options) -> Decoded:
