@@ -64,7 +64,7 @@ def test_the_docs_name_every_table() -> None:
     assert [name for name in TABLES if f"| `{name}` |" not in page] == []
 
 
-@pytest.mark.parametrize("name", ["main", "tfidf", "en-de"])
+@pytest.mark.parametrize("name", ["main", "tfidf", "en-de", "en-ru", "zh-en"])
 def test_the_results_page_shows_the_rendered_rows(name: str) -> None:
     page = (FOLDER.parents[1] / "docs" / "results.md").read_text(encoding="utf-8")
     rendered = markdown_table(RenderedTable(Experiment(shipped(name))).grid())[2:]

@@ -56,7 +56,7 @@ def translate(
     beam: Annotated[int, typer.Option(min=1, help="Beam size; 1 is greedy search and fastest.")] = 4,
     length_penalty: Annotated[
         float, typer.Option(min=0, help="Length penalty; higher values prefer longer translations.")
-    ] = 0.6,
+    ] = 1.0,
     n_best: Annotated[
         int, typer.Option(min=1, help="Print this many translations per sentence, as a table or with --jsonl.")
     ] = 1,

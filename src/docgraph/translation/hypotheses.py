@@ -24,8 +24,8 @@ class SearchConfig:
     """Settings of beam search, greedy decoding (one beam) or sampling."""
 
     beams: Size = 4
-    length_penalty: NonNegative = 0.6
-    """alpha; 0 compares plain log-probabilities."""
+    length_penalty: NonNegative = 1.0
+    """alpha; 0 compares plain log-probabilities. The paper and the configs of its tables have 0.6."""
     n_best: Size = 1
     """Number of hypotheses to return: at most `beams`, or any number of samples."""
     min_length: Count = 0
