@@ -1,6 +1,6 @@
 """Add encoder layers to a trained model without changing what it computes.
 
-    python scripts/deepen_model.py runs/shipped/best runs/deeper --encoder-layers 11
+    python scripts/deepen_model.py runs/shipped_8_layers/best runs/deeper --encoder-layers 11
 
 The new layers are spread evenly over the encoder. Each is a copy of the layer below it whose sub-layers write zero, so
 it hands its input on until training goes on. Only Base models with pre-normalisation can be deepened in this way.
