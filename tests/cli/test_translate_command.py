@@ -281,7 +281,12 @@ def test_resume_translates_again_if_settings_changed(model: Path, tmp_path: Path
     files, output = (tmp_path / "a.txt", tmp_path / "b.txt", "-o", tmp_path / "out"), tmp_path / "out" / "a.txt"
     run(model, *files)
     made = output.read_text(encoding="utf-8")
-    for options, again in (((), False), (("--length-penalty", 1), True), (("--length-penalty", 1), False), ((), True)):
+    for options, again in (
+        ((), False),
+        (("--length-penalty", 0.5), True),
+        (("--length-penalty", 0.5), False),
+        ((), True),
+    ):
         output.write_text("as it was", encoding="utf-8")
         told = "".join(run(model, *files, "--resume", *options).output.splitlines())
         assert (f"{output}: the search changed; translating it again" in told) == again
@@ -306,13 +311,13 @@ def test_an_interrupted_document_resumes_at_its_window(
     begin = documents._GroupDecoder.__init__
 
     def counting(
-        self: object, model: object, tokenizer: object, config: object, drafts: list[object], state_cache: object
+        self: object, model: object, tokenizer: object, config: object, drafts: list[object], *rest: object
     ) -> None:
         if len(windows) == 2:
             windows.append(range(0))
             raise KeyboardInterrupt
         windows.append(drafts[0].window)
-        begin(self, model, tokenizer, config, drafts, state_cache)  # type: ignore[arg-type]
+        begin(self, model, tokenizer, config, drafts, *rest)  # type: ignore[arg-type]
 
     monkeypatch.setattr(documents._GroupDecoder, "__init__", counting)
     assert "continue with --resume" in run(model, *command, code=130).output
@@ -326,7 +331,7 @@ def test_an_interrupted_document_resumes_at_its_window(
     assert not partial.exists()
     (tmp_path / "b.txt").unlink()
     partial.write_text(kept, encoding="utf-8")
-    assert "made from another text, model or search" in run(model, *command, "--resume", "--length-penalty", 1).output
+    assert "made from another text, model or search" in run(model, *command, "--resume", "--length-penalty", 0.5).output
     assert (tmp_path / "b.txt").read_text(encoding="utf-8") == whole
 
 
@@ -369,12 +374,12 @@ def test_an_interrupted_document_keeps_known_translations(
     begin, windows = documents._GroupDecoder.__init__, list[range]()
 
     def counting(
-        self: object, model: object, tokenizer: object, config: object, drafts: list[object], state_cache: object
+        self: object, model: object, tokenizer: object, config: object, drafts: list[object], *rest: object
     ) -> None:
         windows.append(drafts[0].window)
         if len(windows) == 2:
             raise KeyboardInterrupt
-        begin(self, model, tokenizer, config, drafts, state_cache)  # type: ignore[arg-type]
+        begin(self, model, tokenizer, config, drafts, *rest)  # type: ignore[arg-type]
 
     monkeypatch.setattr(documents._GroupDecoder, "__init__", counting)
     run(model, *command, code=130)
