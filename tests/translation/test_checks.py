@@ -32,6 +32,7 @@ def reasons(source: str, translation: str, normalized: str | None = None) -> lis
         ("He struck them by turns at my house.", "Il les frappa tour à tour à ma maison."),
         ("She had it done by herself.", "Elle l'a fait faire elle-même, chez elle ; elle était seule."),
         ("It was very, very good.", "C'était très, très bon."),
+        ("Fogg left London, his club and his house.", "Fogg quitta Londres, Fogg quitta son club et sa maison."),
         ("I do not know.", "Je ne sais pas."),
         ("He did not remember her name.", "Il avait oublié son nom."),
         ("Not only the king came.", "Le roi est venu avec la reine."),
@@ -71,6 +72,7 @@ def test_good_translations_pass(source: str, translation: str) -> None:
         ("It’s never open and doesn’t work.", "C'est ouvert et ça marche.", "negation is missing"),
         ("All that users see.", "Tout ce qu'elles·elles·elles voient.", "repetition"),
         ("She said no.", "Elle a dit nonononononon.", "repetition"),
+        ("One saw it from Banstead and Epsom.", "On vit de Bans à Epsom, et d'Epsom, et d'Epsom en bas.", "repetition"),
         ("Read the table.", "Lire le tableau" + "." * 40, "repetition"),
         (
             "It rained.",

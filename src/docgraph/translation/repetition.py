@@ -23,6 +23,8 @@ _OFTEN_SIZE, _OFTEN = 4, 3
 """Words of a phrase that may not be said this often anywhere in a translation, unless the source repeats itself."""
 _TWICE_SIZE, _TWICE_CONTENT = 6, 3
 """Words, and content words, of a phrase that may not be said twice, unless the source repeats itself."""
+_MORE_NAMES = 2
+"""A name that a translation says so many times more than its source is a loop."""
 _SEPARATORS = frozenset(',;:.!?…–—()"«»“”\n')
 _CHARACTER_LOOP = re.compile(r"([^\W\d_]{1,8}?)\1{4,}|([^\w\s])(?:\s?\2){9,}|\b(\w+)·\3\b")
 """A syllable five times or a punctuation mark ten times in a row, or a word with itself as its other form."""
@@ -65,7 +67,17 @@ def is_loop(source: str, translation: str, language: str | None = None) -> bool:
         return True
     if not repeated and _most_frequent(source_words, 2) < 2 and _says_phrase_twice(words):
         return True
+    if _repeats_name(source, translation):
+        return True
     return _CHARACTER_LOOP.search(translation) is not None and _CHARACTER_LOOP.search(source) is None
+
+
+def _repeats_name(source: str, translation: str) -> bool:
+    """Returns whether a capitalised word of the source is said at least two more times in the translation."""
+    before, after = Counter(WORD.findall(source)), Counter(WORD.findall(translation))
+    return any(
+        word[0].isupper() and len(word) > 2 and 0 < before[word] <= count - _MORE_NAMES for word, count in after.items()
+    )
 
 
 def split_words(text: str) -> list[str]:
