@@ -10,7 +10,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [
-    *sorted((ROOT / "docs").glob("*.md")),
+    *sorted((ROOT / "docs").rglob("*.md")),
     *(ROOT / name for name in ("README.md", "CHANGELOG.md", "examples/README.md", "results/README.md")),
     ROOT / "corpora/own_en-fr/README.md",
 ]

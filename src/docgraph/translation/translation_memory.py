@@ -33,7 +33,7 @@ from docgraph.model.batch import DocumentExample
 from docgraph.model.tokenizer import Ids, Tokenizer
 
 ENTRIES = 8
-"""Entries read per sentence: as many as sentences of the document itself. Each costs time (docs/results.md)."""
+"""Entries read per sentence: as many as sentences of the document itself. Each costs time (docs/results)."""
 MAX_ENTRIES = 2_000_000
 """Maximum size of a memory."""
 MAX_BYTES = 1 << 30
