@@ -38,8 +38,10 @@ def load_texts(count: int) -> list[list[str]]:
 
 def translate_in_one_batch(texts: list[list[str]]) -> tuple[list[list[str]], float, float]:
     """Returns the translations of all texts, seconds and CPU seconds per sentence."""
-    os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # as `docgraph translate` and `docgraph serve` do
+    from docgraph.workers import keep_freed_memory, let_idle_threads_sleep
 
+    keep_freed_memory()  # as `docgraph translate` does
+    let_idle_threads_sleep()
     from docgraph.document import Document
     from docgraph.translation.translator import Translator
 

@@ -91,3 +91,14 @@ def test_a_system_without_a_global_library_is_left_alone(
     monkeypatch.setattr(workers.ctypes, "CDLL", fails)
     workers.keep_freed_memory()
     assert opened == [None]
+
+
+def test_thread_settings_are_made_before_numpy_reads_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)
+    monkeypatch.setenv("OMP_WAIT_POLICY", "active")
+    workers.let_idle_threads_sleep()
+    assert os.environ["OPENBLAS_NUM_THREADS"] == "1"
+    assert os.environ["OMP_WAIT_POLICY"] == "active"
+    imports = "import sys, docgraph.cli.translate, docgraph.cli.serve, docgraph.server.limits"
+    code = f"{imports}, docgraph.model.model_folder; sys.exit('numpy' in sys.modules or 'torch' in sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True)

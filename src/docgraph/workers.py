@@ -54,6 +54,17 @@ def bound_kept_memory() -> None:
         return
 
 
+def let_idle_threads_sleep() -> None:
+    """Keeps idle threads from spinning; call it before NumPy and PyTorch are imported.
+
+    Spinning threads take the cores from threads with work, of this process and of other programs. OpenMP can be told to
+    let them sleep. OpenBLAS cannot, and splits even the small products of an annotation pipeline, so it gets one
+    thread.
+    """
+    os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+
 def available_cores() -> int:
     """Return the number of CPU cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

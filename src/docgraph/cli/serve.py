@@ -80,13 +80,13 @@ def serve(
         raise DocgraphError(message) from None
     from docgraph.model.model_folder import ModelFolder, find_model
     from docgraph.server.limits import LOOPBACK, ApiKeys, Limits
-    from docgraph.workers import bound_kept_memory, keep_freed_memory
+    from docgraph.workers import bound_kept_memory, keep_freed_memory, let_idle_threads_sleep
 
     if host not in LOOPBACK and api_key_file is None and not open_access:
         raise DocgraphError(f"--host {host} serves other machines; protect it with --api-key-file, or --open-access")
     keep_freed_memory()
     bound_kept_memory()
-    os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+    let_idle_threads_sleep()
     folder = ModelFolder(find_model(model))
     from docgraph.server.run import run_server
     from docgraph.server.state import ServerConfig

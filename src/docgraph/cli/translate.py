@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -223,11 +222,10 @@ def translate(
     echo "She saw the door. It was open." | docgraph translate --explain page.html
     """
     from docgraph.model.model_folder import ModelFolder, find_model
-    from docgraph.workers import available_cores, keep_freed_memory
+    from docgraph.workers import available_cores, keep_freed_memory, let_idle_threads_sleep
 
     keep_freed_memory()
-    # Idle threads sleep: spinning threads compete with other programs, which makes translation several times slower.
-    os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+    let_idle_threads_sleep()
     folder = ModelFolder(find_model(model))
     _check_pages({"--explain": explain, "--bilingual": bilingual, "--export-memory": export_memory}, files or [])
     form: Form = "jsonl" if jsonl else "table" if scores or n_best > 1 else "document"
