@@ -99,6 +99,6 @@ def test_thread_settings_are_made_before_numpy_reads_them(monkeypatch: pytest.Mo
     workers.let_idle_threads_sleep()
     assert os.environ["OPENBLAS_NUM_THREADS"] == "1"
     assert os.environ["OMP_WAIT_POLICY"] == "active"
-    imports = "import sys, docgraph.cli.translate, docgraph.cli.serve, docgraph.server.limits"
+    imports = "import sys, docgraph.cli.translate, docgraph.cli.serve, docgraph.workers"
     code = f"{imports}, docgraph.model.model_folder; sys.exit('numpy' in sys.modules or 'torch' in sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True)

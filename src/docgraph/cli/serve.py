@@ -78,15 +78,16 @@ def serve(
     except ImportError as error:
         message = f"docgraph serve needs {error.name}; install it with: pip install 'docgraph[server]'"
         raise DocgraphError(message) from None
-    from docgraph.model.model_folder import ModelFolder, find_model
-    from docgraph.server.limits import LOOPBACK, ApiKeys, Limits
     from docgraph.workers import bound_kept_memory, keep_freed_memory, let_idle_threads_sleep
 
-    if host not in LOOPBACK and api_key_file is None and not open_access:
-        raise DocgraphError(f"--host {host} serves other machines; protect it with --api-key-file, or --open-access")
     keep_freed_memory()
     bound_kept_memory()
     let_idle_threads_sleep()
+    from docgraph.model.model_folder import ModelFolder, find_model
+    from docgraph.server.limits import LOOPBACK, ApiKeys, Limits
+
+    if host not in LOOPBACK and api_key_file is None and not open_access:
+        raise DocgraphError(f"--host {host} serves other machines; protect it with --api-key-file, or --open-access")
     folder = ModelFolder(find_model(model))
     from docgraph.server.run import run_server
     from docgraph.server.state import ServerConfig
