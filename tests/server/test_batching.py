@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -14,8 +14,9 @@ from docgraph.document import Document
 from docgraph.model.batch import DocumentExample
 from docgraph.server import batching
 from docgraph.server.batching import BatchDecoder, Cancelled, Ticket
-from docgraph.translation.constraints import Constraints
-from docgraph.translation.document_decoding import DecodedDocument, Hypotheses, Known, Mode
+from docgraph.translation import continuous_decoding
+from docgraph.translation.continuous_decoding import ContinuousDecoder, OpenDocument
+from docgraph.translation.document_decoding import DecodedDocument, Hypotheses
 from docgraph.translation.hypotheses import SearchConfig
 from docgraph.translation.model_input import TranslationRequest
 from docgraph.translation.translator import Translator
@@ -45,16 +46,16 @@ def translator(batches: Batches) -> Iterator[Translator]:
 class Gate:
     """Holds the model until it is opened, so that requests pile up."""
 
-    def __init__(self, translator: Translator, monkeypatch: pytest.MonkeyPatch) -> None:
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.entered, self.opened = threading.Event(), threading.Event()
-        decode = translator.decode
+        step = ContinuousDecoder.step
 
-        def wait_and_decode(*arguments: Any, **options: Any) -> list[DecodedDocument]:
+        def wait_and_step(decoder: ContinuousDecoder) -> Mapping[OpenDocument, None]:
             self.entered.set()
             assert self.opened.wait(60)
-            return decode(*arguments, **options)
+            return step(decoder)
 
-        monkeypatch.setattr(translator, "decode", wait_and_decode)
+        monkeypatch.setattr(ContinuousDecoder, "step", wait_and_step)
 
 
 def test_concurrent_requests_get_the_answers_they_would_get_alone(translator: Translator, batches: Batches) -> None:
@@ -91,13 +92,17 @@ def test_a_model_with_document_context_gives_the_same_answers(tmp_path: Path) ->
     decoder.close()
 
 
+@pytest.mark.parametrize("joins", [False, True])
 @pytest.mark.parametrize("recall", [False, True])
-def test_a_model_with_hints_gives_the_same_answers_in_pieces(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, recall: bool
+def test_a_model_with_hints_gives_the_same_answers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, recall: bool, joins: bool
 ) -> None:
     monkeypatch.setattr("docgraph.translation.hints.resolve", say_first_words)
+    monkeypatch.setattr(batching, "can_join", lambda *_: joins)
     monkeypatch.setattr(batching, "PIECE", 24)
     monkeypatch.setattr(batching, "BATCH", 120)
+    monkeypatch.setattr(continuous_decoding, "ROWS", 12)
+    monkeypatch.setattr(continuous_decoding, "TURN", 2)
     translator = Translator.load(hints_folder(tmp_path, recall), device="cpu")
     translator.repair = False
     search = SearchConfig(beams=2, max_length_factor=0.5, max_length_constant=3)
@@ -125,7 +130,7 @@ def test_a_model_with_hints_gives_the_same_answers_in_pieces(
 def test_a_short_request_does_not_wait_for_a_long_document(
     translator: Translator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    gate = Gate(translator, monkeypatch)
+    gate = Gate(monkeypatch)
     order: list[str] = []
 
     def translate(name: str, texts: Sequence[str]) -> None:
@@ -160,7 +165,7 @@ def test_final_hypotheses_are_told_once_and_in_order(translator: Translator) -> 
 
 
 def test_a_cancelled_request_ends_at_once(translator: Translator, monkeypatch: pytest.MonkeyPatch) -> None:
-    gate = Gate(translator, monkeypatch)
+    gate = Gate(monkeypatch)
     ticket = Ticket()
 
     def work() -> None:
@@ -178,34 +183,23 @@ def test_a_cancelled_request_ends_at_once(translator: Translator, monkeypatch: p
         assert len(other.result(60)) == 1  # is still answered
 
 
-class BrokenModel:
-    """Fails on documents with a certain number of sentences."""
-
-    def __init__(self, translator: Translator, bad: int) -> None:
-        self.decode, self.bad = translator.decode, bad
-
-    def __call__(
-        self,
-        examples: Sequence[DocumentExample],
-        search: SearchConfig,
-        mode: Mode = "parallel",
-        *,
-        tokens: int = 0,
-        known: Sequence[Known] | None = None,
-        constraints: Sequence[Constraints] | None = None,
-        on_final: Callable[[int, int, Hypotheses], None] | None = None,
-        progress: Callable[[int, int], None] | None = None,
-    ) -> list[DecodedDocument]:
-        if any(len(example.source) == self.bad for example in examples):
-            raise RuntimeError("bad")
-        return self.decode(examples, search, mode, known=known, constraints=constraints)
-
-
 def test_a_request_that_fails_fails_alone(translator: Translator, monkeypatch: pytest.MonkeyPatch) -> None:
     sentences = ["A door is open."]
     expected = translator.translate(sentences).texts
-    gate = Gate(translator, monkeypatch)
-    monkeypatch.setattr(translator, "decode", BrokenModel(translator, bad=2))
+    decode, start, gate = translator.decode, ContinuousDecoder._start, Gate(monkeypatch)
+
+    def broken_decode(examples: Sequence[DocumentExample], *arguments: Any, **options: Any) -> list[DecodedDocument]:
+        if any(len(example.source) == 2 for example in examples):
+            raise RuntimeError("bad")
+        return decode(examples, *arguments, **options)
+
+    def broken_start(decoder: ContinuousDecoder, chosen: list[tuple[OpenDocument, int]]) -> None:
+        if any(len(document.example.source) == 2 for document, _ in chosen):
+            raise RuntimeError("bad")
+        start(decoder, chosen)
+
+    monkeypatch.setattr(translator, "decode", broken_decode)
+    monkeypatch.setattr(ContinuousDecoder, "_start", broken_start)
     with ThreadPoolExecutor(3) as threads:
         first = threads.submit(translator.translate, sentences)
         assert gate.entered.wait(60)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import torch
@@ -10,7 +11,7 @@ from torch import Tensor, nn
 from docgraph.model.batch import DocumentBatch
 from docgraph.model.config import FreezePolicy, ModelConfig
 from docgraph.model.context_attention import AttentionRecorder, ContextReader, Integration
-from docgraph.model.kv_cache import DecoderCache
+from docgraph.model.kv_cache import DecoderCache, JoinedCache
 from docgraph.model.memory import Memories, Memory, Queries
 from docgraph.model.output import ChunkLoss, CopyDistribution, DecoderOutput, chunk_loss, linear_cross_entropy
 from docgraph.model.packing import Packing
@@ -166,6 +167,12 @@ class DocumentTransformer(nn.Module):
         """Decoder states after the newest token of each row, [R]; appends to the cache."""
         embedded = self.embeddings(tokens, state.cache.positions(tokens), "target")
         return _with_copies(self.decoder.step(embedded, state.cache, state.reader), state.reader)
+
+    def extend_all(self, tokens: Sequence[Tensor], states: Sequence[DecodingState]) -> DecoderOutput:
+        """`extend` for several states that read no memories; their rows follow each other."""
+        positions = [state.cache.positions(own) for state, own in zip(states, tokens, strict=True)]
+        embedded = self.embeddings(torch.cat([*tokens]), torch.cat(positions), "target")
+        return DecoderOutput(self.decoder.step(embedded, JoinedCache([state.cache for state in states])))
 
     @torch.no_grad()
     def inspect(self, batch: DocumentBatch, memories: Memories | None = None) -> dict[str, AttentionRecorder]:

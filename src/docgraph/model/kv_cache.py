@@ -32,24 +32,34 @@ class LayerCache:
 
     def attend_self(self, x: Tensor, attention: MultiHeadAttention) -> Tensor:
         """Appends x [R, d] and computes each row's attention to the tokens it descends from and to itself."""
-        query, key, value = (self._by_sentence(part) for part in attention.project_all(x))
-        past = self.owner.append(self, key, value)
-        return self._joined(masked_attention(query, *past, self.owner.past_mask()), attention, x.dtype)
+        return attention.join(self.attended_past(*attention.project_all(x)))
 
     def attend_source(self, x: Tensor, attention: MultiHeadAttention) -> Tensor:
         """Computes attention of x [R, d] over the source; the beams of a sentence are queries of one attention."""
-        query = self._by_sentence(attention.split(attention.query(x)))
+        return attention.join(self.attended_source(attention.split(attention.query(x))))
+
+    def attended_past(self, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+        """Appends keys and values [R, h, e] and attends to those of past tokens -> [R, h, e]."""
+        past = self.owner.append(self, self._by_sentence(key), self._by_sentence(value))
+        attended = masked_attention(self._by_sentence(query), *past, self.owner.past_mask())
+        return _by_row(attended, query.dtype)
+
+    def attended_source(self, query: Tensor) -> Tensor:
+        """Attends to the source: [R, h, e] -> [R, h, e]."""
+        queries = self._by_sentence(query)
         if self.owner.watched is self:
-            self.owner.source_attention = attention_weights(query, self.source_key, self.owner.source_mask)
-        attended = masked_attention(query, self.source_key, self.source_value, self.owner.source_mask)
-        return self._joined(attended, attention, x.dtype)
+            self.owner.source_attention = attention_weights(queries, self.source_key, self.owner.source_mask)
+        attended = masked_attention(queries, self.source_key, self.source_value, self.owner.source_mask)
+        return _by_row(attended, query.dtype)
 
     def _by_sentence(self, rows: Tensor) -> Tensor:
         """[R, h, e] -> [S, h, K, e], in the precision of the cache."""
         return rows.view(-1, self.owner.beams, *rows.shape[1:]).transpose(1, 2).to(self.key.dtype)
 
-    def _joined(self, attended: Tensor, attention: MultiHeadAttention, dtype: torch.dtype) -> Tensor:
-        return attention.join(attended.transpose(1, 2).flatten(0, 1).to(dtype))
+
+def _by_row(attended: Tensor, dtype: torch.dtype) -> Tensor:
+    """[S, h, K, e] -> [R, h, e]."""
+    return attended.transpose(1, 2).flatten(0, 1).to(dtype)
 
 
 class DecoderCache:
@@ -125,6 +135,43 @@ class DecoderCache:
         kept = store.new_empty(len(sentences), *store.shape[1:])
         kept[:, :, :end] = store[:, :, :end][sentences]
         return kept
+
+
+class JoinedLayer:
+    """The caches of one layer in a `JoinedCache`."""
+
+    def __init__(self, layers: Sequence[LayerCache], rows: list[int]) -> None:
+        self._layers, self._rows = layers, rows
+
+    def attend_self(self, x: Tensor, attention: MultiHeadAttention) -> Tensor:
+        """`LayerCache.attend_self` of each group for its own rows of x [R, d]."""
+        parts = zip(*(part.split_with_sizes(self._rows) for part in attention.project_all(x)), strict=True)
+        attended = [layer.attended_past(*own) for layer, own in zip(self._layers, parts, strict=True)]
+        return attention.join(torch.cat(attended))
+
+    def attend_source(self, x: Tensor, attention: MultiHeadAttention) -> Tensor:
+        """`LayerCache.attend_source` of each group for its own rows of x [R, d]."""
+        queries = attention.split(attention.query(x)).split_with_sizes(self._rows)
+        attended = [layer.attended_source(own) for layer, own in zip(self._layers, queries, strict=True)]
+        return attention.join(torch.cat(attended))
+
+
+class JoinedCache:
+    """The caches of several groups of sentences, which may have different lengths and beams, extended in one step.
+
+    The rows of the groups follow each other. They share every matrix product; only attention is computed group by
+    group.
+    """
+
+    def __init__(self, caches: Sequence[DecoderCache]) -> None:
+        self._caches = caches
+        rows = [cache.beams * len(cache.lineage) for cache in caches]
+        self.layers = [JoinedLayer(layers, rows) for layers in zip(*(cache.layers for cache in caches), strict=True)]
+
+    def advance(self) -> None:
+        """Ends the current step."""
+        for cache in self._caches:
+            cache.advance()
 
 
 Allocate = Callable[[str, Tensor, Sequence[int]], Tensor]

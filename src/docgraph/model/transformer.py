@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from docgraph.model.attention import MultiHeadAttention
 from docgraph.model.config import TransformerConfig
-from docgraph.model.kv_cache import DecoderCache, LayerCache
+from docgraph.model.kv_cache import DecoderCache, JoinedCache, JoinedLayer, LayerCache
 from docgraph.model.packing import Packing
 
 Place = Literal["pre", "hyb", "post", "output"]
@@ -170,7 +170,7 @@ class DecoderLayer(nn.Module):
         x = self.around_cross(x, lambda y: self.cross_attention(y, encoded, target, source))
         return self.around_feed_forward(x, self.feed_forward)
 
-    def step(self, x: Tensor, cache: LayerCache, attend: ContextFunction | None) -> Tensor:
+    def step(self, x: Tensor, cache: LayerCache | JoinedLayer, attend: ContextFunction | None) -> Tensor:
         """Decodes one token of each of R rows, x [R, d] -> [R, d], and appends it to the cache."""
         x = self.around_attention(x, lambda y: cache.attend_self(y, self.self_attention))
         x = apply(attend, x)
@@ -220,7 +220,7 @@ class Decoder(nn.Module):
         """The layer whose cross-attention aligns words best: the last but one (Garg et al. 2019); the last of two."""
         return max(len(self.layers) - 2, min(len(self.layers), 2) - 1)
 
-    def step(self, x: Tensor, cache: DecoderCache, context: Reader = no_context) -> Tensor:
+    def step(self, x: Tensor, cache: DecoderCache | JoinedCache, context: Reader = no_context) -> Tensor:
         """Decodes one more token of each of R rows: x [R, d] -> [R, d]."""
         x = apply(context("pre", 0), x)
         for index, layer in enumerate(self.layers):

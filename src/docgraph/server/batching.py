@@ -1,9 +1,10 @@
 """Continuous batching: sentences of concurrent requests are decoded together.
 
-Each request is preprocessed, repaired and postprocessed in its own thread. Model work goes to one thread, which always
-decodes whatever waits: requests that arrive during a batch share the next one, and a long document is decoded in pieces
-between which short requests get their turn. The translation of a sentence does not depend on the others in its batch,
-so every request gets the answer that it would get alone.
+Each request is preprocessed, repaired and postprocessed in its own thread. Model work goes to one thread. Sentences
+join those that are being decoded at any step (continuous_decoding.py). Sentences that cannot join others, such as those
+with constraints, are decoded in whole batches between two steps, and a long document of them in pieces between which
+short requests get their turn. The translation of a sentence does not depend on the others in its batch, so every
+request gets the answer that it would get alone.
 """
 
 from __future__ import annotations
@@ -20,15 +21,18 @@ from typing import Any
 from docgraph.model.batch import DocumentExample
 from docgraph.model.packing import windows
 from docgraph.translation.constraints import Constraints
+from docgraph.translation.continuous_decoding import ContinuousDecoder, OpenDocument, can_join
 from docgraph.translation.document_decoding import BATCH_TOKENS, DecodedDocument, Hypotheses, Known, Mode
 from docgraph.translation.excerpt import Excerpt
 from docgraph.translation.hypotheses import Hypothesis, SearchConfig
 from docgraph.translation.translator import Translator
 
 BATCH = 4096
-"""Source sub-words decoded together, about 160 sentences: more make a CPU little faster, and late arrivals wait."""
+"""Source sub-words of a whole batch, about 160 sentences: more make a CPU little faster, and late arrivals wait."""
 PIECE = 512
-"""Source sub-words of a long document that are decoded in one batch with other requests."""
+"""Source sub-words of a long document that are decoded in a whole batch with other requests."""
+TOLD = 16
+"""Final sentences of a long document that are told to its request together."""
 
 
 class Cancelled(Exception):  # noqa: N818 (not an error)
@@ -95,7 +99,11 @@ class _Call:
     mode: Mode
     documents: list[_Input]
     waiting: deque[_Piece] = field(default_factory=deque)
-    results: SimpleQueue[tuple[_Piece, DecodedDocument] | BaseException] = field(default_factory=SimpleQueue)
+    """The parts of documents that are decoded in whole batches."""
+    open: dict[OpenDocument, int] = field(default_factory=dict)
+    """The documents whose sentences join others, with their indices."""
+    is_abandoned: bool = False
+    results: SimpleQueue[_Part | BaseException] = field(default_factory=SimpleQueue)
 
     @property
     def key(self) -> tuple[SearchConfig, Mode]:
@@ -133,13 +141,29 @@ class _Piece:
         return replace(self, span=range(self.span.start, later.span.stop), size=self.size + later.size)
 
 
+@dataclass(frozen=True)
+class _Part:
+    """Final sentences of a document, from `first` on."""
+
+    document: int
+    first: int
+    sentences: Hypotheses
+    passes: int
+
+
 class BatchDecoder:
     """A `Decoder` that decodes the documents of concurrent calls together. Close it to end its thread."""
 
     def __init__(self, translator: Translator, on_batch: Callable[[int, int], None] | None = None) -> None:
-        """`on_batch` receives the number of sentences and of requests of every batch."""
+        """`on_batch` receives the number of sentences and of requests that are decoded together, at each change."""
         self._translator, self._on_batch = translator, on_batch
         self._calls: deque[_Call] = deque()
+        """Calls with pieces that wait."""
+        self._new: list[_Call] = []
+        """Calls with documents whose sentences have not yet been passed on."""
+        self._steps = ContinuousDecoder(translator.model, translator.tokenizer)
+        self._owners: dict[OpenDocument, tuple[_Call, int]] = {}
+        """The call of each document whose sentences are being decoded, and the index of the document in the call."""
         self._change = threading.Condition()
         self._closed = False
         self._thread = threading.Thread(target=self._run, name="docgraph-batches", daemon=True)
@@ -167,9 +191,8 @@ class BatchDecoder:
         """Returns the translation of each document; `on_final` and `progress` are called in this thread, by piece."""
         none: list[Any] = [{}] * len(examples)
         call = _Call(search, mode, list(map(_Input, examples, known or none, constraints or none)))
-        for document in range(len(examples)):
-            call.waiting.extend(self._pieces(call, document))
-        missing = total = sum(len(piece.span) for piece in call.waiting)
+        self._divide(call)
+        missing = total = sum(len(example.source) for example in examples)
         found: list[Hypotheses] = [[] for _ in examples]
         passes = [0] * len(examples)
         ticket = _ticket.get() or Ticket()
@@ -177,17 +200,16 @@ class BatchDecoder:
             if missing:
                 self._submit(call)
             while missing:
-                result = call.results.get()
-                if isinstance(result, BaseException):
+                part = call.results.get()
+                if isinstance(part, BaseException):
                     self._abandon(call)
-                    raise result
-                piece, decoded = result
-                missing -= len(piece.span)
-                # The pieces of a document finish in their order.
-                found[piece.document] += decoded.sentences
-                passes[piece.document] = max(passes[piece.document], decoded.passes)
+                    raise part
+                missing -= len(part.sentences)
+                # The parts of a document come in their order.
+                found[part.document] += part.sentences
+                passes[part.document] = max(passes[part.document], part.passes)
                 if on_final is not None:
-                    on_final(piece.document, piece.span.start, decoded.sentences)
+                    on_final(part.document, part.first, part.sentences)
                 if progress is not None:
                     progress(total - missing, total)
         return [DecodedDocument(*pair) for pair in zip(found, passes, strict=True)]
@@ -204,16 +226,29 @@ class BatchDecoder:
         for part in windows(lengths, PIECE):
             yield _Piece(call, document, part, sum(lengths[part.start : part.stop]))
 
+    def _divide(self, call: _Call) -> None:
+        """Makes open documents, or pieces of whole batches, of the documents of a call."""
+        model = self._translator.model
+        for number, given in enumerate(call.documents):
+            if can_join(model.config, model.device, call.search, given.known, given.constraints):
+                call.open[OpenDocument(given.example, call.search, given.known, model.config)] = number
+            else:
+                call.waiting.extend(self._pieces(call, number))
+
     def _submit(self, call: _Call) -> None:
         with self._change:
             if self._closed:
                 raise Cancelled
-            self._calls.append(call)
+            if call.waiting:
+                self._calls.append(call)
+            if call.open:
+                self._new.append(call)
             self._change.notify()
 
     def _abandon(self, call: _Call) -> None:
-        """Drops the pieces of a call that wait, and wakes its thread."""
+        """Drops the sentences of a call that wait, and wakes its thread."""
         with self._change:
+            call.is_abandoned = True
             if call in self._calls:
                 self._calls.remove(call)
         call.results.put(Cancelled())
@@ -221,16 +256,67 @@ class BatchDecoder:
     def _run(self) -> None:
         while True:
             with self._change:
-                self._change.wait_for(lambda: self._calls or self._closed)
+                self._change.wait_for(lambda: self._calls or self._new or self._steps.has_work or self._closed)
                 if self._closed:
-                    for call in self._calls:
+                    for call in {*self._calls, *self._new, *(call for call, _ in self._owners.values())}:
                         call.results.put(Cancelled())
                     return
+                new, self._new = self._new, []
                 batch = self._next_batch()
-            self._decode(batch)
+            for call in new:
+                self._owners |= {document: (call, number) for document, number in call.open.items()}
+                for document in call.open:
+                    self._tell(document)
+                    if not document.is_final:
+                        self._steps.add(document)
+            if batch:
+                self._decode(batch)
+            self._step()
+
+    def _tell(self, document: OpenDocument) -> None:
+        """Gives new final sentences of a document to its call."""
+        call, number = self._owners[document]
+        if (new := document.new_sentences(TOLD)) is not None:
+            call.results.put(_Part(number, *new, document.passes))
+        if document.is_final:
+            del self._owners[document]
+
+    def _step(self) -> None:
+        """Extends the sentences of all open documents by a token."""
+        for document in [document for document, (call, _) in self._owners.items() if call.is_abandoned]:
+            self._steps.remove(document)
+            del self._owners[document]
+        try:
+            with self._translator.model_lock:
+                joined = self._steps.join()
+                changed = self._steps.step()
+        except Exception:
+            # Decodes each document on its own, so that a bad request fails alone.
+            for document in self._steps.clear():
+                if document in self._owners:
+                    self._decode_alone(document, *self._owners.pop(document))
+            return
+        if joined and self._on_batch is not None:
+            active = {id(self._owners[each][0]) for each in self._steps.documents() if each in self._owners}
+            self._on_batch(self._steps.num_sentences, len(active))
+        for document in changed:
+            if document in self._owners:
+                self._tell(document)
+
+    def _decode_alone(self, document: OpenDocument, call: _Call, number: int) -> None:
+        """Decodes a document on its own, and gives the sentences to its call that it has not got."""
+        given = call.documents[number]
+        try:
+            [result] = self._translator.decode([given.example], call.search, call.mode, known=[given.known])
+        except Exception as error:
+            call.results.put(error)
+        else:
+            call.results.put(_Part(number, document.told, result.sentences[document.told :], result.passes))
 
     def _next_batch(self) -> list[_Piece]:
         """Takes pieces from the calls in turn, as many as fit; calls with other options than the first one wait."""
+        if not self._calls:
+            return []
         key, batch, size = self._calls[0].key, list[_Piece](), 0
         turns = deque(call for call in self._calls if call.key == key)
         while turns:
@@ -269,9 +355,9 @@ class BatchDecoder:
                     self._decode([piece])
             return
         for piece, result in zip(batch, decoded, strict=True):
-            own = replace(result, sentences=result.sentences[: len(piece.span)])
-            piece.input.decoded.update(zip(piece.span, own.sentences, strict=True))
-            piece.call.results.put((piece, own))
+            own = result.sentences[: len(piece.span)]
+            piece.input.decoded.update(zip(piece.span, own, strict=True))
+            piece.call.results.put(_Part(piece.document, piece.span.start, own, result.passes))
 
     def _model_input(self, piece: _Piece) -> _Input:
         """Returns a document, or a piece of it with the translations that its hints read in earlier pieces."""

@@ -44,7 +44,7 @@ COMPLETE = math.log(0.25)
 
 
 class Rows(Protocol):
-    """The part of `search._Rows` that this search uses."""
+    """The part of `search.Rows` that this search uses."""
 
     tokens: Tensor
     totals: Tensor

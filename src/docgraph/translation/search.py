@@ -10,6 +10,7 @@ import itertools
 import math
 import zlib
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
 import torch
@@ -68,11 +69,11 @@ def search(
         limit = min(limits[s] + room_for(own), positions - 1)
         by_rows.setdefault(num_rows(own, config), {})[s] = limit
     for beams, some_limits in by_rows.items():
-        for group in _groups(some_limits, beams, _cache_positions(encoded)):
+        for group in length_groups(some_limits, beams, _cache_positions(encoded)):
             group_limits = [some_limits[s] for s in group]
             places = torch.tensor(group, device=encoded.device)
             state = model.start(batch, encoded, memories, beams, max(group_limits) + 1, places)
-            rows = _Rows(model, state, group_limits, config)
+            rows = Rows(model, state, group_limits, config)
             constrained_search(rows, [constrained[s] for s in group])
             hypotheses.update(zip(group, rows.finished, strict=True))
     return [hypotheses[s] for s in chosen]
@@ -88,14 +89,13 @@ def _free_search(
     on_decoded: Callable[[int], None] | None,
 ) -> dict[int, list[Hypothesis]]:
     """Returns the translations of sentences without constraints; `limits` has the maximum length of each."""
-    decode = _sampling_search if config.sampling else _beam_search if config.beams > 1 else _greedy_search
     beams = config.n_best if config.sampling else config.beams
     device = encoded.device.type
     use_graphs = device in CUDA_GRAPH_DEVICES and not config.sampling and not torch.is_autocast_enabled(device)
     use_graphs = use_graphs and not config.no_repeat_ngram
     hypotheses: dict[int, list[Hypothesis]] = {}
     reader: Reader | None = None
-    for group in _groups(limits, beams, _cache_positions(encoded)):
+    for group in length_groups(limits, beams, _cache_positions(encoded)):
         places = torch.tensor(group, device=encoded.device)
         group_limits = [limits[s] for s in group]
         room = 0 if use_graphs else max(group_limits) + 1
@@ -104,9 +104,10 @@ def _free_search(
         if use_graphs:
             finished = cuda_graph_search(model, state, group_limits, config)
         else:
-            rows = _Rows(model, state, group_limits, config)
-            decode(rows, batch)
-            finished = rows.finished
+            running = GroupSearch(model, batch, state, group_limits, config)
+            while running.is_open:
+                running.extend(running.rows.step())
+            finished = running.rows.finished
         hypotheses.update(zip(group, finished, strict=True))
         if on_decoded is not None:
             on_decoded(len(group))
@@ -151,7 +152,7 @@ def verify_greedy(
     ]
 
 
-def _groups(limits: dict[int, int], beams: int, positions: int) -> list[list[int]]:
+def length_groups(limits: dict[int, int], beams: int, positions: int) -> list[list[int]]:
     """Groups sentences with similar limits, as many as fit the cache; each group is in ascending order."""
     groups: list[list[int]] = []
     for sentence in sorted(limits, key=lambda s: (-limits[s], s)):
@@ -161,7 +162,7 @@ def _groups(limits: dict[int, int], beams: int, positions: int) -> list[list[int
     return [sorted(group) for group in groups]
 
 
-class _Rows:
+class Rows:
     """Partial hypotheses of a group: K rows for each of the S' sentences still in the batch."""
 
     def __init__(self, model: DocumentTransformer, state: DecodingState, limits: list[int], config: SearchConfig):
@@ -183,13 +184,21 @@ class _Rows:
         self.done = [False] * len(limits)
         self.finished: list[list[Hypothesis]] = [[] for _ in limits]
 
+    @property
+    def newest(self) -> Tensor:
+        """[R]: the newest token of each row."""
+        return self.tokens[:, :, self.time].flatten()
+
     def step(self) -> Tensor:
         """Returns the log-probabilities [S', K, V] of the next token; forbidden tokens have minus infinity."""
-        decoded = self.model.extend(self.tokens[:, :, self.time].flatten(), self.state)
+        decoded = self.model.extend(self.newest, self.state)
         if len(self.scores) != len(decoded.hidden):
             vocabulary = self.model.config.transformer.target_vocabulary
             self.scores = decoded.hidden.new_empty(len(decoded.hidden), vocabulary, dtype=torch.float32)
-        log_probabilities = self.model.log_probabilities(decoded, self.scores)
+        return self.allowed(self.model.log_probabilities(decoded, self.scores))
+
+    def allowed(self, log_probabilities: Tensor) -> Tensor:
+        """Sets the log-probabilities [R, V] of forbidden tokens to minus infinity, in place; returns [S', K, V]."""
         limits = self.limits.repeat_interleave(self.state.beams)
         time = torch.full_like(limits, self.time)
         forbid(log_probabilities, time, limits, self.model.config.transformer, self.config)
@@ -235,47 +244,66 @@ class _Rows:
         return bool(keep)
 
 
-def _beam_search(rows: _Rows, batch: DocumentBatch) -> None:
-    """Runs beam search.
+class GroupSearch:
+    """A search for the translations of some sentences, which are extended by one token at a time."""
+
+    def __init__(
+        self,
+        model: DocumentTransformer,
+        batch: DocumentBatch,
+        state: DecodingState,
+        limits: list[int],
+        config: SearchConfig,
+    ) -> None:
+        """`limits` are the maximum lengths of the sentences of `state`."""
+        self.rows = rows = Rows(model, state, limits, config)
+        self.is_open = True
+        if config.sampling:
+            self._extend = partial(_extend_independently, rows, _sampler(rows, batch))
+        elif config.beams == 1:
+            self._extend = partial(_extend_independently, rows, _most_likely)
+        else:
+            rows.totals[:, 1:] = -torch.inf  # all beams start from the same prefix: count it once
+            self._extend = partial(_extend_beams, rows, limits)
+
+    def extend(self, log_probabilities: Tensor) -> None:
+        """Extends each row by a token, given the log-probabilities [S', K, V] of the allowed ones."""
+        self.is_open = self._extend(log_probabilities)
+
+
+def _extend_beams(rows: Rows, limits: list[int], log_probabilities: Tensor) -> bool:
+    """Takes a step of beam search; returns whether any sentence is still open.
 
     A hypothesis is finished if its extension by end-of-sentence ranks among the K best. A sentence is done once no open
     hypothesis can still enter its n best, however long it grows.
     """
     config, beams = rows.config, rows.config.beams
-    limits = rows.limits.tolist()
-    rows.totals[:, 1:] = -torch.inf  # all beams start from the same prefix: count it once
-    open_sentences = True
-    while open_sentences:
-        values, parents, proposed = top_candidates(rows.step(), rows.totals, 2 * beams)
-        ends = proposed == rows.eos
-        for place, rank in (ends & values.isfinite())[:, :beams].nonzero().tolist():
-            if not rows.done[rows.active[place]]:
-                rows.finish(place, int(parents[place, rank]), float(values[place, rank]))
-        kept = ends.sort(dim=-1, stable=True).indices[:, :beams]  # open hypotheses first, in their order
-        rows.totals, parents, proposed = (part.gather(1, kept) for part in (values, parents, proposed))
-        for sentence, best in zip(rows.active, rows.totals[:, 0].tolist(), strict=True):
-            finished = rows.finished[sentence]
-            beaten = len(finished) == config.n_best and finished[-1].score >= config.score(best, limits[sentence])
-            rows.done[sentence] |= beaten or best == -math.inf
-        rows.reorder(parents)
-        open_sentences = rows.advance(proposed)
+    values, parents, proposed = top_candidates(log_probabilities, rows.totals, 2 * beams)
+    ends = proposed == rows.eos
+    for place, rank in (ends & values.isfinite())[:, :beams].nonzero().tolist():
+        if not rows.done[rows.active[place]]:
+            rows.finish(place, int(parents[place, rank]), float(values[place, rank]))
+    kept = ends.sort(dim=-1, stable=True).indices[:, :beams]  # open hypotheses first, in their order
+    rows.totals, parents, proposed = (part.gather(1, kept) for part in (values, parents, proposed))
+    for sentence, best in zip(rows.active, rows.totals[:, 0].tolist(), strict=True):
+        finished = rows.finished[sentence]
+        beaten = len(finished) == config.n_best and finished[-1].score >= config.score(best, limits[sentence])
+        rows.done[sentence] |= beaten or best == -math.inf
+    rows.reorder(parents)
+    return rows.advance(proposed)
 
 
-Chooser = Callable[[Tensor, int, Tensor], Tensor]
-"""Maps log-probabilities [S', K, V], the time step and the sentences [S'] to the next token of each row [S', K]."""
+Chooser = Callable[[Rows, Tensor], Tensor]
+"""Maps log-probabilities [S', K, V] to the next token of each row [S', K]."""
 
 
-def _greedy_search(rows: _Rows, batch: DocumentBatch) -> None:
-    """Takes the most likely token at every step."""
-
-    def most_likely(log_probabilities: Tensor, time: int, sentences: Tensor) -> Tensor:
-        return top_candidates(log_probabilities, torch.zeros_like(rows.totals), 1)[2]
-
-    _independent_search(rows, most_likely)
+def _most_likely(rows: Rows, log_probabilities: Tensor) -> Tensor:
+    """Chooses the most likely token."""
+    return top_candidates(log_probabilities, torch.zeros_like(rows.totals), 1)[2]
 
 
-def _sampling_search(rows: _Rows, batch: DocumentBatch) -> None:
-    """Draws every token from the model's distribution, after temperature, top-k and top-p."""
+def _sampler(rows: Rows, batch: DocumentBatch) -> Chooser:
+    """Returns a function that draws tokens from the model's distribution, after temperature, top-k and top-p."""
     config = rows.config
     bounds, index_of = batch.source.sentences.boundaries.tolist(), batch.index_of.tolist()
     source = batch.source.tokens.cpu().numpy()
@@ -287,29 +315,26 @@ def _sampling_search(rows: _Rows, batch: DocumentBatch) -> None:
         draws[sentence] = generator.random((draws.shape[2], draws.shape[1])).T
     uniform = torch.from_numpy(draws).to(rows.tokens.device)
 
-    def sample(log_probabilities: Tensor, time: int, sentences: Tensor) -> Tensor:
+    def sample(rows: Rows, log_probabilities: Tensor) -> Tensor:
         ordered, tokens = (log_probabilities.double() / config.temperature).sort(dim=-1, descending=True, stable=True)
         if config.top_k:
             ordered, tokens = ordered[..., : config.top_k], tokens[..., : config.top_k]
         mass = ordered.softmax(-1).cumsum(-1)
         last = (mass < config.top_p).sum(-1, keepdim=True).clamp(max=mass.shape[-1] - 1)
-        threshold = uniform[sentences, :, time, None] * mass.gather(-1, last)
+        threshold = uniform[rows.state.sentences, :, rows.time, None] * mass.gather(-1, last)
         return tokens.gather(-1, (mass <= threshold).sum(-1, keepdim=True).minimum(last))[..., 0]
 
-    _independent_search(rows, sample)
+    return sample
 
 
-def _independent_search(rows: _Rows, choose: Chooser) -> None:
-    """Extends every row token by token until end-of-sentence; rows do not interact."""
-    open_sentences = True
-    while open_sentences:
-        log_probabilities = rows.step()
-        chosen = choose(log_probabilities, rows.time, rows.state.sentences)
-        rows.totals += log_probabilities.gather(-1, chosen[..., None])[..., 0]
-        # A row that has ended is extended in vain until its sentence leaves; minus infinity marks it.
-        for place, row in ((chosen == rows.eos) & rows.totals.isfinite()).nonzero().tolist():
-            rows.finish(place, row, float(rows.totals[place, row]))
-            rows.totals[place, row] = -torch.inf
-        for sentence in rows.active:
-            rows.done[sentence] = len(rows.finished[sentence]) == rows.config.n_best
-        open_sentences = rows.advance(chosen)
+def _extend_independently(rows: Rows, choose: Chooser, log_probabilities: Tensor) -> bool:
+    """Extends every row by a chosen token; rows do not interact. Returns whether any sentence is still open."""
+    chosen = choose(rows, log_probabilities)
+    rows.totals += log_probabilities.gather(-1, chosen[..., None])[..., 0]
+    # A row that has ended is extended in vain until its sentence leaves; minus infinity marks it.
+    for place, row in ((chosen == rows.eos) & rows.totals.isfinite()).nonzero().tolist():
+        rows.finish(place, row, float(rows.totals[place, row]))
+        rows.totals[place, row] = -torch.inf
+    for sentence in rows.active:
+        rows.done[sentence] = len(rows.finished[sentence]) == rows.config.n_best
+    return rows.advance(chosen)
