@@ -1,11 +1,11 @@
 """Load of `docgraph serve`: many clients at once, compared with the same documents in one batch.
 
-    python -m benchmarks.server_load [--clients 64] [--seconds 60] [--texts 512]
+    python -m benchmarks.server_load [--clients 64] [--seconds 60] [--texts 512] [--rounds 3]
 
 Each client sends one text of one to four sentences after the other. Every answer must equal the translation of the text
 alone. Printed are the times of requests, the sentences per second of the server and of `Translator.translate_all` on
-the same texts, and the memory of the server. Clients and server share the cores of the machine; their share is
-printed. On a busy machine, compare the CPU time per sentence.
+the same texts, and the memory of the server. Server and `translate_all` take turns, `--rounds` times. Clients and
+server share the cores of the machine; their share is printed. On a busy machine, compare the CPU time per sentence.
 """
 
 from __future__ import annotations
@@ -36,22 +36,27 @@ def load_texts(count: int) -> list[list[str]]:
     return [choice.sample(sentences, choice.randint(1, 4)) for _ in range(count)]
 
 
-def translate_in_one_batch(texts: list[list[str]]) -> tuple[list[list[str]], float, float]:
-    """Returns the translations of all texts, seconds and CPU seconds per sentence."""
-    from docgraph.workers import keep_freed_memory, let_idle_threads_sleep
+class OneBatch:
+    """`Translator.translate_all` on all texts, with the settings of `docgraph translate`."""
 
-    keep_freed_memory()  # as `docgraph translate` does
-    let_idle_threads_sleep()
-    from docgraph.document import Document
-    from docgraph.translation.translator import Translator
+    def __init__(self, texts: list[list[str]]) -> None:
+        from docgraph.workers import keep_freed_memory, let_idle_threads_sleep
 
-    translator = Translator.load()
-    documents = [Document.from_sentences(text) for text in texts]
-    list(translator.translate_all(documents[:32]))
-    begun, cpu = time.perf_counter(), time.process_time()
-    translations = [each.texts for each in translator.translate_all(documents)]
-    count = sum(map(len, texts))
-    return translations, (time.perf_counter() - begun) / count, (time.process_time() - cpu) / count
+        keep_freed_memory()
+        let_idle_threads_sleep()
+        from docgraph.document import Document
+        from docgraph.translation.translator import Translator
+
+        self._translator = Translator.load()
+        self._documents = [Document.from_sentences(text) for text in texts]
+        list(self._translator.translate_all(self._documents[:32]))
+
+    def run(self) -> tuple[list[list[str]], float, float]:
+        """Returns the translations, and seconds and CPU seconds per sentence."""
+        begun, cpu = time.perf_counter(), time.process_time()
+        translations = [each.texts for each in self._translator.translate_all(self._documents)]
+        count = sum(map(len, translations))
+        return translations, (time.perf_counter() - begun) / count, (time.process_time() - cpu) / count
 
 
 class Load:
@@ -108,37 +113,48 @@ def cpu_seconds(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
+def measure(load: Load, process: subprocess.Popen[str], clients: int, seconds: float) -> tuple[float, float]:
+    """Runs the clients; returns seconds and CPU seconds of the server per sentence."""
+    cpu, own = cpu_seconds(process.pid), time.process_time()
+    seconds = asyncio.run(load.run(clients, seconds))
+    own, cpu = time.process_time() - own, (cpu_seconds(process.pid) - cpu) / load.sentences
+    cuts = quantiles(load.times, n=100)
+    print(f"{clients} clients, {seconds:.0f} s: {len(load.times):,} requests, {load.wrong} wrong answers")
+    print(f"p50 {cuts[49]:.2f} s, p95 {cuts[94]:.2f} s")
+    print(f"server: {load.sentences / seconds:.1f} sentences per second, {1000 * cpu:.1f} ms CPU per sentence")
+    print(f"clients: {own / seconds:.2f} cores, {1000 * own / len(load.times):.1f} ms CPU per request")
+    return seconds / load.sentences, cpu
+
+
 def main(arguments: list[str] | None = None) -> None:
     """Print latency, throughput, equality and memory."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--clients", type=int, default=64)
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--texts", type=int, default=512)
+    parser.add_argument("--rounds", type=int, default=1)
     options = parser.parse_args(arguments or [])
-    texts = load_texts(options.texts)
-    expected, alone, alone_cpu = translate_in_one_batch(texts)
-    print(f"one batch: {1 / alone:.1f} sentences per second, {1000 * alone_cpu:.1f} ms CPU per sentence", flush=True)
+    texts, wrong = load_texts(options.texts), 0
+    one_batch = OneBatch(texts)
     with tempfile.TemporaryDirectory() as folder:
         process, address = start_server(folder)
         try:
-            asyncio.run(Load(address, texts, expected).run(options.clients, options.seconds / 3))  # warm-up
-            before, cpu = resident_megabytes(process.pid), cpu_seconds(process.pid)
-            load, own = Load(address, texts, expected), time.process_time()
-            seconds = asyncio.run(load.run(options.clients, options.seconds))
-            own = time.process_time() - own
-            after, cpu = resident_megabytes(process.pid), cpu_seconds(process.pid) - cpu
+            for number in range(options.rounds):
+                expected, alone, alone_cpu = one_batch.run()
+                rate = f"{1 / alone:.1f} sentences per second"
+                print(f"one batch: {rate}, {1000 * alone_cpu:.1f} ms CPU per sentence", flush=True)
+                if not number:
+                    asyncio.run(Load(address, texts, expected).run(options.clients, options.seconds / 3))  # warm-up
+                before, load = resident_megabytes(process.pid), Load(address, texts, expected)
+                seconds, cpu = measure(load, process, options.clients, options.seconds)
+                wrong += load.wrong
+                print(f"throughput {alone / seconds:.2f} of one batch, {alone_cpu / cpu:.2f} per CPU second")
+                after = resident_megabytes(process.pid)
+                print(f"memory of the server: {before:.0f} MB, then {after:.0f} MB", flush=True)
         finally:
             process.terminate()
             process.wait()
-    cuts = quantiles(load.times, n=100)
-    rate, cpu = load.sentences / seconds, cpu / load.sentences
-    print(f"{options.clients} clients, {seconds:.0f} s: {len(load.times):,} requests, {load.wrong} wrong answers")
-    print(f"p50 {cuts[49]:.2f} s, p95 {cuts[94]:.2f} s")
-    print(f"server: {rate:.1f} sentences per second, {1000 * cpu:.1f} ms CPU per sentence")
-    print(f"clients: {own / seconds:.2f} cores, {1000 * own / len(load.times):.1f} ms CPU per request")
-    print(f"throughput {rate * alone:.2f} of one batch, {alone_cpu / cpu:.2f} per CPU second")
-    print(f"memory of the server: {before:.0f} MB, then {after:.0f} MB", flush=True)
-    if load.wrong:
+    if wrong:
         raise SystemExit("some answers differ from the translation of the text alone")
 
 

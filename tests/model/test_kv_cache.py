@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 
 import numpy as np
@@ -37,12 +38,12 @@ SYSTEMS += [pytest.param(small_config(**fields), id=name) for name, fields in BA
 class Decoding:
     """A model that has decoded the hypotheses `prefix` [R, t]; every row starts with BOS."""
 
-    def __init__(self, config: ModelConfig, seed: int = 0) -> None:
+    def __init__(self, config: ModelConfig, seed: int = 0, steps: int = STEPS) -> None:
         self.model: DocumentTransformer = small_model(config, seed, open_gates=True).double()
         self.batch = batch_of(DOCUMENTS)
         self.memories: Memories = self.model.memories(self.batch)
         self.encoded = self.model.encode(self.batch, self.memories)
-        self.state: DecodingState = self.model.start(self.batch, self.encoded, self.memories, BEAMS, STEPS + 1)
+        self.state: DecodingState = self.model.start(self.batch, self.encoded, self.memories, BEAMS, steps + 1)
         self.prefix = torch.full((SENTENCES * BEAMS, 1), BOS)
         self.sentences = torch.arange(SENTENCES)
         self.rng = np.random.default_rng(seed)
@@ -129,3 +130,30 @@ def test_beams_read_one_copy_of_the_source_and_nothing_grows() -> None:
         decoding.reorder()
     assert (layer.key.data_ptr(), layer.key.shape, layer.source_key.shape) == before
     assert decoding.state.cache.length == STEPS
+
+
+@torch.no_grad()
+def test_the_cache_grows_with_translations_that_are_much_longer_than_their_source() -> None:
+    decoding = Decoding(small_config(context=False), seed=3, steps=30)
+    room = decoding.state.cache.layers[0].key.shape[2]
+    for step in range(30):
+        torch.testing.assert_close(decoding.step(), decoding.recomputed())
+        decoding.reorder()
+        if step == 20:
+            decoding.select([0, 2, 5])
+    assert room < 30 * BEAMS <= decoding.state.cache.layers[0].key.shape[2] <= 31 * BEAMS
+
+
+@torch.no_grad()
+def test_groups_of_different_lengths_take_a_step_together() -> None:
+    parts = [Decoding(small_config(context=False), seed=seed) for seed in range(3)]
+    for steps, decoding in enumerate(parts):
+        for _ in range(steps):
+            decoding.step()
+            decoding.reorder()
+    parts[1].select([0, 3, 4])
+    model, tokens = parts[0].model, [decoding.prefix[:, -1] for decoding in parts]
+    expected = [model.step(own, copy.deepcopy(part.state)) for own, part in zip(tokens, parts, strict=True)]
+    together = model.scores(model.extend_all(tokens, [decoding.state for decoding in parts]))
+    torch.testing.assert_close(together, torch.cat(expected))
+    assert [decoding.state.cache.length for decoding in parts] == [1, 2, 3]

@@ -71,16 +71,17 @@ class DecoderCache:
     def __init__(
         self, attentions: Iterable[MultiHeadAttention], encoded: Tensor, source: Packing, beams: int, max_length: int
     ) -> None:
-        """Allocates space for `beams` hypotheses of `max_length` tokens for each sentence of `encoded` [Ns, d].
+        """Makes a cache for `beams` hypotheses of up to `max_length` tokens for each sentence of `encoded` [Ns, d].
 
-        `attentions` are the cross-attentions of the decoder layers; they project the source here, once.
+        `attentions` are the cross-attentions of the decoder layers; they project the source here, once. Space is
+        allocated for translations that are little longer than their source, which nearly all are, and more if needed.
         """
-        self.length, self.beams = 0, beams
+        self.length, self.beams, self.max_length = 0, beams, max_length
         self.source_attention = encoded.new_empty(0)
         """[S, K, Ts]: attention of the watched layer over the source in the last step."""
         self.source_mask = unmask_empty_rows(source.mask[:, None, None, :])
         self.layers: list[LayerCache] = []
-        sentences, room = source.num_sequences, max_length * beams
+        sentences, room = source.num_sequences, min(max_length, source.max_length * 5 // 4 + 8) * beams
         self.lineage = torch.zeros(sentences, beams, room, dtype=torch.bool, device=encoded.device)
         """[S, K, T * K]: True if a beam descends from a stored token."""
         self._past_mask: Tensor | None = None
@@ -112,9 +113,15 @@ class DecoderCache:
         return self._past_mask
 
     def advance(self) -> None:
-        """Ends the current step."""
+        """Ends the current step, and makes room for the next one."""
         self.length += 1
         self._past_mask = None
+        end, room = self.length * self.beams, self.lineage.shape[2]
+        if end == room and self.length < self.max_length:
+            more = min(self.max_length, 2 * self.length) * self.beams - room
+            self.lineage = F.pad(self.lineage, (0, more))
+            for layer in self.layers:
+                layer.key, layer.value = (F.pad(store, (0, 0, 0, more)) for store in (layer.key, layer.value))
 
     def reorder(self, rows: Tensor) -> None:
         """Row r continues the hypothesis of row rows[r] (rows [R]) of the same sentence."""

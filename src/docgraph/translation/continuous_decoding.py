@@ -14,22 +14,26 @@ from dataclasses import replace
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from docgraph.model.batch import DocumentExample, Ids, collate
 from docgraph.model.config import ModelConfig
 from docgraph.model.document_transformer import DocumentTransformer
 from docgraph.model.hints import Hint, insert, referents
 from docgraph.model.memory import Memories
+from docgraph.model.output import DecoderOutput
 from docgraph.model.systems import context_class, context_needs
 from docgraph.model.tokenizer import Tokenizer
 from docgraph.translation.constraints import Constraints
 from docgraph.translation.document_decoding import Hypotheses, Known, any_given, hints_by_sentence
 from docgraph.translation.hints import fill_hints
 from docgraph.translation.hypotheses import Hypothesis, SearchConfig
-from docgraph.translation.search import CACHE_POSITIONS, CUDA_GRAPH_DEVICES, GroupSearch, length_groups
+from docgraph.translation.search import CACHE_POSITIONS, CUDA_GRAPH_DEVICES, GroupSearch
 
 ROWS = 768
 """Maximum of sentences x beams decoded together: more make a CPU little faster, and each step slower."""
+GROUP = 128
+"""Maximum of sentences x beams in a group, so that the scores of their next tokens fit the caches of a CPU."""
 POSITIONS = 2 * CACHE_POSITIONS["cpu"]
 """Maximum of sentences x beams x maximum length decoded together: bounds memory."""
 JOINING_SHARE, MAX_WAIT = 3, 8
@@ -238,7 +242,7 @@ class ContinuousDecoder:
             limit = document.search.max_length(len(sources[place]), transformer.max_positions)
             by_search.setdefault(document.search, {})[place] = limit
         for search, limits in by_search.items():
-            for places in length_groups(limits, search.beams, CACHE_POSITIONS["cpu"]):
+            for places in _groups(limits, search.beams):
                 own = [limits[place] for place in places]
                 sentences = torch.tensor(places, device=encoded.device)
                 state = model.start(batch, encoded, Memories(), search.beams, max(own) + 1, sentences)
@@ -261,13 +265,10 @@ class ContinuousDecoder:
             return {}
         rows = [group.rows for group in groups]
         decoded = self._model.extend_all([each.newest for each in rows], [each.state for each in rows])
-        count = len(decoded.hidden)
-        if len(self._scores) < count:
-            self._scores = decoded.hidden.new_empty(count, self._model.config.transformer.target_vocabulary)
-        log_probabilities = self._model.log_probabilities(decoded, self._scores[:count])
-        by_group = log_probabilities.split_with_sizes([group.num_rows for group in groups])
-        for group, own in zip(groups, by_group, strict=True):
-            group.search.extend(group.rows.allowed(own))
+        end = 0
+        for group in groups:
+            begin, end = end, end + group.num_rows
+            group.search.extend(group.rows.allowed(self._log_probabilities(decoded.rows(slice(begin, end)))))
         changed = dict.fromkeys(document for group in groups for document in group.finished())
         self._groups = [group for group in groups if group.search.is_open]
         for document in changed:
@@ -275,9 +276,26 @@ class ContinuousDecoder:
                 self._documents.remove(document)
         return changed
 
+    def _log_probabilities(self, decoded: DecoderOutput) -> Tensor:
+        """Returns the log-probabilities [R, V] of the next token of the rows of a group.
+
+        Those of all groups together would not fit the caches of a CPU.
+        """
+        rows, vocabulary = len(decoded.hidden), self._model.config.transformer.target_vocabulary
+        if len(self._scores) < rows:
+            self._scores = decoded.hidden.new_empty(rows, vocabulary, dtype=torch.float32)
+        return self._model.log_probabilities(decoded, self._scores[:rows])
+
     def clear(self) -> list[OpenDocument]:
         """Forgets all documents; returns those that are not final."""
         forgotten = [*dict.fromkeys([*self.documents(), *self._documents])]
         self._documents.clear()
         self._groups.clear()
         return forgotten
+
+
+def _groups(limits: Mapping[int, int], beams: int) -> Iterable[list[int]]:
+    """Yields sentences with similar limits, up to GROUP rows; each group is in ascending order."""
+    order, size = sorted(limits, key=lambda s: (-limits[s], s)), max(1, GROUP // beams)
+    for begin in range(0, len(order), size):
+        yield sorted(order[begin : begin + size])
