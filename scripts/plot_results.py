@@ -10,10 +10,11 @@ runs are not stored are drawn from the tables of the pages, so that a picture an
 from __future__ import annotations
 
 import argparse
+import json
 import re
 import statistics
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -48,8 +49,8 @@ SAMPLES = 1000
 class Points:
     """The values of a series, one for each label of an axis, with intervals where they are known."""
 
-    values: Sequence[float | None]
-    intervals: Sequence[tuple[float, float] | None] = ()
+    values: list[float | None]
+    intervals: list[tuple[float, float] | None] = field(default_factory=list)
 
 
 def number(cell: str) -> float | None:
@@ -240,6 +241,28 @@ def shipped_model() -> Figure:
     return table_rows("shipped-model.md", {run: run for run in runs}, "BLEU")
 
 
+def reranking() -> Figure:
+    """BLEU of oracles over n-best translations minus that of the first translation, by test set."""
+    choices = ("oracle", "other words", "linked words", "linked words, as elsewhere")
+    files = sorted((ROOT / "results" / "n_best").glob("*.json"))
+    parts = {path.stem: json.loads(path.read_text("utf-8")) for path in files}
+    series = {choice: Points([], []) for choice in choices}
+    for part in parts.values():
+        [values], [intervals] = part["values"].values(), part["intervals"].values()
+        places = {label: place for place, label in enumerate(part["labels"])}
+        first = values[places["beam 16"]]
+        for choice, points in series.items():
+            place = places[choice]
+            points.values.append(values[place] - first)
+            points.intervals.append((intervals[place][0] - first, intervals[place][1] - first))
+    figure = Figure(figsize=(7.5, 0.9 + 0.55 * len(parts)), layout="constrained")
+    axes = figure.subplots()
+    draw_rows(axes, list(parts), series)
+    axes.set_xlabel("BLEU minus the first of 16 translations")
+    legend(figure, axes)
+    return figure
+
+
 PICTURES: dict[str, Callable[[], Figure]] = {
     "main": main_table,
     "paper": paper_ablations,
@@ -248,6 +271,7 @@ PICTURES: dict[str, Callable[[], Figure]] = {
     "cues": cues,
     "known": known_translations,
     "shipped": shipped_model,
+    "reranking": reranking,
 }
 
 

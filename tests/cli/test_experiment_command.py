@@ -107,6 +107,15 @@ def test_evidence_with_plots(toy: Path, tmp_path: Path) -> None:
     assert names == {f"a-{part}.{end}" for part in parts for end in ("csv", "json", "png")}
 
 
+def test_n_best_of_a_store(toy: Path) -> None:
+    model, options = str(toy / "runs" / "toy" / "base" / "seed1"), ("--data", str(toy / "store"), "--beams", "6")
+    output = run("analyse", "n-best", f"base={model}", *options, "--format", "markdown")
+    assert output.startswith("| choice among 6 translations | base | sentences changed |")
+    labels = [line.split(" | ")[0].strip("| ") for line in output.splitlines() if line.startswith("| ")]
+    assert labels[1:4] == ["beam 4", "beam 6", "oracle"]
+    assert labels[4:] == ["linked words", "linked and function words", "linked words, as elsewhere", "other words"]
+
+
 def test_the_mechanism_of_runs_is_read_from_runs_and_results(toy: Path) -> None:
     folders = [str(toy / place / "toy" / "base" / "seed1") for place in ("runs", "results")]
     first, second = (json.loads(run("analyse", "mechanism", folder, "--format", "json"))["seed1"] for folder in folders)

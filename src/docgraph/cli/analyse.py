@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -17,7 +17,14 @@ if TYPE_CHECKING:
     from docgraph.research.analysis_inputs import Documents, Systems
 
 Analysis = Literal[
-    "context-size", "document-size", "dependency-noise", "attention-distance", "context-use", "evidence", "mechanism"
+    "context-size",
+    "document-size",
+    "dependency-noise",
+    "attention-distance",
+    "context-use",
+    "evidence",
+    "n-best",
+    "mechanism",
 ]
 DEV = "dev"
 AnalysisFormat = Literal["text", "json", "markdown"]
@@ -76,6 +83,8 @@ def analyse(
     words, with the right and with another document's context; differences to the first model.
     [bold]evidence[/bold]: loss of the Base of a system with a cache of references, of its own translations, of another
     document's, and of a few sentences that the graph selects.
+    [bold]n-best[/bold]: BLEU if each sentence gets the best of its `--beams` translations by the reference: of all, and
+    of those that differ from the first one only in words with a link to another sentence.
     [bold]mechanism[/bold]: gates, gradients and wrong-context loss from the metrics of runs
     (folders of runs/ or results/).
 
@@ -90,6 +99,8 @@ def analyse(
     docgraph analyse context-use base=runs/base hyb=runs/hyb --data prepared/europarl_en-fr
 
     docgraph analyse evidence base=runs/base --data prepared/europarl_en-fr --plot plots/europarl.png
+
+    docgraph analyse n-best en-fr -s test.en -r test.fr --beams 16
 
     docgraph analyse mechanism results/main/*/seed1
     """
@@ -134,7 +145,7 @@ class _InputOptions:
         if self.data is not None and self.source is None:
             return read_stored_documents(self.data, self.split, folders)
         if self.source is not None and self.reference is not None and self.data is None:
-            annotate = analysis in ("dependency-noise", "context-use")
+            annotate = analysis in ("dependency-noise", "context-use", "n-best")
             jobs = self.jobs or available_cores()
             return read_text_documents(self.source, self.reference, folders, self.annotator, annotate, jobs)
         raise DocgraphError("name the documents: a prepared corpus with --data, or --source and --reference")
@@ -207,6 +218,10 @@ def _curve(analysis: Analysis, systems: Systems, documents: Documents, settings:
     from docgraph.translation.hypotheses import SearchConfig
 
     search = SearchConfig(beams=settings.beams)
+    if analysis == "n-best":
+        from docgraph.research.n_best import n_best
+
+        return n_best(systems, documents, replace(search, n_best=settings.beams), _log)
     if analysis == "attention-distance":
         return attention_distance(systems, documents, _log)
     if analysis == "dependency-noise":

@@ -74,7 +74,7 @@ def context_size(
         log(f"{name}: all sentences of context")
         outputs[name][ALL] = [documents.translate(model, search, known=known)]
     label = "sentences of context before and after" + (", their translations known" if known else "")
-    return _curve(Axis("context-size", label, ALL), outputs, documents)
+    return bleu_curve(Axis("context-size", label, ALL), outputs, documents)
 
 
 def document_size(
@@ -90,7 +90,7 @@ def document_size(
             outputs[name][str(size)] = [documents.translate(model, search, parts)]
         log(f"{name}: whole documents")
         outputs[name][ALL] = [documents.translate(model, search)]
-    return _curve(Axis("document-size", "sentences of a document at most", ALL), outputs, documents)
+    return bleu_curve(Axis("document-size", "sentences of a document at most", ALL), outputs, documents)
 
 
 def even_parts(sentences: int, size: int) -> list[range]:
@@ -122,10 +122,10 @@ def dependency_noise(
             log(f"{name}: {rate:.0%} of words attached to another head")
             outputs[name][label] = [changed.translate(model, search) for changed in noisy]
     usual = next(iter(next(iter(outputs.values()))))
-    return _curve(Axis("dependency-noise", "words attached to another head", usual), outputs, documents)
+    return bleu_curve(Axis("dependency-noise", "words attached to another head", usual), outputs, documents)
 
 
-def _curve(axis: Axis, outputs: Outputs, documents: Documents) -> Breakdown:
+def bleu_curve(axis: Axis, outputs: Outputs, documents: Documents) -> Breakdown:
     """Returns BLEU at each point of the axis, with the interval of the difference to the usual point.
 
     Counts are the sentences that differ from the usual output, as the mean over the draws of a point.
