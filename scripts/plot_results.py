@@ -32,9 +32,9 @@ from docgraph.research.table_config import find_table
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = ROOT / "docs" / "results"
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7")
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9")
 """Okabe and Ito's colours, which colour-blind readers can tell apart; markers differ, too."""
-MARKERS = ("o", "s", "^", "D")
+MARKERS = ("o", "s", "^", "D", "v")
 STYLE: dict[str, Any] = {
     "text.parse_math": False,
     "svg.fonttype": "none",
@@ -95,7 +95,7 @@ def differences(table: RenderedTable, role: str, set_name: str, names: Sequence[
 def draw_rows(axes: Axes, labels: Sequence[str], series: Mapping[str, Points], *, zero: bool = True) -> None:
     """Draws series as points on one line per label, the first label on top."""
     for index, (name, points) in enumerate(series.items()):
-        shift = (index - (len(series) - 1) / 2) * 0.2
+        shift = (index - (len(series) - 1) / 2) * min(0.2, 0.8 / len(series))
         colour, marker = COLOURS[index % len(COLOURS)], MARKERS[index % len(MARKERS)]
         for place, value in enumerate(points.values):
             interval = points.intervals[place] if points.intervals else None
@@ -120,7 +120,8 @@ def finish(axes: Axes) -> None:
 
 def legend(figure: Figure, axes: Axes) -> None:
     """Puts the legend of a panel above the figure."""
-    figure.legend(*axes.get_legend_handles_labels(), frameon=False, ncols=4, loc="outside upper left")
+    handles, labels = axes.get_legend_handles_labels()
+    figure.legend(handles, labels, frameon=False, ncols=4 if len(labels) <= 4 else 3, loc="outside upper left")
 
 
 def rendered(name: str) -> RenderedTable:
@@ -215,6 +216,24 @@ def cues() -> Figure:
     return table_rows("cues.md", {"joined text": "joined text", "cues": "cues"}, "BLEU")
 
 
+def dialogue() -> Figure:
+    """BLEU on lines with *you* if formality is known, minus that of the first translations."""
+    columns = {"written, lines with *you*": "written documents", "Wesnoth, lines with *you*": "Wesnoth dialogue"}
+    first, *rows = read_table("dialogue.md", *columns).items()
+    series = {}
+    for index, name in enumerate(columns.values()):
+        base = number(first[1][index]) or 0.0
+        bounds = [re.findall(r"[+-]\d+\.\d+", cells[index].replace("−", "-")) for _, cells in rows]
+        values = [(number(cells[index]) or 0.0) - base for _, cells in rows]
+        series[name] = Points([*values], [(float(low), float(high)) for low, high in bounds])
+    figure = Figure(figsize=(7.5, 2.4), layout="constrained")
+    axes = figure.subplots()
+    draw_rows(axes, [name for name, _ in rows], series)
+    axes.set_xlabel("BLEU minus first translations, lines with you")
+    legend(figure, axes)
+    return figure
+
+
 def known_translations() -> Figure:
     """BLEU by the number of linked sentences that the pointer reads, and by who chose eight of them."""
     table = {name: number(cells[0]) for name, cells in read_table("known-translations.md", "BLEU", "Δ BLEU").items()}
@@ -243,7 +262,7 @@ def shipped_model() -> Figure:
 
 def reranking() -> Figure:
     """BLEU of oracles over n-best translations minus that of the first translation, by test set."""
-    choices = ("oracle", "other words", "linked words", "linked words, as elsewhere")
+    choices = ("oracle", "other words", "linked words", "linked words, as elsewhere", "more consistent, no oracle")
     files = sorted((ROOT / "results" / "n_best").glob("*.json"))
     parts = {path.stem: json.loads(path.read_text("utf-8")) for path in files}
     series = {choice: Points([], []) for choice in choices}
@@ -255,7 +274,7 @@ def reranking() -> Figure:
             place = places[choice]
             points.values.append(values[place] - first)
             points.intervals.append((intervals[place][0] - first, intervals[place][1] - first))
-    figure = Figure(figsize=(7.5, 0.9 + 0.55 * len(parts)), layout="constrained")
+    figure = Figure(figsize=(7.5, 1.1 + 0.6 * len(parts)), layout="constrained")
     axes = figure.subplots()
     draw_rows(axes, list(parts), series)
     axes.set_xlabel("BLEU minus the first of 16 translations")
@@ -269,6 +288,7 @@ PICTURES: dict[str, Callable[[], Figure]] = {
     "pairs": language_pairs,
     "pronouns": pronouns,
     "cues": cues,
+    "dialogue": dialogue,
     "known": known_translations,
     "shipped": shipped_model,
     "reranking": reranking,

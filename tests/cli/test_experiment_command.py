@@ -113,7 +113,8 @@ def test_n_best_of_a_store(toy: Path) -> None:
     assert output.startswith("| choice among 6 translations | base | sentences changed |")
     labels = [line.split(" | ")[0].strip("| ") for line in output.splitlines() if line.startswith("| ")]
     assert labels[1:4] == ["beam 4", "beam 6", "oracle"]
-    assert labels[4:] == ["linked words", "linked and function words", "linked words, as elsewhere", "other words"]
+    assert labels[4:8] == ["linked words", "linked and function words", "linked words, as elsewhere", "other words"]
+    assert labels[8:] == ["more consistent, no oracle"]
 
 
 def test_the_mechanism_of_runs_is_read_from_runs_and_results(toy: Path) -> None:

@@ -15,6 +15,7 @@ from docgraph.research.analysis_inputs import Documents
 from docgraph.research.n_best import (
     ALL,
     CHOICES,
+    CONSISTENT,
     ELSEWHERE,
     LINKED,
     LINKED_AND_FUNCTION,
@@ -22,6 +23,7 @@ from docgraph.research.n_best import (
     Aligned,
     SentenceContext,
     differs_in,
+    is_more_consistent,
     linked_words,
     n_best,
 )
@@ -55,7 +57,7 @@ def with_references(references: list[list[str]]) -> Documents:
 def test_the_oracle_finds_the_reference_among_the_candidates() -> None:
     third = [[texts[2] for texts in document] for document in candidates(DOCUMENTS)]
     part = n_best({"graph": MODEL}, with_references(third), SEARCH, quiet)
-    assert part.labels == ("beam 4", "beam 5", *CHOICES)
+    assert part.labels == ("beam 4", "beam 5", *CHOICES, CONSISTENT)
     values, counts = (
         dict(zip(part.labels, each, strict=True)) for each in (part.values["graph"], part.counts["graph"])
     )
@@ -82,7 +84,7 @@ def test_the_oracle_is_the_best_candidate_of_each_sentence() -> None:
 
 def test_one_translation_leaves_no_choice() -> None:
     part = n_best({"graph": MODEL}, DOCUMENTS, replace(SEARCH, beams=1, n_best=1), quiet)
-    assert part.labels == ("beam 1", *CHOICES)
+    assert part.labels == ("beam 1", *CHOICES, CONSISTENT)
     assert set(part.counts["graph"]) == {0}
     assert len(set(part.values["graph"])) == 1
 
@@ -111,6 +113,21 @@ def test_candidates_are_told_apart_by_the_source_of_the_changed_words(
     first = Aligned(["le", "port", "est", "petit"], np.arange(4))
     other = Aligned(words.split(), np.array(source))
     assert {choice for choice in CHOICES if differs_in(choice, first, other, context)} == choices
+
+
+@pytest.mark.parametrize(
+    ("other", "expected"),
+    [
+        ("le Havre est petit", True),
+        ("le bassin est petit", False),  # not elsewhere
+        ("le port est menu", False),  # petit is elsewhere, too
+        ("le Havre et le port est petit", False),  # nothing was replaced
+        ("le port est petit", False),
+    ],
+)
+def test_a_more_consistent_translation_replaces_words_that_occur_nowhere_else(other: str, expected: bool) -> None:
+    elsewhere = frozenset({"havre", "menu", "petit", "et", "le"})
+    assert is_more_consistent("le port est petit", other, elsewhere) == expected
 
 
 def test_linked_words_have_a_partner_in_another_sentence() -> None:

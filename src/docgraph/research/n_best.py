@@ -30,6 +30,8 @@ ALL, LINKED, LINKED_AND_FUNCTION, OTHER = "oracle", "linked words", "linked and 
 ELSEWHERE = "linked words, as elsewhere"
 CHOICES = (ALL, LINKED, LINKED_AND_FUNCTION, ELSEWHERE, OTHER)
 """The candidates that an oracle chooses among, by the words in which they differ from the first translation."""
+CONSISTENT = "more consistent, no oracle"
+"""A choice without the reference: the first candidate with other linked words that makes the document consistent."""
 Words = list[str]
 
 
@@ -57,7 +59,9 @@ def n_best(systems: Systems, documents: Documents, search: SearchConfig, log: Lo
     """Returns BLEU of the first translation of beam search and of the best choices among the `search.n_best` ones.
 
     The best translation of a sentence is the one with the highest sentence-BLEU; the model's score breaks ties.
-    Candidates are all of them, or those that differ from the first one in certain words only: see `differs_in`.
+    Candidates are all of them, or those that differ from the first one in certain words only: see `differs_in`. A last
+    choice does without the reference: the first of the candidates that are more consistent (`is_more_consistent`) and
+    differ in linked words.
     """
     narrow = replace(search, beams=min(search.beams, SearchConfig().beams), n_best=1)
     usual = f"beam {search.beams}"
@@ -96,6 +100,15 @@ def differs_in(choice: str, first: Aligned, other: Aligned, context: SentenceCon
     return bool(linked.all()) and (choice == LINKED or is_elsewhere)
 
 
+def is_more_consistent(first: str, other: str, elsewhere: frozenset[str]) -> bool:
+    """Returns whether all words that a translation has in place of others occur elsewhere, and none of the others."""
+    words = [text.split() for text in (first, other)]
+    old, new = (
+        [_normalise(text[place]) for place in places] for text, places in zip(words, _changed(*words), strict=True)
+    )
+    return bool(old) and bool(new) and elsewhere.issuperset(new) and elsewhere.isdisjoint(old)
+
+
 def _changed(first: Words, other: Words) -> tuple[list[int], list[int]]:
     """Returns the places of the words outside the longest matching blocks of two translations."""
     codes = SequenceMatcher(None, first, other, autojunk=False).get_opcodes()
@@ -122,22 +135,27 @@ def _choose(model: DocumentTransformer, documents: Documents, search: SearchConf
     examples = [document.part(range(len(document)), model.config) for document in documents.documents]
     decoded = decode_documents(model, documents.tokenizer, examples, search)
     coder, metric = documents.tokenizer.target, BLEU(effective_order=True)
-    results: dict[str, Texts] = {choice: [] for choice in ("", *CHOICES)}
+    results: dict[str, Texts] = {choice: [] for choice in ("", *CHOICES, CONSISTENT)}
     for document, found in zip(documents.documents, decoded, strict=True):
         candidates = [[hypothesis.tokens for hypothesis in hypotheses] for hypotheses in found.sentences]
         texts = [[coder.decode(tokens) for tokens in each] for each in candidates]
         ranked = [_better(metric, each, reference) for each, reference in zip(texts, document.reference, strict=True)]
-        wanted = [(m, place) for m, places in enumerate(ranked) for place in ((0, *places) if places else ())]
-        aligned = dict(zip(wanted, _align(model, coder, document, candidates, wanted), strict=True))
         first = [each[0] for each in texts]
         contexts = _contexts(document, first)
+        consistent = [
+            [place for place, text in enumerate(each) if is_more_consistent(each[0], text, context.elsewhere)]
+            for each, context in zip(texts, contexts, strict=True)
+        ]
+        needed = [sorted({*better, *steady}) for better, steady in zip(ranked, consistent, strict=True)]
+        wanted = [(m, place) for m, places in enumerate(needed) for place in ((0, *places) if places else ())]
+        aligned = dict(zip(wanted, _align(model, coder, document, candidates, wanted), strict=True))
         results[""].append(first)
-        for choice in CHOICES:
+        for label, choice, choices in (*((each, each, ranked) for each in CHOICES), (CONSISTENT, LINKED, consistent)):
             best = [
                 next((p for p in places if differs_in(choice, aligned[m, 0], aligned[m, p], contexts[m])), 0)
-                for m, places in enumerate(ranked)
+                for m, places in enumerate(choices)
             ]
-            results[choice].append([each[place] for each, place in zip(texts, best, strict=True)])
+            results[label].append([each[place] for each, place in zip(texts, best, strict=True)])
     return results
 
 
