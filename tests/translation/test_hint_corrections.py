@@ -26,7 +26,7 @@ def readable(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pointer, "NEAR", -1.0)
     monkeypatch.setattr("docgraph.translation.hints.resolve", say_first_words)
     # The probabilities of a random model are so close that the least change counts.
-    monkeypatch.setattr("docgraph.translation.corrections.MIN_CHANGE", 1e-6)
+    monkeypatch.setattr("docgraph.translation.relevance.MIN_PROPOSAL", 1e-6)
 
 
 @pytest.fixture(scope="module", params=[False, True], ids=["hints", "hints and recall"])
@@ -89,7 +89,7 @@ def test_some_sentences_are_translated_as_in_the_document(repairing: Translator,
     some = translate_sentences(repairing, document(), sentences, SEARCH, known=known)
     assert {m: each.text for m, each in some.items()} == {m: wanted.texts[m] for m in sentences}
     first = translate_sentences(repairing, document(), [0, 1, 4], SEARCH, known=known)
-    finished = {m: each.tokens for m, each in first.items()}
+    finished = {m: each.segments for m, each in first.items()}
     later = translate_sentences(repairing, document(), sentences, SEARCH, known=known, finished=finished)
     assert {m: each.text for m, each in later.items()} == {m: wanted.texts[m] for m in sentences}
 
@@ -106,11 +106,8 @@ def test_corrections_are_followed_as_by_a_whole_translation(fast: Translator, se
     for _ in range(3):
         before = list(known)
         known[rng.randrange(len(lines))] = rng.choice([*KNOWN, None])
-        texts = [everything[m].text for m in range(len(lines))]
-        finished = {m: each.tokens for m, each in everything.items() if each.tokens}
-        everything |= follow_correction(
-            fast, source, texts, before, known, SEARCH, glossary=glossary, finished=finished
-        )
+        finished = {m: each.segments for m, each in everything.items() if each.segments}
+        everything |= follow_correction(fast, source, before, known, SEARCH, glossary=glossary, finished=finished)
         wanted = whole(fast, known, source, glossary)
         unknown = [m for m in range(len(lines)) if known[m] is None]
         assert [everything[m].text for m in unknown] == [wanted.texts[m] for m in unknown]
@@ -120,12 +117,11 @@ def test_only_readers_of_a_correction_are_translated_again(fast: Translator) -> 
     if fast.needs.reads_translations:
         pytest.skip("given translations are read, too")
     everything = translate_sentences(fast, document(), range(len(REFERRING)), SEARCH)
-    finished = {m: each.tokens for m, each in everything.items()}
+    finished = {m: each.segments for m, each in everything.items()}
     before: list[str | None] = [None] * len(REFERRING)
     for m, readers in read_by(fast).items():
         after = [*before[:m], "bonjour le test", *before[m + 1 :]]
-        texts = [each.text for each in everything.values()]
-        changed = follow_correction(fast, document(), texts, before, after, SEARCH, finished=finished)
+        changed = follow_correction(fast, document(), before, after, SEARCH, finished=finished)
         assert {*changed} <= readers
         assert bool(changed) == bool(readers)
 
@@ -140,8 +136,8 @@ def test_a_long_document_is_corrected_in_chunks(fast: Translator, monkeypatch: p
     assert translate_sentences(fast, source, [len(source) - 1], SEARCH)[len(source) - 1].text == wanted.texts[-1]
     known: list[str | None] = [None] * len(source)
     known[7] = "le renard saute"
-    finished = {m: each.tokens for m, each in everything.items()}
-    everything |= follow_correction(fast, source, wanted.texts, [None] * len(source), known, SEARCH, finished=finished)
+    finished = {m: each.segments for m, each in everything.items()}
+    everything |= follow_correction(fast, source, [None] * len(source), known, SEARCH, finished=finished)
     texts = [known[m] or everything[m].text for m in range(len(source))]
     assert texts == whole(fast, known, source).texts
 

@@ -22,7 +22,14 @@ from docgraph.model.batch import DocumentExample
 from docgraph.model.packing import windows
 from docgraph.translation.constraints import Constraints
 from docgraph.translation.continuous_decoding import ContinuousDecoder, OpenDocument, can_join
-from docgraph.translation.document_decoding import BATCH_TOKENS, DecodedDocument, Hypotheses, Known, Mode
+from docgraph.translation.document_decoding import (
+    BATCH_TOKENS,
+    BaseTranslations,
+    DecodedDocument,
+    Hypotheses,
+    Known,
+    Mode,
+)
 from docgraph.translation.excerpt import Excerpt
 from docgraph.translation.hypotheses import Hypothesis, SearchConfig
 from docgraph.translation.translator import Translator
@@ -117,6 +124,7 @@ class _Input:
     example: DocumentExample
     known: Known
     constraints: Constraints
+    base: BaseTranslations
     decoded: dict[int, list[Hypothesis]] = field(default_factory=dict)
     """The hypotheses of the pieces decoded so far."""
 
@@ -185,12 +193,13 @@ class BatchDecoder:
         tokens: int = BATCH_TOKENS,
         known: Sequence[Known] | None = None,
         constraints: Sequence[Constraints] | None = None,
+        base: Sequence[BaseTranslations] | None = None,
         on_final: Callable[[int, int, Hypotheses], None] | None = None,
         progress: Callable[[int, int], None] | None = None,
     ) -> list[DecodedDocument]:
         """Returns the translation of each document; `on_final` and `progress` are called in this thread, by piece."""
         none: list[Any] = [{}] * len(examples)
-        call = _Call(search, mode, list(map(_Input, examples, known or none, constraints or none)))
+        call = _Call(search, mode, list(map(_Input, examples, known or none, constraints or none, base or none)))
         self._divide(call)
         missing = total = sum(len(example.source) for example in examples)
         found: list[Hypotheses] = [[] for _ in examples]
@@ -346,6 +355,7 @@ class BatchDecoder:
                 mode,
                 known=[each.known for each in inputs],
                 constraints=[each.constraints for each in inputs],
+                base=[each.base for each in inputs],
             )
         except Exception as error:
             if len(batch) == 1:
@@ -365,7 +375,7 @@ class BatchDecoder:
         if len(piece.span) == len(given.example.source):
             return given
         excerpt = Excerpt.of(given.example, given.decoded, piece.span, self._translator.model.config)
-        return _Input(excerpt.example, excerpt.known, {})
+        return _Input(excerpt.example, excerpt.known, {}, {})
 
 
 def _joined(pieces: Sequence[_Piece]) -> list[_Piece]:

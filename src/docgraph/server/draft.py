@@ -14,9 +14,10 @@ from dataclasses import replace
 from docgraph.document import Document
 from docgraph.formats.atoms import shown_texts
 from docgraph.server.session_state import GlossaryEntries, SentenceState
-from docgraph.translation.corrections import CopyCache, follow_correction, translate_sentences, warm_up
+from docgraph.translation.corrections import Finished, follow_correction, translate_sentences, warm_up
 from docgraph.translation.glossary import Glossary
 from docgraph.translation.hypotheses import SearchConfig
+from docgraph.translation.relevance import Judgements
 from docgraph.translation.result import SentenceTranslation
 from docgraph.translation.terms import Term
 from docgraph.translation.translator import Translator
@@ -38,8 +39,7 @@ class Draft:
         """The confirmed translations that the model has read, of the sentences that have another one now."""
         self.read_glossary: GlossaryEntries | None = None
         """The glossary that the model has used, if there is another one now."""
-
-        self._copies = [CopyCache() for _ in self.documents]
+        self._judged: list[Judgements] = [{} for _ in self.documents]
 
     def copy(self) -> Draft:
         """Returns the draft as it is now; a later change of one of the two does not change the other."""
@@ -114,7 +114,7 @@ class Draft:
                     changed = sorted({*changed, *self._finish(number)})
                 unfinished.discard(number)
                 yield changed
-                warm_up(self.translator, self.documents[number], self._finished(number))
+                warm_up(self.translator, self.documents[number], self.finished(number))
             else:
                 unfinished.add(number)
                 yield changed
@@ -148,17 +148,21 @@ class Draft:
                 self.search,
                 known=self.known(number),
                 glossary=self._glossary(self.glossary),
-                finished=self._finished(number, again),
+                finished=self.finished(number, again),
             )
             self._set_machine(number, translated)
 
-    def _finished(self, number: int, again: Container[int] = ()) -> dict[int, Sequence[Sequence[int]]]:
-        """Returns what the model has decoded of a document, without the sentences in `again`."""
-        span = self.spans[number]
+    def finished(self, number: int, again: Container[int] = ()) -> Finished:
+        """Returns what the model has decoded of the translated sentences, without those in `again`.
+
+        It is nothing for a sentence that the user has translated before the model.
+        """
+        first = self.spans[number].start
+        states = {first + m: state for m, state in enumerate(self.states_of(number)) if first + m not in again}
         return {
-            index - span.start: self.states[index].tokens
-            for index in span
-            if index not in again and self.states[index].tokens
+            index - first: state.segments
+            for index, state in states.items()
+            if state.machine is not None or state.translation is not None
         }
 
     def _set_machine(self, number: int, translated: Mapping[int, SentenceTranslation]) -> None:
@@ -183,14 +187,13 @@ class Draft:
         translated = follow_correction(
             self.translator,
             self.documents[number],
-            [state.translation if state.machine is None else state.machine for state in self.states_of(number)],
             before,
             after,
             self.search,
+            finished=self.finished(number),
             glossary=self._glossary(self.glossary),
-            finished=self._finished(number),
             again=again,
-            cache=self._copies[number],
+            judged=self._judged[number],
         )
         self._set_machine(number, translated)
 

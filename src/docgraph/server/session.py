@@ -333,7 +333,12 @@ class Session:
             return values
         translations = [state.translation for state in self._draft.states_of(number)]
         read = explain_sentence(
-            self.translator, self.documents[number], index - first, translations, known=self._draft.known(number)
+            self.translator,
+            self.documents[number],
+            index - first,
+            translations,
+            known=self._draft.known(number),
+            finished=self._draft.finished(number),
         )
         values["hints"] = [
             {**asdict(use), "sentence": None if use.sentence is None else first + use.sentence} for use in read.hints

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from docgraph.translation.hypotheses import Hypothesis
 from docgraph.translation.result import SentenceTranslation
 
 GlossaryEntries = list[dict[str, str]]
@@ -27,12 +28,22 @@ class SentenceState:
     refused: str | None = None
     """A translation by the model that is not proposed."""
     tokens: Sequence[Sequence[int]] = field(default_factory=list)
-    """What the model decoded first (`SentenceTranslation.tokens`)."""
+    """Sub-words of what the model decoded for each segment, before terms were enforced."""
+    base: Sequence[Sequence[int]] = field(default_factory=list)
+    """The same without confirmed translations of other sentences; empty if nothing differs."""
 
     @property
     def known(self) -> str | None:
         """The confirmed translation, which is context for other sentences."""
         return self.translation if self.confirmed else None
+
+    @property
+    def segments(self) -> list[Hypothesis]:
+        """What the model decoded for each segment."""
+        return [
+            Hypothesis(tuple(ids), 0.0, 0.0, base=None if base == ids else tuple(base))
+            for ids, base in zip(self.tokens, self.base or self.tokens, strict=True)
+        ]
 
     @property
     def is_undecoded(self) -> bool:
@@ -50,7 +61,13 @@ class SentenceState:
 
         If the user wrote a translation before the model did, the one of the model is not proposed.
         """
-        tokens = [list(ids) for ids in translation.tokens]
+        tokens, base = (
+            [list(ids) for ids in side]
+            for side in (
+                (each.tokens for each in translation.segments),
+                (each.base_tokens for each in translation.segments),
+            )
+        )
         is_new = tokens != [list(ids) for ids in self.tokens] or not tokens
         score = translation.score if is_new else self.score
         is_first = self.machine is None and self.translation is not None
@@ -61,6 +78,7 @@ class SentenceState:
             doubtful=list(translation.doubts),
             refused=translation.text if is_first else self.refused,
             tokens=tokens,
+            base=[] if base == tokens else base,
         )
 
     def with_user_part(self, other: SentenceState) -> SentenceState:

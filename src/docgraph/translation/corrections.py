@@ -7,23 +7,39 @@ that reads whole documents translates the document again.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from collections.abc import Container, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import compress
+from typing import TYPE_CHECKING
 
 import numpy as np
-import torch
-from torch import Tensor
 
 from docgraph.document import Document
 from docgraph.formats.atoms import shown_texts
-from docgraph.model.batch import collate
+from docgraph.model.hints import Hint
 from docgraph.model.systems import prepare
-from docgraph.translation.document_decoding import BATCH_TOKENS, CACHED_TOKENS, Known, chunks, evict
+from docgraph.translation.document_decoding import (
+    BATCH_TOKENS,
+    CACHED_TOKENS,
+    Hypotheses,
+    Known,
+    any_given,
+    chunks,
+    evict,
+    untranslated,
+)
 from docgraph.translation.explain import ContextWeights, context_weights_of, hint_uses
-from docgraph.translation.hints import with_filled_hints
+from docgraph.translation.hints import fill_hints, with_filled_hints
 from docgraph.translation.hypotheses import Hypothesis, SearchConfig
 from docgraph.translation.model_input import Prepared, TranslationRequest
+from docgraph.translation.relevance import (
+    Judgements,
+    TranslatedSentence,
+    cache_states,
+    judges_relevance,
+    relevant_sentences,
+)
 from docgraph.translation.result import Candidate, HintUse, SentenceTranslation
 from docgraph.translation.stand_ins import restore
 from docgraph.translation.translator import Decoded, Options, Translator
@@ -31,29 +47,12 @@ from docgraph.translation.translator import Decoded, Options, Translator
 if TYPE_CHECKING:
     from docgraph.translation.glossary import Glossary
 
-MIN_CHANGE, MAX_AFFECTED = 0.02, 12
-"""A correction changes sentences in which copies of other words gain this probability, at most so many: the ones in
-which they gain most. In a long document, nearly all sentences read a correction, and few translations change."""
-Finished = Mapping[int, Sequence[Sequence[int]]]
-"""The `tokens` of sentences that were translated before."""
-
-
-class CopyCache:
-    """What the translations of a document copied after its last correction, so that the next one need not find out."""
-
-    def __init__(self) -> None:
-        self._given: Mapping[int, str] = {}
-        self._masses: dict[int, tuple[Any, Tensor]] = {}
-
-    def find(self, prepared: Prepared, keys: Mapping[int, Any]) -> dict[int, Tensor]:
-        """Returns the masses of the sentences whose key (their tokens) is the same as before."""
-        if self._given != prepared.given:
-            return {}
-        return {m: self._masses[m][1] for m, key in keys.items() if self._masses.get(m, (None,))[0] == key}
-
-    def keep(self, prepared: Prepared, keys: Mapping[int, Any], masses: Mapping[int, Tensor]) -> None:
-        """Replaces the cache by the masses of some sentences."""
-        self._given, self._masses = prepared.given, {m: (keys[m], mass) for m, mass in masses.items()}
+Finished = Mapping[int, Sequence[Hypothesis]]
+"""The `segments` of sentences that were translated before."""
+Place = tuple[int, int]
+"""A sentence, and the place of a segment in it: the same if other sentences are cut otherwise."""
+Read = Mapping[Place, tuple[TranslatedSentence, ...]]
+"""The given translations that segments read, for those that read any."""
 
 
 def translate_sentences(
@@ -83,39 +82,38 @@ def translate_sentences(
 def follow_correction(
     translator: Translator,
     document: Document,
-    translations: Sequence[str | None],
     before: Sequence[str | None],
     after: Sequence[str | None],
     search: SearchConfig = SearchConfig(),
     *,
+    finished: Finished,
     glossary: Glossary | None = None,
-    finished: Finished | None = None,
     again: Iterable[int] = (),
-    cache: CopyCache | None = None,
+    judged: Judgements | None = None,
 ) -> dict[int, SentenceTranslation]:
-    """Translates the sentences again that may change if known translations change from `before` to `after`.
+    """Translates the sentences again that change if known translations change from `before` to `after`.
 
-    `translations` are the present ones of the model, and `finished` their tokens; sentences without one are left out.
-    The sentences in `again` are translated in any case, because their terms have changed. `cache` is that of the last
-    correction of the document.
-    Of the sentences that read a given translation that changed, those are translated in which it proposes other words,
-    the 12 at most in which it does most. All sentences are translated whose hints say other words than before.
+    `finished` has the sentences that are translated; the others are left out. The terms of the sentences in `again`
+    have changed. `judged` has the judgements of earlier corrections of the document; new ones are added.
+    Sentences are decoded that read other given translations than before (relevance.py), or whose hints say other words.
+    The document is then the same as one that is translated with the known translations `after`.
     """
     old, new = (translator.prepare(TranslationRequest(document, known, glossary=glossary)) for known in (before, after))
-    texts = {m: text for m, text in enumerate(translations) if text is not None}
-    unknown = [m for m in texts if m not in new.given]
-    affected = {*again, *(m for m in unknown if m in old.given)}
-    if old.given == new.given and not affected:
+    unknown = [m for m in finished if m not in new.given]
+    reopened = {m for m in unknown if m in old.given}
+    if old.given == new.given and not {*again}:
         return {}
     if translator.needs.reads_document:
-        chosen = unknown if translator.needs.reads_own_translations else affected
+        chosen = unknown if translator.needs.reads_own_translations else reopened.union(again)
         return translate_sentences(translator, document, chosen, search, known=after, glossary=glossary)
-    if translator.needs.only_given_translations:
-        shown = {m: texts[m] for m in unknown if m not in old.given and m not in affected}
-        affected |= _linked(translator, old, new, shown, finished or {}, cache or CopyCache())
-    work = _Work(translator, new, search, {m: ids for m, ids in (finished or {}).items() if m not in affected})
-    read = _HintInputs(translator, old, _Work(translator, old, search, finished or {}).translations)
-    return work.sentences(affected | work.follow_hints(read, affected, unknown))
+    earlier = _Work(translator, old, search, finished)
+    work = _Work(translator, new, search, {m: each for m, each in finished.items() if m not in reopened})
+    read, reads = earlier.read(judged), work.read(judged)
+    changed = [m for m in new.segments_of(unknown) if reads.get(work.place(m)) != read.get(work.place(m))]
+    based = {m for m in changed if m in work.translations and work.place(m) in reads}
+    missing = [m for m in new.segments_of(unknown) if m not in work.translations]
+    decoded = work.follow_hints(earlier, {*changed, *missing}, based)
+    return work.sentences({*again, *decoded, *work.with_other_names(earlier, unknown)})
 
 
 @dataclass
@@ -133,45 +131,115 @@ class _Work:
         self.translations = _decoded(prepared, self.finished) | dict(given)
         """Known, finished and decoded hypotheses, by segment."""
 
-    def decode(self, segments: Iterable[int]) -> None:
-        """Decodes some segments, and those without a translation that their hints read."""
+    @cached_property
+    def _owners(self) -> list[int]:
+        return self.prepared.segments.sentence_indices(range(len(self.prepared.segments)))
+
+    def place(self, segment: int) -> Place:
+        """Returns the sentence of a segment, and its place there."""
+        sentence = self._owners[segment]
+        return sentence, segment - self.prepared.segments.of_sentence[sentence].start
+
+    def segment(self, place: Place) -> int | None:
+        """Returns the segment at a place; None if the sentence has fewer segments."""
+        indices = self.prepared.segments.of_sentence[place[0]]
+        return indices[place[1]] if place[1] < len(indices) else None
+
+    def decode(self, segments: Iterable[int], based: Container[int] = ()) -> None:
+        """Decodes some segments, and those without a translation that their hints read.
+
+        The base translations of the segments in `based` are still right.
+        """
         inputs = self.translator.inputs
         wanted = inputs.with_referents(self.prepared, segments, self.translations)
         for rows, excerpt in inputs.excerpts(self.prepared, wanted, self.translations):
-            [part] = self.translator.decoder([excerpt.example], self.search, known=[excerpt.known])
+            base = {row: self.translations[m][0].base_tokens for row, m in enumerate(rows) if m in based}
+            [part] = self.translator.decoder([excerpt.example], self.search, known=[excerpt.known], base=[base])
             self.translations.update(zip(rows, part.sentences, strict=False))
 
-    def follow_hints(self, before: _HintInputs, affected: Iterable[int], sentences: Iterable[int]) -> set[int]:
-        """Decodes the segments of `affected`, and those of `sentences` whose hints say other words than `before`.
+    def read(self, judged: Judgements | None) -> Read:
+        """Returns the given translations that the translated segments read."""
+        translator, found = self.translator, dict[Place, tuple[TranslatedSentence, ...]]()
+        model, eos = translator.model, translator.model.config.transformer.eos
+        if not judges_relevance(model.config) or not any_given(self.translations):
+            return found
+        for shown, own in chunks(len(self.prepared.segments)):
+            example, known = translator.inputs.chunk(self.prepared, shown, {})
+            example = prepare(untranslated(example, known), model.config)
+            base = {
+                m - shown.start: best.base_tokens
+                for m in own
+                for best in self.translations.get(m, ())[:1]
+                if not best.given
+            }
+            with translator.model_lock:
+                read = relevant_sentences(model, example, known, base, translator.state_cache, judged)
+            found |= {
+                self.place(shown.start + m): tuple(
+                    (tuple(example.source[k].tolist()), (*known[k][0].tokens, eos)) for k in others
+                )
+                for m, others in read.items()
+            }
+        return found
+
+    def follow_hints(self, earlier: _Work, segments: Iterable[int], based: Container[int]) -> set[int]:
+        """Decodes some segments, and all translated ones whose hints say other words than in an `earlier` work.
 
         Returns the sentences decoded. Referents come before the sentences that read them, so that the loop ends.
         """
-        owners = self.prepared.segments.sentence_indices(range(len(self.prepared.segments)))
-        segments, waiting = self.prepared.segments_of(sentences), {*self.prepared.segments_of(affected)}
-        inputs, decoded = _HintInputs(self.translator, self.prepared, self.translations), set[int]()
-        read = {m: before.of(*inputs.place(m)) for m in segments}
-        while waiting := waiting | {m for m in segments if inputs.of(*inputs.place(m)) != read[m]}:
-            for m in waiting:
-                self.translations.pop(m, None)
-            self.decode(waiting)
-            decoded |= waiting
-            read |= {m: inputs.of(*inputs.place(m)) for m in waiting}
-            waiting = set()
-        return {owners[m] for m in decoded}
+        hints, decoded, waiting = _HintInputs(self), set[int](), {*segments}
+        before = _HintInputs(earlier)
+        used = {
+            m: before.of(earlier.segment(self.place(m)), earlier.translations)
+            for m, (best, *_) in self.translations.items()
+            if not best.given
+        }
+        while True:
+            stale = self._stale({m: (used[m], hints.of(m, self.translations)) for m in used if m not in waiting})
+            if not (waiting := waiting | stale):
+                return {self._owners[m] for m in decoded}
+            read = dict(self.translations)
+            self.decode(waiting, {m for m in waiting if m in based and m not in stale})
+            # Translated segments are read as they were, so that all are decoded at once; the others as they are now.
+            read |= {m: self.translations[m] for m in waiting if m not in read}
+            used |= {m: hints.of(m, read) for m in waiting}
+            decoded, waiting = decoded | waiting, set()
+
+    def _stale(self, hints: Mapping[int, tuple[_HintInputsOf, _HintInputsOf]]) -> set[int]:
+        """Returns the segments whose hints say other words now, given what they read before and what they read now."""
+        changed = {m: pair for m, pair in hints.items() if pair[0] != pair[1]}
+        with self.translator.model_lock:
+            words = iter(_fill(self.translator, [each for pair in changed.values() for side in pair for each in side]))
+        said = {m: [[next(words) for _ in side] for side in pair] for m, pair in changed.items()}
+        return {m for m, (before, now) in said.items() if before != now}
+
+    def with_other_names(self, earlier: _Work, sentences: Iterable[int]) -> set[int]:
+        """Returns the sentences in which other terms are found than in an `earlier` work."""
+        mine, theirs = (each.translator.find_terms(each.prepared, each.hypotheses) for each in (self, earlier))
+        segments = self.prepared.segments
+        return {
+            m
+            for m in sentences
+            if any(mine.find(segments[k].text) != theirs.find(segments[k].text) for k in segments.of_sentence[m])
+        }
+
+    @property
+    def hypotheses(self) -> Hypotheses:
+        """The translation of each segment; an empty one if there is none."""
+        return [self.translations.get(m) or [Hypothesis((), 0.0, 0.0)] for m in range(len(self.prepared.segments))]
 
     def sentences(self, chosen: Iterable[int]) -> dict[int, SentenceTranslation]:
         """Returns some sentences of the document, all of whose segments have a translation."""
         chosen, segments = sorted({*chosen}), self.prepared.segments
         if not chosen:
             return {}
-        # Other sentences are not read, so that any translation will do.
-        hypotheses = [self.translations.get(m) or [Hypothesis((), 0.0, 0.0)] for m in range(len(segments))]
+        hypotheses = self.hypotheses
         decoded = Decoded(hypotheses, [], 1)
         options = Options(self.search, "parallel", explain=False, tokens=BATCH_TOKENS)
         [result] = self.translator.with_terms([self.prepared], [decoded], options, chosen)
         translated = self.translator.sentences(self.prepared, result, self.search, chosen)
         return {
-            m: replace(each, tokens=tuple(hypotheses[k][0].tokens for k in segments.of_sentence[m]))
+            m: replace(each, segments=tuple(hypotheses[k][0] for k in segments.of_sentence[m]))
             for m, each in self._with_quotes_of_document(decoded, translated).items()
         }
 
@@ -192,108 +260,85 @@ class _Work:
         return {m: unified[m] for m in translated}
 
 
+@dataclass(frozen=True)
+class _HintInput:
+    """What decides the words of a hint: the words that the document prints, or the translation of the referent."""
+
+    place: int
+    ids: tuple[int, ...]
+    hint: Hint = field(compare=False)
+    referent: tuple[Place, tuple[int, ...], tuple[int, ...]] | None = None
+    """The segment of the referent, and the head and the determiner of the referent in it."""
+    source: tuple[int, ...] = ()
+    translation: tuple[int, ...] | None = None
+
+
+_HintInputsOf = tuple[_HintInput, ...]
+
+
 class _HintInputs:
-    """What the hints of each segment of a document say, or read; `translations` may change."""
+    """What the hints of each segment of a document read."""
 
-    def __init__(self, translator: Translator, prepared: Prepared, translations: Known) -> None:
-        self._segments, self._translations = prepared.segments, translations
-        self._owners = prepared.segments.sentence_indices(range(len(prepared.segments)))
-        self._hints: dict[int, list[Any]] = {}
-        if translator.needs.hints:
-            for shown, own in chunks(len(prepared.segments)):
-                example, _ = translator.inputs.chunk(prepared, shown, translations)
-                for hint in example.hints:
-                    if (m := shown.start + hint.sentence) in own:
-                        referent = None if hint.referent is None else (shown.start + hint.referent.sentence, hint)
-                        self._hints.setdefault(m, []).append((hint.place, hint.ids, referent))
+    def __init__(self, work: _Work) -> None:
+        self._work, self._hints = work, dict[int, list[tuple[Hint, int, tuple[int, ...]]]]()
+        if not work.translator.needs.hints:
+            return
+        for shown, own in chunks(len(work.prepared.segments)):
+            example, _ = work.translator.inputs.chunk(work.prepared, shown, {})
+            for hint in example.hints:
+                if (m := shown.start + hint.sentence) in own:
+                    read = 0 if hint.referent is None else hint.referent.sentence
+                    self._hints.setdefault(m, []).append((hint, shown.start + read, tuple(example.source[read])))
 
-    def place(self, segment: int) -> tuple[int, int]:
-        """Returns the sentence of a segment, and its place there: the same if other sentences are cut otherwise."""
-        sentence = self._owners[segment]
-        return sentence, segment - self._segments.of_sentence[sentence].start
+    def of(self, segment: int | None, translations: Known) -> _HintInputsOf:
+        """Returns what the hints of a segment read, given the translations of the document."""
+        return tuple(
+            self._input(*each, translations) for each in self._hints.get(-1 if segment is None else segment, ())
+        )
 
-    def of(self, sentence: int, part: int) -> list[Any]:
-        """Returns what decides the hints of a segment: their places and words, or the translations that they read."""
-        indices = self._segments.of_sentence[sentence]
-        return [self._input(*hint) for hint in self._hints.get(indices.start + part, ())] if part < len(indices) else []
-
-    def _input(self, place: int, ids: tuple[int, ...], referent: tuple[int, Any] | None) -> tuple[Any, ...]:
-        if referent is None:
-            return place, ids
-        segment, hint = referent
-        best = next(iter(self._translations.get(segment, ())), None)
+    def _input(self, hint: Hint, read: int, source: tuple[int, ...], translations: Known) -> _HintInput:
+        if hint.referent is None or not hint.is_open:
+            return _HintInput(hint.place, hint.ids, hint)
+        referent = self._work.place(read), hint.referent.head, hint.referent.determiner
+        best = next(iter(translations.get(read, ())), None)
         said = None if best is None else best.tokens
-        return place, self.place(segment), hint.referent.head, hint.referent.determiner, said
+        return _HintInput(hint.place, hint.ids, hint, referent, source, said)
+
+
+def _fill(translator: Translator, hints: Sequence[_HintInput]) -> list[tuple[int, tuple[int, ...]]]:
+    """Returns the place and the words of each hint."""
+    eos = translator.model.config.transformer.eos
+    found = [(each.hint, np.array(each.source), np.array([*(each.translation or ()), eos])) for each in hints]
+    is_open = [each.referent is not None for each in hints]
+    filled = iter(fill_hints(translator.model, translator.tokenizer.target, list(compress(found, is_open))))
+    return [(each.place, next(filled).ids if open_ else each.ids) for each, open_ in zip(hints, is_open, strict=True)]
 
 
 def warm_up(translator: Translator, document: Document, finished: Finished) -> None:
-    """Computes the states of translations that the first correction of a document needs, as many as are kept."""
-    needs, room = translator.needs, CACHED_TOKENS
-    texts = {m: "" for m, tokens in finished.items() if (room := room - sum(map(len, tokens))) >= 0}
-    if needs.only_given_translations and not needs.reads_document and texts:
-        _copied_mass(translator, translator.prepare(TranslationRequest(document)), texts, finished)
+    """Computes the states by which the first correction of a document is judged, as many as are kept."""
+    config, room, cache = translator.model.config, CACHED_TOKENS, translator.state_cache
+    if cache is None or not judges_relevance(config):
+        return
+    work = _Work(translator, translator.prepare(TranslationRequest(document)), SearchConfig(), finished)
+    for shown, own in chunks(len(work.prepared.segments)):
+        example, _ = translator.inputs.chunk(work.prepared, shown, {})
+        source, pairs = prepare(example, config).source, []
+        for m in own:
+            if m in work.translations and (room := room - len(work.translations[m][0].base_tokens)) >= 0:
+                base = (*work.translations[m][0].base_tokens, config.transformer.eos)
+                pairs.append((tuple(source[m - shown.start].tolist()), base))
         with translator.model_lock:
-            evict(translator.state_cache or {})
-
-
-def _linked(
-    translator: Translator,
-    old: Prepared,
-    new: Prepared,
-    texts: Mapping[int, str],
-    finished: Finished,
-    cache: CopyCache,
-) -> set[int]:
-    """Returns the sentences in which given translations propose other words than before: where they do most."""
-    keys = {m: finished.get(m) or text for m, text in texts.items()}
-    before = cache.find(old, keys)
-    missing = {m: text for m, text in texts.items() if m not in before}
-    before |= _copied_mass(translator, old, missing, finished)
-    after = _copied_mass(translator, new, texts, finished)
-    cache.keep(new, keys, after)
-    change = {m: _change(before[m], after[m]) for m in texts}
-    return {*sorted((m for m in texts if change[m] >= MIN_CHANGE), key=lambda m: -change[m])[:MAX_AFFECTED]}
-
-
-def _copied_mass(
-    translator: Translator, prepared: Prepared, texts: Mapping[int, str], finished: Finished
-) -> dict[int, Tensor]:
-    """Returns the probability of copying [n, 2] at each token of some translations: that token, another token.
-
-    These are the translations as they were decoded or, if that is not known, their finished texts.
-    """
-    parts: dict[int, list[Tensor]] = {m: [] for m in texts}
-    inputs, config = translator.inputs, translator.model.config
-    targets = _own(translator, prepared, texts) | _decoded(prepared, finished)
-    owner = {m: sentence for sentence in texts for m in prepared.segments.of_sentence[sentence]}
-    for rows, excerpt in inputs.excerpts(prepared, prepared.segments_of(texts), {}):
-        known = [targets[m] for m in rows] + list(excerpt.known.values())
-        target = [np.array([*best.tokens, config.transformer.eos]) for best, *_ in known]
-        example = replace(excerpt.example, target=target, given=np.array([best.given for best, *_ in known]))
-        with translator.model_lock, torch.inference_mode():
-            batch = collate([prepare(example, config)], config.transformer.bos)
-            batch = replace(batch.to(translator.model.device), state_cache=translator.state_cache)
-            copies = translator.model.copies(batch)
-        assert batch.target is not None
-        assert batch.gold is not None
-        sizes = batch.target.sentences.boundaries.diff().tolist()
-        if copies is None:
-            mass = torch.full((sum(sizes), 2), torch.nan)
-        else:
-            own = copies.probability_of(batch.gold)
-            mass = torch.stack([own, copies.share - own], dim=1).cpu()
-        for m, part in zip(rows, torch.split(mass, sizes), strict=True):
-            parts[owner[m]].append(part)
-    return {m: torch.cat([torch.zeros(0, 2), *each]) for m, each in parts.items()}
+            cache_states(translator.model, pairs, cache)
+            evict(cache)
 
 
 def _decoded(prepared: Prepared, finished: Finished) -> dict[int, list[Hypothesis]]:
     """Returns what was decoded before, by segment, without sentences that were cut otherwise or are given."""
     return {
-        m: [Hypothesis(tuple(ids), 0.0, 0.0)]
-        for sentence, tokens in finished.items()
-        if sentence not in prepared.given and len(prepared.segments.of_sentence[sentence]) == len(tokens)
-        for m, ids in zip(prepared.segments.of_sentence[sentence], tokens, strict=True)
+        m: [best]
+        for sentence, segments in finished.items()
+        if sentence not in prepared.given and len(prepared.segments.of_sentence[sentence]) == len(segments)
+        for m, best in zip(prepared.segments.of_sentence[sentence], segments, strict=True)
     }
 
 
@@ -301,12 +346,6 @@ def _own(translator: Translator, prepared: Prepared, texts: Mapping[int, str]) -
     """Returns translations of sentences as those of the model, by segment."""
     found = translator.inputs.given_segments(texts, prepared.segments)
     return {m: [replace(best, given=False)] for m, (best, *_) in found}
-
-
-def _change(before: Tensor, after: Tensor) -> float:
-    """Returns how much support a translation loses, or other tokens gain, at most; masses [n, 2] of copies."""
-    gain = after - before
-    return float(torch.cat([gain.new_zeros(1), -gain[:, 0], gain[:, 1]]).nan_to_num(torch.inf).max())
 
 
 @dataclass(frozen=True)
@@ -325,17 +364,22 @@ def explain_sentence(
     translations: Sequence[str | None],
     *,
     known: Sequence[str | None] = (),
+    finished: Finished | None = None,
 ) -> Explanation:
     """Returns what the translation of a sentence read, given the `translations` of the document.
 
-    `known` are those that the user supplied.
+    `known` are those that the user supplied, and `finished` what the model has decoded.
     """
     if translations[sentence] is None or translator.needs.reads_document:
         explained = translator.translate(document, known=translations, explain=True).sentences[sentence]
         return Explanation(explained.context, explained.hints)
     prepared, inputs = translator.prepare(TranslationRequest(document, known)), translator.inputs
     texts = {m: text for m, text in enumerate(translations) if text is not None}
-    targets = _own(translator, prepared, texts)
+    first = _decoded(prepared, finished or {})
+    targets = {
+        m: [replace(best, base=first[m][0].base_tokens if m in first else None)]
+        for m, (best, *_) in _own(translator, prepared, texts).items()
+    }
     owners = prepared.segments.sentence_indices(range(len(prepared.segments)))
     weights: list[ContextWeights] = []
     hints: list[HintUse] = []

@@ -5,6 +5,9 @@ Each sentence reads translations of earlier sentences: the known translation if 
 the translations available so far as context, and decodes again those that read a translation that changed. The first
 pending sentence always has its final context, so a sentence is decoded at most as often as there are sentences up to
 it, and the result equals that of sequential decoding.
+
+A model that copies from given translations reads those that are relevant (relevance.py): a sentence is translated
+without any first, and again if a given translation proposes another word.
 """
 
 from __future__ import annotations
@@ -30,6 +33,7 @@ from docgraph.model.tokenizer import Tokenizer, words_by_space
 from docgraph.translation.constraints import Constraint, Constraints
 from docgraph.translation.hints import fill_hints
 from docgraph.translation.hypotheses import Hypothesis, SearchConfig
+from docgraph.translation.relevance import judges_relevance, linked_columns, relevant_sentences
 from docgraph.translation.search import search, verify_greedy
 
 Mode = Literal["parallel", "sequential"]
@@ -37,6 +41,8 @@ Hypotheses = list[list[Hypothesis]]
 """The hypotheses of consecutive sentences, best first."""
 Known = Mapping[int, list[Hypothesis]]
 """Hypotheses of some sentences of a document, by index; the best one is context for other sentences."""
+BaseTranslations = Mapping[int, tuple[int, ...]]
+"""The translation of some sentences of a document without given translations, by index."""
 StateCache = dict[tuple[Any, ...], Tensor]
 """States of the base model, by sub-word ids, least recently used first."""
 BATCH_TOKENS = 1 << 14
@@ -48,6 +54,8 @@ CONTEXT_CELLS = 1 << 24
 """Maximum of sub-words decoded together x sentences of their document: bounds the masks of context attention."""
 CACHED_TOKENS = 1 << 16
 """Sub-words of translations whose states stay in the cache for later documents."""
+CACHED_SOURCE_TOKENS = 1 << 14
+"""Sub-words of source sentences whose states stay in the cache: enough for a document under correction."""
 CHUNK, CHUNK_BEFORE, CHUNK_AFTER = 1024, 256, 32
 """Segments of a long document translated at a time, and the segments before and after that are shown with them."""
 
@@ -99,6 +107,7 @@ def decode_documents(
     known: Sequence[Known] | None = None,
     redecode_known: bool = False,
     constraints: Sequence[Constraints] | None = None,
+    base: Sequence[BaseTranslations] | None = None,
     state_cache: StateCache | None = None,
     on_final: Callable[[int, int, Hypotheses], None] | None = None,
 ) -> list[DecodedDocument]:
@@ -110,14 +119,17 @@ def decode_documents(
     `progress` receives the number of final sentences and the total. `tokens` is the number of source sub-words encoded
     together (BATCH_TOKENS). `known` has, for each document, translations from the user or an earlier run. They are kept
     or, with `redecode_known`, serve only as context for the other sentences. `constraints` has, for each document, the
-    constraints of some sentences; a sentence that cannot meet them has no hypotheses. `state_cache` holds states of the
-    model that several calls share. `on_final` receives the index of a document, the index of a sentence, and the final
-    hypotheses from that sentence on.
+    constraints of some sentences; a sentence that cannot meet them has no hypotheses. `base` has, for each document,
+    base translations of an earlier call (`Hypothesis.base`), which need not be found again. `state_cache` holds states
+    of the model that several calls share. `on_final` receives the index of a document, the index of a sentence, and the
+    final hypotheses from that sentence on.
     """
     none: list[Any] = [{}] * len(documents)
     drafts = [
-        _Draft(untranslated(document, own), model.config, own, redecode_known, wanted)
-        for document, own, wanted in zip(documents, known or none, constraints or none, strict=True)
+        _Draft(untranslated(document, own), model.config, own, redecode_known, wanted, first)
+        for document, own, wanted, first in zip(
+            documents, known or none, constraints or none, base or none, strict=True
+        )
     ]
     index_of = {id(draft): index for index, draft in enumerate(drafts)}
     total = sum(len(draft.window) for draft in drafts)
@@ -157,10 +169,11 @@ def hints_by_sentence(hints: Iterable[Hint]) -> dict[int, list[Hint]]:
 
 
 def evict(state_cache: StateCache) -> None:
-    """Removes the states of source sentences, and the least recently used states of translations."""
-    room = CACHED_TOKENS
+    """Removes the least recently used states; those of sources and those of translations have separate room."""
+    room = {1: CACHED_SOURCE_TOKENS, 2: CACHED_TOKENS}
     for ids in reversed(list(state_cache)):
-        if len(ids) == 1 or (room := room - len(ids[-1])) < 0:
+        room[len(ids)] -= len(ids[-1])
+        if room[len(ids)] < 0:
             del state_cache[ids]
 
 
@@ -174,10 +187,18 @@ class _Draft:
         known: Known,
         redecode_known: bool,
         constraints: Constraints,
+        base: BaseTranslations,
     ) -> None:
         self.plain, self.known, self.constraints = plain, known, constraints
         """The document without hints."""
         self.document = document = prepare(plain, config)
+        self.base = dict(base)
+        """Base translations, if relevance is judged."""
+        self.selection = document.selection
+        """The translations that each sentence reads."""
+        if judges_relevance(config) and document.selection is not None:
+            self.selection = replace(document.selection, sentences=document.selection.sentences.copy())
+            self.selection.sentences[:, : linked_columns(config)] = -1
         self.hints = hints_by_sentence(plain.hints if config.hints is not None else ())
         """The hints of each sentence that has any; decoding fills those that say translations."""
         self.window = document.translated
@@ -207,8 +228,8 @@ class _Draft:
         targets = [np.array([*(() if best is None else best.tokens), eos]) for best in visible]
         given = np.array([best is not None and best.given for best in visible])
         words = [words_by_space(tokenizer.target.pieces(target)) for target in targets]
-        source, selection = self.document.source[:end], self.document.selection
-        return DocumentExample(source, targets, None, (), words, self.window, selection, given)
+        source = self.document.source[:end]
+        return DocumentExample(source, targets, None, (), words, self.window, self.selection, given)
 
     def without_graph(self, window: range) -> DocumentExample:
         """Returns the document without its graph, to translate `window`."""
@@ -247,6 +268,15 @@ def _groups(drafts: Sequence[_Draft], max_tokens: int) -> Iterator[list[_Draft]]
             size += tokens
     if group:
         yield group
+
+
+@dataclass(frozen=True, eq=False)
+class _Inputs:
+    """Some sentences of a group as model input of their own."""
+
+    sentences: list[int]
+    batch: DocumentBatch
+    encoded: Tensor
 
 
 class _GroupDecoder:
@@ -303,22 +333,48 @@ class _GroupDecoder:
         return self._decode_in_parallel() if mode == "parallel" else self._decode_in_order()
 
     def _decode_once(self, mode: Mode) -> Iterator[int]:
-        """Decodes each sentence once, for a model that reads no translations of its own, or only those of referents.
+        """Decodes each sentence for a model that reads no translations of its own, or only those of referents.
 
-        A sentence with a hint that says a translation is decoded after the sentence of the referent.
+        A sentence with a hint that says a translation is decoded after the sentence of the referent. A sentence for
+        which a given translation is relevant is decoded again; unless its base translation is known, then once.
         """
+        judges = judges_relevance(self.model.config)
         if any(any_given(draft.known) for draft in self.drafts) and context_needs(self.model.config).reads_translations:
             self._refresh_target_memory()
         for draft in self.drafts:
             draft.passes = 1
         done = 0
         for level in self._levels(mode):
-            if any(self.places[s][0].open_hints(self.places[s][1]) for s in level):
-                self._search_with_hints(level)
-            else:
-                self._search(level, done)
+            inputs = self._inputs(level)
+            fresh = [s for s in level if self.places[s][1] not in self.places[s][0].base]
+            if len(fresh) < len(level):
+                self._select_translations([s for s in level if s not in {*fresh}])
+            self._search(level, inputs, done)
+            if judges:
+                for draft, m in (self.places[s] for s in fresh):
+                    draft.base[m] = draft.hypotheses[m][0].tokens if draft.hypotheses[m] else ()
+                if again := self._select_translations(fresh):
+                    self._search(again, inputs)
+                for draft, m in (self.places[s] for s in level):
+                    base, found = draft.base[m], draft.hypotheses[m]
+                    draft.hypotheses[m] = [replace(each, base=base if each.tokens != base else None) for each in found]
             done += len(level)
             yield done
+
+    def _select_translations(self, sentences: list[int]) -> list[int]:
+        """Decides which given translations some sentences with base translations read; returns those that read any."""
+        found: dict[int, list[int]] = {}
+        for draft in self.drafts:
+            own = {self.places[s][1]: s for s in sentences if self.places[s][0] is draft}
+            base = {m: draft.base[m] for m in own}
+            chosen = relevant_sentences(self.model, draft.document, draft.known, base, self.state_cache)
+            for m, others in chosen.items():
+                assert draft.selection is not None
+                draft.selection.sentences[m, : len(others)] = others
+            found |= {own[m]: others for m, others in chosen.items()}
+        if found:
+            self._refresh_target_memory()
+        return sorted(found)
 
     def _levels(self, mode: Mode) -> list[list[int]]:
         """The pending sentences in groups, each after the groups with its referents; one by one if sequential."""
@@ -332,8 +388,10 @@ class _GroupDecoder:
             return [[s] for s in self.pending]
         return [[s for s in self.pending if depth[s] == level] for level in range(max(depth.values(), default=-1) + 1)]
 
-    def _search_with_hints(self, sentences: list[int]) -> None:
-        """Translates some sentences, of which some have hints that say translations of other sentences."""
+    def _inputs(self, sentences: list[int]) -> _Inputs | None:
+        """Returns some sentences with their hints as model input; None if no hint says a translation."""
+        if not any(self.places[s][0].open_hints(self.places[s][1]) for s in sentences):
+            return None
         config, eos = self.model.config.hints, self.model.config.transformer.eos
         assert config is not None
         open_hints = []
@@ -348,13 +406,8 @@ class _GroupDecoder:
         for draft, m in (self.places[s] for s in sentences):
             hints = draft.hints[m] = [next(filled) if hint.is_open else hint for hint in draft.hints.get(m, ())]
             documents.append(DocumentExample([insert(draft.plain.source[m], None, hints, config.separator)[0]]))
-        batch, places = self._collate(documents), torch.tensor(sentences, device=self.encoded.device)
-        target = self.memories.target
-        memories = Memories(target=None if target is None else target.of_sentences(places))
-        encoded = self.model.encode(batch, Memories())
-        constraints = self._constraints(sentences)
-        own = {place: constraints[s] for place, s in enumerate(sentences) if s in constraints}
-        self._keep(sentences, search(self.model, batch, encoded, memories, self.config, constraints=own))
+        batch = self._collate(documents)
+        return _Inputs(sentences, batch, self.model.encode(batch, Memories()))
 
     def _decode_in_order(self) -> Iterator[int]:
         """Decodes sentence after sentence; the n-th sentences of all documents together."""
@@ -416,9 +469,19 @@ class _GroupDecoder:
             batch = self._collate(draft.example(self.tokenizer, eos) for draft in self.drafts)
             self.memories = replace(self.memories, target=self.model.target_memory(batch))
 
-    def _search(self, sentences: list[int], before: int | None = None) -> None:
-        """Translates some sentences with the current memories; their number and the `before` are reported if given."""
-        constraints, done = self._constraints(sentences), before
+    def _search(self, sentences: list[int], inputs: _Inputs | None = None, before: int | None = None) -> None:
+        """Translates some sentences with the current memories; their number and the `before` are reported if given.
+
+        `inputs` has at least these sentences; by default the window.
+        """
+        batch, encoded, memories = self.batch, self.encoded, self.memories
+        row_of = {s: s for s in sentences}
+        if inputs is not None:
+            batch, encoded, row_of = inputs.batch, inputs.encoded, {s: row for row, s in enumerate(inputs.sentences)}
+            target = memories.target
+            places = torch.tensor(inputs.sentences, device=encoded.device)
+            memories = Memories(target=None if target is None else target.of_sentences(places))
+        constraints, done = {row_of[s]: each for s, each in self._constraints(sentences).items()}, before
 
         def report(count: int) -> None:
             nonlocal done
@@ -426,8 +489,8 @@ class _GroupDecoder:
                 done += count
                 self.report(done)
 
-        model, batch, encoded, memories = self.model, self.batch, self.encoded, self.memories
-        self._keep(sentences, search(model, batch, encoded, memories, self.config, sentences, constraints, report))
+        rows = [row_of[s] for s in sentences]
+        self._keep(sentences, search(self.model, batch, encoded, memories, self.config, rows, constraints, report))
 
     def _keep(self, sentences: list[int], found: list[list[Hypothesis]]) -> None:
         """Stores the hypotheses of some sentences."""

@@ -18,6 +18,7 @@ from docgraph.model.packing import Packing, windows
 from docgraph.model.systems import SideName, prepare
 from docgraph.model.tokenizer import Tokenizer, words_by_space
 from docgraph.translation.hypotheses import Hypothesis
+from docgraph.translation.relevance import judges_relevance, linked_columns, relevant_sentences
 from docgraph.translation.result import HintUse
 
 CELLS = 1 << 22
@@ -104,9 +105,28 @@ def context_weights_of(
     words = [words_by_space(tokenizer.target.pieces(ids)) for ids in target]
     given = np.array([best.given for best, *_ in hypotheses])
     example = replace(example, target=target, target_words=words, given=given, window=None)
+    if judges_relevance(model.config):
+        example = _with_relevant(model, example, hypotheses)
     memory = max(owners, default=-1) + 1
     weights = context_weights(model, example, [*owners, *[memory] * (len(example.source) - len(owners))])
     return [each.without(memory) for each in weights]
+
+
+def _with_relevant(
+    model: DocumentTransformer, example: DocumentExample, hypotheses: Sequence[Sequence[Hypothesis]]
+) -> DocumentExample:
+    """Returns a document in which each sentence is only linked with the given translations that it reads."""
+    printed = [hint for hint in example.hints if hint.referent is None]
+    document = prepare(replace(example, hints=printed), model.config)
+    assert document.selection is not None
+    known = {m: found for m, found in enumerate(hypotheses) if found[0].given}
+    base = {m: found[0].base_tokens for m, found in enumerate(hypotheses) if not found[0].given}
+    sentences = document.selection.sentences.copy()
+    sentences[:, : linked_columns(model.config)] = -1
+    for m, others in relevant_sentences(model, document, known, base).items():
+        sentences[m, : len(others)] = others
+    selection = replace(document.selection, sentences=sentences)
+    return replace(example, graph=None, source_words=(), selection=selection)
 
 
 def hint_uses(

@@ -77,6 +77,13 @@ class Hypothesis:
     """Natural logarithm; includes end-of-sentence."""
     given: bool = False
     """True for a translation supplied by the user, not found by a search."""
+    base: tuple[int, ...] | None = None
+    """The best translation without given translations, if it is another one (relevance.py)."""
+
+    @property
+    def base_tokens(self) -> tuple[int, ...]:
+        """The best translation without given translations."""
+        return self.tokens if self.base is None else self.base
 
 
 def forbid(

@@ -18,7 +18,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from difflib import SequenceMatcher
-from functools import cache
+from functools import cache, lru_cache
 
 from docgraph.translation.preprocessing import WORD, Preprocessor, capitalize_at, is_all_caps
 from docgraph.translation.protected_text import put_back
@@ -27,6 +27,8 @@ from docgraph.translation.stand_ins import STAND_IN
 NARROW, WIDE = "\u202f", "\u00a0"
 """No-break spaces: narrow before ; ! ? and inside numbers; wide before : and %, and inside « »."""
 
+FINISHED = 4096
+"""Finished texts that are kept: a correction finishes its whole document several times."""
 _NUMBER = re.compile(r"\d+")
 _PERSON = re.compile(r"([A-Z][a-z]+)(?: [A-Z]\.)?(?: [A-Z][\w'’-]+){1,2}")
 _POSTAL = re.compile(
@@ -93,9 +95,10 @@ class Postprocessor:
         self._preprocessor, self._protector = preprocessor, preprocessor.protector
         self._english = languages is not None and languages[0] == "en"
         self._typography = TYPOGRAPHY.get(languages) if languages is not None else None
+        self.finish: Callable[[str, str], str] = lru_cache(FINISHED)(self._finish)
+        """(source, translation) -> the finished translation of a text; see the steps above."""
 
-    def finish(self, source: str, translation: str) -> str:
-        """Returns the finished translation of a text; see the steps above."""
+    def _finish(self, source: str, translation: str) -> str:
         if self._english and (self._is_person(source) or _is_unknown_word(source) or _POSTAL.fullmatch(source)):
             return source
         if self._typography is french_typography and (salutation := _french_salutation(source)):

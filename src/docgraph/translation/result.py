@@ -13,6 +13,7 @@ from docgraph.formats import with_texts
 
 if TYPE_CHECKING:
     from docgraph.translation.explain import ContextWeights
+    from docgraph.translation.hypotheses import Hypothesis
 
 
 @dataclass(frozen=True)
@@ -75,8 +76,8 @@ class SentenceTranslation:
     terms: tuple[TermUse, ...] = ()
     """The terms of the glossary that the source contains."""
 
-    tokens: tuple[tuple[int, ...], ...] = ()
-    """Sub-words of the first translation of each segment, if `Translator.translate_sentences` made it."""
+    segments: tuple[Hypothesis, ...] = ()
+    """The translation of each segment before terms were enforced, if `corrections` made it."""
 
     @property
     def score(self) -> float | None:

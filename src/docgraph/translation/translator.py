@@ -37,6 +37,7 @@ from docgraph.translation.checks import Doubt, doubts
 from docgraph.translation.constraints import Constraints
 from docgraph.translation.document_decoding import (
     BATCH_TOKENS,
+    BaseTranslations,
     DecodedDocument,
     Hypotheses,
     Known,
@@ -108,6 +109,7 @@ class Decoder(Protocol):
         tokens: int = BATCH_TOKENS,
         known: Sequence[Known] | None = None,
         constraints: Sequence[Constraints] | None = None,
+        base: Sequence[BaseTranslations] | None = None,
         on_final: Callable[[int, int, Hypotheses], None] | None = None,
         progress: Callable[[int, int], None] | None = None,
     ) -> list[DecodedDocument]:
@@ -368,6 +370,7 @@ class Translator:
         tokens: int = BATCH_TOKENS,
         known: Sequence[Known] | None = None,
         constraints: Sequence[Constraints] | None = None,
+        base: Sequence[BaseTranslations] | None = None,
         on_final: Callable[[int, int, Hypotheses], None] | None = None,
         progress: Callable[[int, int], None] | None = None,
     ) -> list[DecodedDocument]:
@@ -382,6 +385,7 @@ class Translator:
                 tokens=tokens,
                 known=known,
                 constraints=constraints,
+                base=base,
                 state_cache=self.state_cache,
                 on_final=on_final,
                 progress=progress,
@@ -419,17 +423,8 @@ class Translator:
         """
         results = []
         for prepared, result in zip(documents, decoded, strict=True):
-            glossary = prepared.request.glossary or self.glossary
-            finders: list[TermFinder] = [] if glossary is None else [glossary]
-            if self.names and not options.search.sampling:
-                segments = prepared.segments.segments
-                translations = [
-                    self.text(found[0], segment.source) if found and found[0].tokens else None
-                    for segment, found in zip(segments, result.hypotheses, strict=True)
-                ]
-                texts = [segment.text for segment in segments]
-                finders.append(find_names(texts, translations, self.languages, self._translate_separately))
-            terms, first = DocumentTerms(finders), result.hypotheses
+            first = result.hypotheses
+            terms = self.find_terms(prepared, first, names=not options.search.sampling)
             results.append(replace(result, hypotheses=[*first], terms=terms, first=first))
         if not options.search.sampling:
             self._enforcer.enforce(
@@ -441,6 +436,20 @@ class Translator:
                 partial(self._decode_constrained, documents, results, options),
             )
         return results
+
+    def find_terms(self, prepared: Prepared, hypotheses: Hypotheses, names: bool = True) -> DocumentTerms:
+        """Returns the terms of a document: those of the glossary and, given its translation, `names`."""
+        glossary = prepared.request.glossary or self.glossary
+        finders: list[TermFinder] = [] if glossary is None else [glossary]
+        if self.names and names:
+            segments = prepared.segments.segments
+            translations = [
+                self.text(found[0], segment.source) if found and found[0].tokens else None
+                for segment, found in zip(segments, hypotheses, strict=True)
+            ]
+            texts = [segment.text for segment in segments]
+            finders.append(find_names(texts, translations, self.languages, self._translate_separately))
+        return DocumentTerms(finders)
 
     def _segments(self, prepared: Prepared, sentences: Collection[int] | None) -> dict[int, Segment]:
         """Returns the segments of some sentences of a document, or of all, without those that are known."""
@@ -471,6 +480,10 @@ class Translator:
             known=[known for _, _, _, known in inputs],
             constraints=[
                 {place: constraints[index][m] for place, m in segment_of.items()} for index, segment_of, _, _ in inputs
+            ],
+            base=[
+                {place: decoded[index].first[m][0].base_tokens for place, m in segment_of.items()}
+                for index, segment_of, _, _ in inputs
             ],
         )
         found: list[dict[int, list[Hypothesis]]] = [{} for _ in documents]
@@ -612,10 +625,20 @@ class Translator:
                     for row, (place, piece) in enumerate(chosen)
                     if piece.text != prepared.segments[place].text
                 }
-                excerpts.append((len(chosen), self.inputs.with_source(excerpt, other)))
-        found = self.decoder([each.example for _, each in excerpts], search, known=[each.known for _, each in excerpts])
+                base = {
+                    row: decoded.first[place][0].base_tokens
+                    for row, (place, _) in enumerate(chosen)
+                    if row not in other
+                }
+                excerpts.append((len(chosen), self.inputs.with_source(excerpt, other), base))
+        found = self.decoder(
+            [each.example for _, each, _ in excerpts],
+            search,
+            known=[each.known for _, each, _ in excerpts],
+            base=[base for _, _, base in excerpts],
+        )
         return [
-            each for (count, _), document in zip(excerpts, found, strict=True) for each in document.sentences[:count]
+            each for (count, _, _), document in zip(excerpts, found, strict=True) for each in document.sentences[:count]
         ]
 
     def _decode_in_document(

@@ -1,0 +1,89 @@
+"""Given translations are read by the sentences for which they are relevant."""
+
+from __future__ import annotations
+
+import pytest
+
+from docgraph.document import Document
+from docgraph.model.systems import prepare
+from docgraph.translation import relevance
+from docgraph.translation.document_decoding import untranslated
+from docgraph.translation.hypotheses import Hypothesis, SearchConfig
+from docgraph.translation.model_input import TranslationRequest
+from docgraph.translation.relevance import Judgements, relevant_sentences
+from docgraph.translation.translator import Translator
+
+LINES = [
+    "The seawall protects the harbour.",
+    "The council met on Monday.",
+    "Without a new seawall, the harbour would have to close.",
+    "The seawall is old.",
+]
+
+
+@pytest.fixture(scope="module")
+def translator() -> Translator:
+    return Translator.load("en-fr", device="cpu")
+
+
+def read(translator: Translator, known: list[str | None], judged: Judgements | None = None) -> dict[int, list[int]]:
+    """The sentences that each sentence reads, if `known` are given."""
+    first = translator.translate(LINES)
+    prepared = translator.prepare(TranslationRequest(Document.from_sentences(LINES), known))
+    assert prepared.example is not None
+    example = prepare(untranslated(prepared.example, prepared.known), translator.model.config)
+    tokens = translator.tokenizer.target.ids(first.texts)
+    base = {m: tuple(tokens[m][:-1].tolist()) for m in range(len(LINES)) if m not in prepared.known}
+    return relevant_sentences(translator.model, example, prepared.known, base, translator.state_cache, judged)
+
+
+def test_a_translation_that_proposes_another_word_is_read(translator: Translator) -> None:
+    alone = translator.translate(LINES).texts
+    known: list[str | None] = ["La digue protège le port.", None, None, None]
+    found = read(translator, known)
+    assert found
+    assert 1 not in found
+    assert all(others == [0] for others in found.values())
+    followed = translator.translate(LINES, known=known).texts
+    changed = {m for m in range(1, len(LINES)) if followed[m] != alone[m]}
+    assert changed
+    assert changed <= found.keys()
+    assert any("digue" in followed[m] and "digue" not in alone[m] for m in changed)
+
+
+def test_a_translation_that_proposes_nothing_changes_nothing(translator: Translator) -> None:
+    alone = translator.translate(LINES).texts
+    known = [alone[0], None, None, None]
+    assert read(translator, known) == {}
+    assert translator.translate(LINES, known=known).texts == alone
+
+
+def test_judgements_are_made_once(translator: Translator, monkeypatch: pytest.MonkeyPatch) -> None:
+    judged: Judgements = {}
+    known: list[str | None] = ["La digue protège le port.", None, None, None]
+    found = read(translator, known, judged)
+    assert judged
+    monkeypatch.setattr(relevance, "_judge_together", None)
+    assert read(translator, known, judged) == found
+
+
+def test_base_translations_are_those_without_given_translations(translator: Translator) -> None:
+    prepared = [
+        translator.prepare(TranslationRequest(Document.from_sentences(LINES), known))
+        for known in ([], ["La digue protège le port.", None, None, None])
+    ]
+    decoded = [
+        translator.decode([each.example], SearchConfig(), known=[each.known])[0].sentences
+        for each in prepared
+        if each.example is not None
+    ]
+    assert [best.base_tokens for best, *_ in decoded[1][1:]] == [best.tokens for best, *_ in decoded[0][1:]]
+    assert any(best.base is not None for best, *_ in decoded[1])
+    base = {m: best.base_tokens for m, (best, *_) in enumerate(decoded[1]) if not best.given}
+    assert prepared[1].example is not None
+    [again] = translator.decode([prepared[1].example], SearchConfig(), known=[prepared[1].known], base=[base])
+    assert [_tokens(each) for each in again.sentences] == [_tokens(each) for each in decoded[1]]
+
+
+def _tokens(hypotheses: list[Hypothesis]) -> tuple[int, ...]:
+    return hypotheses[0].tokens
