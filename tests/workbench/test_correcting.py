@@ -87,6 +87,39 @@ def test_a_document_is_corrected_while_it_is_translated(workbench: Workbench) ->
     assert workbench.translations()[0] == "La chambre est fermée."
 
 
+def test_a_sentence_is_translated_by_hand_before_its_turn(workbench: Workbench) -> None:
+    workbench.open_start()
+    workbench.page.locator("#text").fill("\n".join(f"Room {n} of the harbour is closed." for n in range(160)))
+    workbench.page.locator(".paste button").click()
+    workbench.page.locator("#s0[data-state=translated]").wait_for()
+    workbench.page.locator("#s159[data-state=waiting] .target").click()
+    editor = workbench.row(159).locator("textarea")
+    assert editor.get_attribute("placeholder") == "not translated yet"
+    editor.press("Enter")
+    assert workbench.row(159).get_attribute("class").split().count("editing") == 1, "nothing to confirm yet"
+    editor.fill("La chambre est fermée.")
+    editor.press("Enter")
+    workbench.page.locator("#s159[data-state=confirmed]").wait_for()
+    workbench.wait_until_done()
+    assert workbench.translations()[159] == "La chambre est fermée."
+    assert workbench.states() == [*["translated"] * 159, "confirmed"]
+
+
+def test_text_typed_before_the_model_translates_is_kept(workbench: Workbench) -> None:
+    workbench.open_start()
+    workbench.page.locator("#text").fill("\n".join(f"Room {n} of the harbour is closed." for n in range(80)))
+    workbench.page.locator(".paste button").click()
+    workbench.page.locator("#s0[data-state=translated]").wait_for()
+    workbench.page.locator("#s79[data-state=waiting] .target").click()
+    editor = workbench.row(79).locator("textarea")
+    editor.fill("La chambre est fermée.")
+    workbench.wait_until_done()
+    assert editor.input_value() == "La chambre est fermée."
+    editor.press("Enter")
+    workbench.page.locator("#s79[data-state=confirmed]").wait_for()
+    assert workbench.translations()[79] == "La chambre est fermée."
+
+
 def test_a_correction_is_followed_by_linked_sentences(example: Workbench) -> None:
     example.correct(1, KNOWN)
     before, expected = alone(), corrected()

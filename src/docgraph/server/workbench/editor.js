@@ -20,6 +20,7 @@ export class Editor {
       "aria-label": t("row.edit", { n: sentence.index + 1 }),
       lang: work.job.languages?.[1],
       rows: 1,
+      placeholder: sentence.state === "waiting" ? t("row.waiting") : undefined,
       spellcheck: true,
       enterkeyhint: "done",
     });
@@ -58,14 +59,16 @@ export class Editor {
     return this.textarea.value !== this.stored;
   }
 
-  /** Whether somebody else has changed the translation that this text began with. */
+  /** Whether somebody else has changed the translation that this text began with; the first one is no change. */
   get isOutdated() {
-    return this.isDirty && this.work.sentences[this.index].translation !== this.stored;
+    const { translation, state } = this.work.sentences[this.index];
+    const isFirst = this.stored === "" && state !== "confirmed";
+    return this.isDirty && !isFirst && (translation ?? "") !== this.stored;
   }
 
   /** Takes the newest translation as the one that this text replaces. */
   rebase() {
-    this.stored = this.work.sentences[this.index].translation;
+    this.stored = this.work.sentences[this.index].translation ?? "";
   }
 
   focus() {

@@ -211,7 +211,7 @@ export class List {
   edit(caret = null) {
     const { work } = this;
     const { sentence } = work;
-    if (!sentence || sentence.state === "waiting" || this.editor?.index === sentence.index) return this.focus();
+    if (!sentence || this.editor?.index === sentence.index) return this.focus();
     this.leaveEditor();
     const row = this.rows[sentence.index];
     this.editor = new Editor(work, row, sentence);
@@ -257,14 +257,18 @@ export class List {
     this.editor = null;
     fillRow(this.work, row);
     // Until the server answers, the row shows the text that was sent to it.
-    if (shown !== null) row.querySelector(".target .text").textContent = shown;
+    if (shown !== null) {
+      const text = row.querySelector(".target .text");
+      text.classList.remove("pending");
+      text.textContent = shown;
+    }
     this.mark();
   }
 
   /** Confirms the current sentence (as edited, or with its proposal) and goes to the next one to be confirmed. */
   confirm() {
     const { sentence } = this.work;
-    if (!sentence || sentence.state === "waiting") return;
+    if (!sentence) return;
     const isEditing = this.editor !== null;
     if (isEditing && this.editor.isOutdated) {
       this.warnOfConflict(sentence.index);
@@ -272,6 +276,7 @@ export class List {
       return;
     }
     const text = (isEditing ? this.editor.text : sentence.proposal) || sentence.translation;
+    if (!text) return; // not translated yet
     if (isEditing) this.closeEditor(text);
     const next = this.nextToConfirm();
     this.save(sentence.index, text, true);
@@ -312,9 +317,8 @@ export class List {
   /** Confirms a sentence, or reopens it if it is confirmed. */
   toggle(index) {
     const sentence = this.work.sentences[index];
-    if (sentence.state === "waiting") return;
     if (this.editor?.index === index) this.confirm();
-    else this.save(index, sentence.proposal ?? sentence.translation, sentence.state !== "confirmed");
+    else if (sentence.state !== "waiting") this.save(index, sentence.proposal ?? sentence.translation, sentence.state !== "confirmed");
   }
 
   async decide(verb, indices) {

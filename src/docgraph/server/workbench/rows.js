@@ -69,7 +69,8 @@ function fillActions(work, row, sentence) {
   const name = t(isConfirmed ? "row.unconfirm" : "row.confirm", { n: sentence.index + 1 });
   const tabindex = sentence.index === work.current ? 0 : -1;
   const attributes = { class: "confirm", type: "button", "aria-label": name, title: name, tabindex };
-  const button = sentence.state === "waiting" ? [] : [h("button", attributes)];
+  const hasText = sentence.state !== "waiting" || row.classList.contains("editing");
+  const button = hasText ? [h("button", attributes)] : [];
   row.querySelector(".actions").replaceChildren(...button);
 }
 

@@ -239,8 +239,9 @@ export class Work extends EventTarget {
       if (error.status !== 409) throw error;
       await this.readSentences();
       const now = this.sentences[index];
-      // A proposal that arrived meanwhile is no conflict; another translation is.
-      if (now.translation !== before.translation || now.state !== before.state) throw error;
+      // A proposal, or the first translation, that arrived meanwhile is no conflict; another translation is.
+      const isFirst = before.state === "waiting" && now.state !== "confirmed";
+      if (!isFirst && (now.translation !== before.translation || now.state !== before.state)) throw error;
       answer = await api.correct(this.job.id, index, translation, confirm, now.revision);
     }
     this.update(answer.sentence);
