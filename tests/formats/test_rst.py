@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from docgraph.document import Document
@@ -263,6 +263,8 @@ SOUP = st.lists(
 ).map("".join)
 
 
+@example("0\x1f:ref:`x`")
+@example("0\u2003:ref:`x`")
 @given(SOUP.filter(lambda source: "\0" not in source))
 def test_any_source_round_trips(source: str) -> None:
     document = load(source)

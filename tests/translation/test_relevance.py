@@ -15,7 +15,7 @@ from docgraph.translation.translator import Translator
 
 LINES = [
     "The seawall protects the harbour.",
-    "The council met on Monday.",
+    "We met on Monday.",
     "Without a new seawall, the harbour would have to close.",
     "The seawall is old.",
 ]
@@ -39,7 +39,7 @@ def read(translator: Translator, known: list[str | None], judged: Judgements | N
 
 def test_a_translation_that_proposes_another_word_is_read(translator: Translator) -> None:
     alone = translator.translate(LINES).texts
-    known: list[str | None] = ["La digue protège le port.", None, None, None]
+    known: list[str | None] = ["Le brise-lames protège le port.", None, None, None]
     found = read(translator, known)
     assert found
     assert 1 not in found
@@ -48,7 +48,7 @@ def test_a_translation_that_proposes_another_word_is_read(translator: Translator
     changed = {m for m in range(1, len(LINES)) if followed[m] != alone[m]}
     assert changed
     assert changed <= found.keys()
-    assert any("digue" in followed[m] and "digue" not in alone[m] for m in changed)
+    assert any("brise-lames" in followed[m] and "brise-lames" not in alone[m] for m in changed)
 
 
 def test_a_translation_that_proposes_nothing_changes_nothing(translator: Translator) -> None:
@@ -60,7 +60,7 @@ def test_a_translation_that_proposes_nothing_changes_nothing(translator: Transla
 
 def test_judgements_are_made_once(translator: Translator, monkeypatch: pytest.MonkeyPatch) -> None:
     judged: Judgements = {}
-    known: list[str | None] = ["La digue protège le port.", None, None, None]
+    known: list[str | None] = ["Le brise-lames protège le port.", None, None, None]
     found = read(translator, known, judged)
     assert judged
     monkeypatch.setattr(relevance, "_judge_together", None)
@@ -70,7 +70,7 @@ def test_judgements_are_made_once(translator: Translator, monkeypatch: pytest.Mo
 def test_base_translations_are_those_without_given_translations(translator: Translator) -> None:
     prepared = [
         translator.prepare(TranslationRequest(Document.from_sentences(LINES), known))
-        for known in ([], ["La digue protège le port.", None, None, None])
+        for known in ([], ["Le brise-lames protège le port.", None, None, None])
     ]
     decoded = [
         translator.decode([each.example], SearchConfig(), known=[each.known])[0].sentences

@@ -225,7 +225,7 @@ class Block:
 
     def _sentence(self, places: Sequence[_Place], paragraph: int) -> Sentence | None:
         """Return some characters of the text with atoms as a sentence; None if there is no text between its atoms."""
-        offsets = [offset for offset, atom in places if atom < 0 and self._chars[offset] != " "]
+        offsets = [offset for offset, atom in places if atom < 0 and not self._chars[offset].isspace()]
         a, b = (offsets[0], offsets[-1] + 1) if offsets else (0, 0)
         text = "".join(self._chars[a:b])
         if not has_content(text):
