@@ -1,10 +1,10 @@
 """Continuous batching: sentences of concurrent requests are decoded together.
 
-Each request is preprocessed, repaired and postprocessed in its own thread. Model work goes to one thread. Sentences
-join those that are being decoded at any step (continuous_decoding.py). Sentences that cannot join others, such as those
-with constraints, are decoded in whole batches between two steps, and a long document of them in pieces between which
-short requests get their turn. The translation of a sentence does not depend on the others in its batch, so every
-request gets the answer that it would get alone.
+Each request is preprocessed, repaired and postprocessed in its own thread. Model work goes to other threads, as many
+as PyTorch may use. Sentences join those that are being decoded at any step (continuous_decoding.py). Sentences that
+cannot join others, such as those with constraints, are decoded in whole batches by one more thread, and a long document
+of them in pieces between which short requests get their turn. The translation of a sentence does not depend on the
+others in its batch, so every request gets the answer that it would get alone.
 """
 
 from __future__ import annotations
@@ -18,10 +18,13 @@ from dataclasses import dataclass, field, replace
 from queue import SimpleQueue
 from typing import Any
 
+import torch
+
 from docgraph.model.batch import DocumentExample
+from docgraph.model.cpu_threads import split_no_operations
 from docgraph.model.packing import windows
 from docgraph.translation.constraints import Constraints
-from docgraph.translation.continuous_decoding import ContinuousDecoder, OpenDocument, can_join
+from docgraph.translation.continuous_decoding import ContinuousDecoder, OpenDocument, SentenceQueue, can_join
 from docgraph.translation.document_decoding import (
     BATCH_TOKENS,
     BaseTranslations,
@@ -109,7 +112,6 @@ class _Call:
     """The parts of documents that are decoded in whole batches."""
     open: dict[OpenDocument, int] = field(default_factory=dict)
     """The documents whose sentences join others, with their indices."""
-    is_abandoned: bool = False
     results: SimpleQueue[_Part | BaseException] = field(default_factory=SimpleQueue)
 
     @property
@@ -160,29 +162,32 @@ class _Part:
 
 
 class BatchDecoder:
-    """A `Decoder` that decodes the documents of concurrent calls together. Close it to end its thread."""
+    """A `Decoder` that decodes the documents of concurrent calls together. Close it to end its threads."""
 
     def __init__(self, translator: Translator, on_batch: Callable[[int, int], None] | None = None) -> None:
         """`on_batch` receives the number of sentences and of requests that are decoded together, at each change."""
         self._translator, self._on_batch = translator, on_batch
         self._calls: deque[_Call] = deque()
         """Calls with pieces that wait."""
-        self._new: list[_Call] = []
-        """Calls with documents whose sentences have not yet been passed on."""
-        self._steps = ContinuousDecoder(translator.model, translator.tokenizer)
+        self._queue = SentenceQueue(torch.get_num_threads() if translator.model.device.type == "cpu" else 1)
         self._owners: dict[OpenDocument, tuple[_Call, int]] = {}
         """The call of each document whose sentences are being decoded, and the index of the document in the call."""
-        self._change = threading.Condition()
+        self._change = self._queue.change
         self._closed = False
-        self._thread = threading.Thread(target=self._run, name="docgraph-batches", daemon=True)
-        self._thread.start()
+        work = [self._run_batches, *[self._run_steps] * self._queue.decoders]
+        self._threads = [threading.Thread(target=each, name="docgraph-batches", daemon=True) for each in work]
+        for thread in self._threads:
+            thread.start()
 
     def close(self) -> None:
-        """Ends the thread after the current batch; calls that wait are cancelled."""
+        """Ends the threads after the current batch; calls that wait are cancelled."""
         with self._change:
             self._closed = True
-            self._change.notify()
-        self._thread.join()
+            for call in {*self._calls, *(call for call, _ in self._owners.values())}:
+                call.results.put(Cancelled())
+            self._change.notify_all()
+        for thread in self._threads:
+            thread.join()
 
     def __call__(
         self,
@@ -250,67 +255,77 @@ class BatchDecoder:
                 raise Cancelled
             if call.waiting:
                 self._calls.append(call)
-            if call.open:
-                self._new.append(call)
-            self._change.notify()
+                self._change.notify_all()
+            self._owners |= {document: (call, number) for document, number in call.open.items()}
+            for document in call.open:
+                if not document.is_final:
+                    self._queue.add(document)
+                self._tell(document)
 
     def _abandon(self, call: _Call) -> None:
         """Drops the sentences of a call that wait, and wakes its thread."""
         with self._change:
-            call.is_abandoned = True
             if call in self._calls:
                 self._calls.remove(call)
+            for document in call.open:
+                self._queue.remove(document)
+                self._owners.pop(document, None)
         call.results.put(Cancelled())
 
-    def _run(self) -> None:
+    def _run_batches(self) -> None:
+        """Decodes whole batches."""
         while True:
             with self._change:
-                self._change.wait_for(lambda: self._calls or self._new or self._steps.has_work or self._closed)
+                self._change.wait_for(lambda: self._calls or self._closed)
                 if self._closed:
-                    for call in {*self._calls, *self._new, *(call for call, _ in self._owners.values())}:
-                        call.results.put(Cancelled())
                     return
-                new, self._new = self._new, []
                 batch = self._next_batch()
-            for call in new:
-                self._owners |= {document: (call, number) for document, number in call.open.items()}
-                for document in call.open:
-                    self._tell(document)
-                    if not document.is_final:
-                        self._steps.add(document)
-            if batch:
-                self._decode(batch)
-            self._step()
+            self._decode(batch)
+
+    def _run_steps(self) -> None:
+        """Decodes sentences that join at any step."""
+        split_no_operations()
+        decoder = ContinuousDecoder(
+            self._translator.model, self._translator.tokenizer, self._queue, self._translator.model_lock
+        )
+        while True:
+            with self._change:
+                self._change.wait_for(lambda: self._queue.waiting_rows or decoder.is_decoding or self._closed)
+                if self._closed:
+                    return
+            self._step(decoder)
 
     def _tell(self, document: OpenDocument) -> None:
-        """Gives new final sentences of a document to its call."""
-        call, number = self._owners[document]
-        if (new := document.new_sentences(TOLD)) is not None:
-            call.results.put(_Part(number, *new, document.passes))
-        if document.is_final:
-            del self._owners[document]
+        """Gives new final sentences of a document to its call, if it is still wanted."""
+        with self._change:
+            if document not in self._owners:
+                return
+            call, number = self._owners[document]
+            if (new := document.new_sentences(TOLD)) is not None:
+                call.results.put(_Part(number, *new, document.passes))
+            if document.is_final:
+                del self._owners[document]
 
-    def _step(self) -> None:
-        """Extends the sentences of all open documents by a token."""
-        for document in [document for document, (call, _) in self._owners.items() if call.is_abandoned]:
-            self._steps.remove(document)
-            del self._owners[document]
+    def _step(self, decoder: ContinuousDecoder) -> None:
+        """Extends the sentences of a decoder by a token, after others have joined."""
         try:
-            with self._translator.model_lock:
-                joined = self._steps.join()
-                changed = self._steps.step()
+            joined = decoder.join()
+            changed = decoder.step()
         except Exception:
             # Decodes each document on its own, so that a bad request fails alone.
-            for document in self._steps.clear():
-                if document in self._owners:
-                    self._decode_alone(document, *self._owners.pop(document))
+            for document in decoder.clear():
+                with self._change:
+                    owner = self._owners.pop(document, None)
+                if owner is not None:
+                    self._decode_alone(document, *owner)
             return
         if joined and self._on_batch is not None:
-            active = {id(self._owners[each][0]) for each in self._steps.documents() if each in self._owners}
-            self._on_batch(self._steps.num_sentences, len(active))
+            sentences = decoder.sentences
+            with self._change:
+                calls = {id(self._owners[each][0]) for each, _ in sentences if each in self._owners}
+            self._on_batch(len(sentences), len(calls))
         for document in changed:
-            if document in self._owners:
-                self._tell(document)
+            self._tell(document)
 
     def _decode_alone(self, document: OpenDocument, call: _Call, number: int) -> None:
         """Decodes a document on its own, and gives the sentences to its call that it has not got."""
@@ -324,8 +339,6 @@ class BatchDecoder:
 
     def _next_batch(self) -> list[_Piece]:
         """Takes pieces from the calls in turn, as many as fit; calls with other options than the first one wait."""
-        if not self._calls:
-            return []
         key, batch, size = self._calls[0].key, list[_Piece](), 0
         turns = deque(call for call in self._calls if call.key == key)
         while turns:

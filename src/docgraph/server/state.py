@@ -13,6 +13,7 @@ from starlette.requests import Request
 
 from docgraph.document import Document
 from docgraph.formats import render
+from docgraph.model.cpu_threads import split_no_operations
 from docgraph.server.batching import BatchDecoder, Ticket
 from docgraph.server.errors import ApiError, OtherLanguageError
 from docgraph.server.events import Changes
@@ -56,7 +57,7 @@ class ServerState:
         self.queue = JobQueue(self.store, self.sessions, self.metrics, config.job_threads, self.changes.tell)
         self.requests = Slots(self.limits.requests, "translations")
         self.streams = Slots(self.limits.streams, "event streams")
-        self._workers = ThreadPoolExecutor(self.limits.requests, "docgraph-request")
+        self._workers = ThreadPoolExecutor(self.limits.requests, "docgraph-request", split_no_operations)
         self._helpers = ThreadPoolExecutor(8, "docgraph-database")
         self.stopping = False
 

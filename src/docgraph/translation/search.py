@@ -17,6 +17,7 @@ import torch
 from torch import Tensor
 
 from docgraph.model.batch import DocumentBatch
+from docgraph.model.cpu_threads import map_in_threads
 from docgraph.model.document_transformer import DecodingState, DocumentTransformer
 from docgraph.model.memory import Memories
 from docgraph.model.transformer import Reader
@@ -28,7 +29,9 @@ from docgraph.translation.hypotheses import Hypothesis, SearchConfig, forbid, to
 CUDA_GRAPH_DEVICES: tuple[str, ...] = ("cuda",)
 """Device types on which greedy decoding and beam search run as CUDA graphs."""
 CACHE_POSITIONS = {"cpu": 1 << 15, "cuda": 1 << 18}
-"""Maximum of sentences x beams x maximum length decoded together: bounds memory whatever the number of sentences."""
+"""Maximum of sentences x beams x maximum length decoded at once: bounds memory whatever the number of sentences."""
+MIN_POSITIONS = 1 << 11
+"""Fewer sentences x beams x maximum length, about 16 sentences, are not divided between the threads of a CPU."""
 
 COMPACT_BELOW = 0.8
 """Finished sentences leave the batch once at most this share is still open, because moving the others has a cost."""
@@ -89,29 +92,44 @@ def _free_search(
     on_decoded: Callable[[int], None] | None,
 ) -> dict[int, list[Hypothesis]]:
     """Returns the translations of sentences without constraints; `limits` has the maximum length of each."""
+    if not limits:
+        return {}
     beams = config.n_best if config.sampling else config.beams
     device = encoded.device.type
     use_graphs = device in CUDA_GRAPH_DEVICES and not config.sampling and not torch.is_autocast_enabled(device)
     use_graphs = use_graphs and not config.no_repeat_ngram
-    hypotheses: dict[int, list[Hypothesis]] = {}
-    reader: Reader | None = None
-    for group in length_groups(limits, beams, _cache_positions(encoded)):
+    in_threads = device == "cpu" and not torch.is_autocast_enabled(device)
+    groups = length_groups(limits, beams, _group_positions(limits, beams) if in_threads else _cache_positions(encoded))
+
+    def start(group: list[int], reader: Reader | None = None) -> DecodingState:
+        room = 0 if use_graphs else max(limits[s] for s in group) + 1
         places = torch.tensor(group, device=encoded.device)
+        return model.start(batch, encoded, memories, beams, room, places, reader)
+
+    first = start(groups[0])
+
+    def decode(group: list[int]) -> list[list[Hypothesis]]:
+        state = first if group is groups[0] else start(group, first.reader)
         group_limits = [limits[s] for s in group]
-        room = 0 if use_graphs else max(group_limits) + 1
-        state = model.start(batch, encoded, memories, beams, room, places, reader)
-        reader = state.reader
         if use_graphs:
-            finished = cuda_graph_search(model, state, group_limits, config)
-        else:
-            running = GroupSearch(model, batch, state, group_limits, config)
-            while running.is_open:
-                running.extend(running.rows.step())
-            finished = running.rows.finished
+            return cuda_graph_search(model, state, group_limits, config)
+        running = GroupSearch(model, batch, state, group_limits, config)
+        while running.is_open:
+            running.extend(running.rows.step())
+        return running.rows.finished
+
+    hypotheses: dict[int, list[Hypothesis]] = {}
+    for group, finished in zip(groups, (map_in_threads if in_threads else map)(decode, groups), strict=True):
         hypotheses.update(zip(group, finished, strict=True))
         if on_decoded is not None:
             on_decoded(len(group))
     return hypotheses
+
+
+def _group_positions(limits: dict[int, int], beams: int) -> int:
+    """Returns the maximum of sentences x beams x maximum length of a group, so that each thread has a group."""
+    threads, total = torch.get_num_threads(), beams * sum(limit + 1 for limit in limits.values())
+    return max(min(CACHE_POSITIONS["cpu"], total) // threads, MIN_POSITIONS)
 
 
 def _cache_positions(encoded: Tensor) -> int:

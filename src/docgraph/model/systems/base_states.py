@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from docgraph.model.batch import DocumentBatch, DocumentExample, Side, collate, shifted
+from docgraph.model.cpu_threads import map_in_threads
 from docgraph.model.memory import Memories, Memory
 from docgraph.model.packing import Packing, windows
 from docgraph.model.systems import ContextEncoder
@@ -113,18 +114,25 @@ def _from_cache(
 ) -> Tensor:
     """The states of the wanted sentences, or (sentence, translation) pairs, end to end.
 
-    Missing entries are computed first, in batches of similar length. The order of the cache is least recently used
-    first.
+    Missing entries are computed first, in batches of similar length; those of sentences by all threads of a CPU. The
+    order of the cache is least recently used first.
     """
     device, unique = base.embeddings.positions.device, list(dict.fromkeys(wanted))
     missing = sorted((ids for ids in unique if ids not in cache), key=lambda ids: [len(part) for part in ids])
     room = BATCH_TOKENS.get(device.type, BATCH_TOKENS["cuda"])
-    for part in windows([len(ids[-1]) for ids in missing], room) if missing else ():
+
+    def states_of(part: range) -> list[tuple[tuple[Any, ...], Tensor]]:
         chosen = missing[part.start : part.stop]
         source, *target = ([np.array(ids, np.int64) for ids in sentences] for sentences in zip(*chosen, strict=True))
         document = DocumentExample(source, target[0] if target else ())
         computed = compute(collate([document], base.embeddings.config.bos).to(device))
         parts = torch.split(computed, [len(ids[-1]) for ids in chosen])
-        cache.update((ids, states.clone()) for ids, states in zip(chosen, parts, strict=True))
+        return [(ids, states.clone()) for ids, states in zip(chosen, parts, strict=True)]
+
+    # Pairs look up the states of their sentences in the same cache, which threads must not do at once.
+    is_parallel = device.type == "cpu" and not torch.is_grad_enabled() and all(len(ids) == 1 for ids in missing)
+    parts = [*windows([len(ids[-1]) for ids in missing], room)] if missing else []
+    for computed in (map_in_threads if is_parallel else map)(states_of, parts):
+        cache.update(computed)
     cache.update([(ids, cache.pop(ids)) for ids in unique])
     return torch.cat([cache[ids] for ids in wanted])
