@@ -101,16 +101,22 @@ def start_server(folder: str) -> tuple[subprocess.Popen[str], str]:
     raise SystemExit("the server did not start")
 
 
+def with_children(pid: int) -> list[int]:
+    """Returns a process and the processes that it has started; Linux only."""
+    found = Path(f"/proc/{pid}/task").glob("*/children")
+    return [pid, *(one for file in found for child in file.read_text().split() for one in with_children(int(child)))]
+
+
 def resident_megabytes(pid: int) -> float:
-    """Returns the memory of a process; Linux only."""
-    pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+    """Returns the memory of a process and its children; Linux only."""
+    pages = sum(int(Path(f"/proc/{each}/statm").read_text().split()[1]) for each in with_children(pid))
     return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
 
 
 def cpu_seconds(pid: int) -> float:
-    """Returns the CPU time that a process has used; Linux only."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    """Returns the CPU time that a process and its children have used; Linux only."""
+    fields = [Path(f"/proc/{each}/stat").read_text().rpartition(")")[2].split() for each in with_children(pid)]
+    return sum(int(own[11]) + int(own[12]) for own in fields) / os.sysconf("SC_CLK_TCK")
 
 
 def measure(load: Load, process: subprocess.Popen[str], clients: int, seconds: float) -> tuple[float, float]:

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import deque
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from threading import Lock
 
 import numpy as np
 import pytest
@@ -16,7 +14,7 @@ from docgraph.document import Document
 from docgraph.model.batch import DocumentExample
 from docgraph.translation import continuous_decoding
 from docgraph.translation.constraints import Constraint
-from docgraph.translation.continuous_decoding import ContinuousDecoder, OpenDocument, SentenceQueue, can_join
+from docgraph.translation.continuous_decoding import ContinuousDecoder, OpenDocument, can_join
 from docgraph.translation.document_decoding import DecodedDocument, Known, given_hypotheses
 from docgraph.translation.hypotheses import Hypothesis, SearchConfig
 from docgraph.translation.model_input import TranslationRequest
@@ -63,14 +61,12 @@ def test_documents_may_join_at_any_step(translator: Translator, monkeypatch: pyt
     choice.shuffle(jobs)
     alone = [translator.decode([example], search, known=[known]) for example, search, known in jobs]
     opened = [OpenDocument(*job, translator.model.config) for job in jobs]
-    queue = SentenceQueue(choice.choice([1, 2]))
-    decoders = [ContinuousDecoder(translator.model, translator.tokenizer, queue) for _ in range(queue.decoders)]
-    waiting, groups = deque(opened), 0
-    while waiting or queue.waiting_rows or any(decoder.is_decoding for decoder in decoders):
+    decoder, waiting = ContinuousDecoder(translator.model, translator.tokenizer), deque(opened)
+    groups = 0
+    while waiting or decoder.has_work:
         for _ in range(choice.randint(0, 2)):
             if waiting and not (document := waiting.popleft()).is_final:
-                queue.add(document)
-        decoder = choice.choice(decoders)
+                decoder.add(document)
         decoder.join()
         groups = max(groups, len(decoder._groups))
         assert all(document.hypotheses for document in decoder.step())
@@ -79,47 +75,15 @@ def test_documents_may_join_at_any_step(translator: Translator, monkeypatch: pyt
         assert_same(document, expected)
 
 
-def run(queue: SentenceQueue, decoder: ContinuousDecoder) -> None:
-    """Decodes the sentences of a queue until none waits."""
-    while queue.waiting_rows or decoder.is_decoding:
-        decoder.join()
-        decoder.step()
-
-
-def test_threads_may_share_the_sentences_of_a_document(translator: Translator, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(continuous_decoding, "ROWS", 12)
-    monkeypatch.setattr(continuous_decoding, "TURN", 1)
-    queue, lock = SentenceQueue(2), Lock()
-    jobs = [(example, search, {}) for example in examples_of(translator) for search in SEARCHES]
-    opened = [OpenDocument(*job, translator.model.config) for job in jobs]
-    for document in opened:
-        if not document.is_final:
-            queue.add(document)
-
-    def decode(_: int) -> int:
-        decoder, sentences = ContinuousDecoder(translator.model, translator.tokenizer, queue, lock), 0
-        while not all(document.is_final for document in opened):
-            sentences += decoder.join()
-            decoder.step()
-        return sentences
-
-    with ThreadPoolExecutor(2) as threads:
-        shares = list(threads.map(decode, range(2)))
-    assert min(shares) > 0
-    for document, (example, search, known) in zip(opened, jobs, strict=True):
-        assert_same(document, *translator.decode([example], search, known=[known]))
-
-
 def test_known_translations_are_kept_and_hints_say_them(translator: Translator) -> None:
     example, *_ = examples_of(translator)
     known: Known = {0: [Hypothesis((7, 8, 9), -1.0, -2.0)], 3: [Hypothesis((5,), -1.0, -2.0)]}
     [expected] = translator.decode([example], SEARCHES[0], known=[known])
-    queue = SentenceQueue()
-    decoder = ContinuousDecoder(translator.model, translator.tokenizer, queue)
+    decoder = ContinuousDecoder(translator.model, translator.tokenizer)
     document = OpenDocument(example, SEARCHES[0], known, translator.model.config)
-    queue.add(document)
+    decoder.add(document)
     told = [document.new_sentences(2)]
-    while queue.waiting_rows or decoder.is_decoding:
+    while decoder.has_work:
         decoder.join()
         decoder.step()
         told.append(document.new_sentences(2))
@@ -131,32 +95,30 @@ def test_known_translations_are_kept_and_hints_say_them(translator: Translator) 
 
 def test_a_removed_document_lets_the_others_finish(translator: Translator) -> None:
     first, second, *_ = examples_of(translator)
-    queue = SentenceQueue()
-    decoder = ContinuousDecoder(translator.model, translator.tokenizer, queue)
+    decoder = ContinuousDecoder(translator.model, translator.tokenizer)
     removed, kept = (OpenDocument(each, SEARCHES[0], {}, translator.model.config) for each in (first, second))
-    queue.add(removed)
+    decoder.add(removed)
     decoder.join()
     decoder.step()
-    queue.add(kept)
-    queue.remove(removed)
-    run(queue, decoder)
+    decoder.add(kept)
+    decoder.remove(removed)
+    while decoder.has_work:
+        decoder.join()
+        decoder.step()
     assert not removed.is_final
     assert_same(kept, *translator.decode([second], SEARCHES[0]))
 
 
-def test_a_cleared_decoder_gives_up_its_documents_and_no_others(translator: Translator) -> None:
+def test_a_cleared_decoder_returns_what_is_not_final(translator: Translator) -> None:
     opened = [OpenDocument(each, SEARCHES[0], {}, translator.model.config) for each in examples_of(translator)[:3]]
-    queue = SentenceQueue()
-    decoder = ContinuousDecoder(translator.model, translator.tokenizer, queue)
+    decoder = ContinuousDecoder(translator.model, translator.tokenizer)
     for document in opened[:2]:
-        queue.add(document)
+        decoder.add(document)
     decoder.join()
     decoder.step()
-    queue.add(opened[2])
-    assert {*decoder.clear()} == {*opened[:2]}
-    assert not decoder.is_decoding
-    run(queue, decoder)
-    assert [document.is_final for document in opened] == [False, False, True]
+    decoder.add(opened[2])
+    assert {*decoder.clear()} == {*opened}
+    assert not decoder.has_work
 
 
 def test_documents_that_read_memories_cannot_join(translator: Translator, tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -54,6 +55,12 @@ def serve(
             min=0.5, help="Seconds of silence after which another server takes up the jobs of a server that died."
         ),
     ] = 15,
+    decoder_process: Annotated[
+        bool,
+        typer.Option(
+            help="Decode sentences in a process of its own: faster with many requests, but needs more memory."
+        ),
+    ] = True,
     device: DeviceOption = None,
     threads: Annotated[int | None, typer.Option(min=1, help="Number of CPU threads (default: all cores).")] = None,
 ) -> None:
@@ -104,7 +111,10 @@ def serve(
         model_name=model or folder.path.name,
         model_fingerprint=folder.fingerprint,
     )
-    run_server(Translator.load(folder, device, threads=threads), config, host, port, browser)
+    translator = Translator.load(folder, device, threads=threads)
+    if decoder_process and translator.model.device.type == "cpu":
+        config = replace(config, decoder_process=folder.path)
+    run_server(translator, config, host, port, browser)
 
 
 def _default_database() -> str:

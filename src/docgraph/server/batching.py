@@ -1,30 +1,34 @@
 """Continuous batching: sentences of concurrent requests are decoded together.
 
-Each request is preprocessed, repaired and postprocessed in its own thread. Model work goes to other threads, as many
-as PyTorch may use. Sentences join those that are being decoded at any step (continuous_decoding.py). Sentences that
-cannot join others, such as those with constraints, are decoded in whole batches by one more thread, and a long document
-of them in pieces between which short requests get their turn. The translation of a sentence does not depend on the
-others in its batch, so every request gets the answer that it would get alone.
+Each request is preprocessed, repaired and postprocessed in its own thread. Model work goes to another process
+(decoder_process.py) or, without one, to one thread. Sentences join those that are being decoded at any step
+(continuous_decoding.py). Sentences that cannot join others, such as those with constraints, are decoded by the thread
+in whole batches between two steps, and a long document of them in pieces between which short requests get their turn.
+The translation of a sentence does not depend on the others in its batch, so every request gets the answer that it would
+get alone.
 """
 
 from __future__ import annotations
 
+import itertools
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
 
-import torch
-
+from docgraph.errors import DocgraphError
 from docgraph.model.batch import DocumentExample
 from docgraph.model.cpu_threads import split_no_operations
 from docgraph.model.packing import windows
+from docgraph.server.decoder_process import TOLD, Batch, DecoderProcess, Failure, Part
 from docgraph.translation.constraints import Constraints
-from docgraph.translation.continuous_decoding import ContinuousDecoder, OpenDocument, SentenceQueue, can_join
+from docgraph.translation.continuous_decoding import ContinuousDecoder, OpenDocument, can_join
 from docgraph.translation.document_decoding import (
     BATCH_TOKENS,
     BaseTranslations,
@@ -41,8 +45,8 @@ BATCH = 4096
 """Source sub-words of a whole batch, about 160 sentences: more make a CPU little faster, and late arrivals wait."""
 PIECE = 512
 """Source sub-words of a long document that are decoded in a whole batch with other requests."""
-TOLD = 16
-"""Final sentences of a long document that are told to its request together."""
+MAX_STARTS = 5
+"""Processes started in all, so that one that cannot run is not started for ever."""
 
 
 class Cancelled(Exception):  # noqa: N818 (not an error)
@@ -162,32 +166,60 @@ class _Part:
 
 
 class BatchDecoder:
-    """A `Decoder` that decodes the documents of concurrent calls together. Close it to end its threads."""
+    """A `Decoder` that decodes the documents of concurrent calls together. Close it to end its thread and process."""
 
-    def __init__(self, translator: Translator, on_batch: Callable[[int, int], None] | None = None) -> None:
-        """`on_batch` receives the number of sentences and of requests that are decoded together, at each change."""
-        self._translator, self._on_batch = translator, on_batch
+    def __init__(
+        self,
+        translator: Translator,
+        on_batch: Callable[[int, int], None] | None = None,
+        model_folder: Path | None = None,
+    ) -> None:
+        """`on_batch` receives the number of sentences and of requests that are decoded together, at each change.
+
+        With `model_folder`, the folder of the translator's model, a process decodes what can join, once it is ready.
+        """
+        self._translator, self._on_batch, self._model_folder = translator, on_batch, model_folder
         self._calls: deque[_Call] = deque()
         """Calls with pieces that wait."""
-        self._queue = SentenceQueue(torch.get_num_threads() if translator.model.device.type == "cpu" else 1)
+        self._new: list[OpenDocument] = []
+        """Documents whose sentences the thread has not yet passed on."""
+        self._steps = ContinuousDecoder(translator.model, translator.tokenizer)
+        self._stepped: set[OpenDocument] = set()
+        """The documents that the thread decodes step by step."""
         self._owners: dict[OpenDocument, tuple[_Call, int]] = {}
         """The call of each document whose sentences are being decoded, and the index of the document in the call."""
-        self._change = self._queue.change
+        self._change = threading.Condition()
         self._closed = False
-        work = [self._run_batches, *[self._run_steps] * self._queue.decoders]
-        self._threads = [threading.Thread(target=each, name="docgraph-batches", daemon=True) for each in work]
-        for thread in self._threads:
-            thread.start()
+        self._batches = ThreadPoolExecutor(1, "docgraph-whole-batches")
+        self._sent: dict[int, OpenDocument] = {}
+        """The documents that the process decodes, by number."""
+        self._numbers = itertools.count()
+        self._starts = 0
+        self._process = self._started()
+        self._thread = threading.Thread(target=self._run, name="docgraph-batches", daemon=True)
+        self._thread.start()
 
     def close(self) -> None:
-        """Ends the threads after the current batch; calls that wait are cancelled."""
+        """Ends the thread after the current batch; calls that wait are cancelled."""
         with self._change:
             self._closed = True
-            for call in {*self._calls, *(call for call, _ in self._owners.values())}:
-                call.results.put(Cancelled())
-            self._change.notify_all()
-        for thread in self._threads:
-            thread.join()
+            self._change.notify()
+        self._thread.join()
+        self._batches.shutdown()
+        if self._process is not None:
+            self._process.close()
+
+    @property
+    def process(self) -> DecoderProcess | None:
+        """The process that decodes, which may not be ready yet; None if there is none."""
+        return self._process
+
+    def _started(self) -> DecoderProcess | None:
+        """Returns a new process, if there should be one."""
+        if self._model_folder is None or self._closed or self._starts == MAX_STARTS:
+            return None
+        self._starts += 1
+        return DecoderProcess(self._model_folder, self._receive, self._replace_process)
 
     def __call__(
         self,
@@ -255,45 +287,92 @@ class BatchDecoder:
                 raise Cancelled
             if call.waiting:
                 self._calls.append(call)
-                self._change.notify_all()
-            self._owners |= {document: (call, number) for document, number in call.open.items()}
-            for document in call.open:
-                if not document.is_final:
-                    self._queue.add(document)
+            for document, number in call.open.items():
+                self._owners[document] = call, number
                 self._tell(document)
+                if not document.is_final and not self._send(document):
+                    self._new.append(document)
+            self._change.notify()
+
+    def _send(self, document: OpenDocument) -> bool:
+        """Sends a document to the process; returns False if there is none that is ready."""
+        if self._process is None or not self._process.is_ready or document.example.graph is not None:
+            return False
+        number = next(self._numbers)
+        try:
+            self._process.decode(number, document.example, document.search, document.known)
+        except OSError:
+            return False
+        self._sent[number] = document
+        return True
+
+    def _receive(self, message: Part | Failure | Batch) -> None:
+        """Gives what the process has decoded to the calls."""
+        if isinstance(message, Batch):
+            if self._on_batch is not None:
+                self._on_batch(message.sentences, message.documents)
+            return
+        with self._change:
+            document = self._sent.get(message.number)
+            if document is None or document not in self._owners:
+                return
+            call, number = self._owners[document]
+            if isinstance(message, Failure):
+                call.results.put(DocgraphError(message.message))
+                del self._sent[message.number], self._owners[document]
+                return
+            document.told = message.first + len(message.sentences)
+            call.results.put(_Part(number, message.first, message.sentences, message.passes))
+            if document.told == len(document.hypotheses):
+                del self._sent[message.number], self._owners[document]
+
+    def _replace_process(self) -> None:
+        """Starts another process after one has died; the thread decodes the documents of the old one."""
+        with self._change:
+            if self._closed:
+                return
+            for old in self._sent.values():
+                if old in self._owners:
+                    document = OpenDocument(old.example, old.search, old.known, self._translator.model.config)
+                    document.told = old.told
+                    self._owners[document] = self._owners.pop(old)
+                    self._new.append(document)
+            self._sent = {}
+            self._process = self._started()
+            self._change.notify()
 
     def _abandon(self, call: _Call) -> None:
         """Drops the sentences of a call that wait, and wakes its thread."""
         with self._change:
             if call in self._calls:
                 self._calls.remove(call)
-            for document in call.open:
-                self._queue.remove(document)
-                self._owners.pop(document, None)
+            dropped = {document for document, (owner, _) in self._owners.items() if owner is call}
+            for document in dropped:
+                del self._owners[document]
+            for number in [number for number, document in self._sent.items() if document in dropped]:
+                del self._sent[number]
+                if self._process is not None:
+                    self._process.cancel(number)
         call.results.put(Cancelled())
 
-    def _run_batches(self) -> None:
-        """Decodes whole batches."""
-        while True:
-            with self._change:
-                self._change.wait_for(lambda: self._calls or self._closed)
-                if self._closed:
-                    return
-                batch = self._next_batch()
-            self._decode(batch)
-
-    def _run_steps(self) -> None:
-        """Decodes sentences that join at any step."""
+    def _run(self) -> None:
         split_no_operations()
-        decoder = ContinuousDecoder(
-            self._translator.model, self._translator.tokenizer, self._queue, self._translator.model_lock
-        )
         while True:
             with self._change:
-                self._change.wait_for(lambda: self._queue.waiting_rows or decoder.is_decoding or self._closed)
+                self._change.wait_for(lambda: self._calls or self._new or self._steps.has_work or self._closed)
                 if self._closed:
+                    for call in {*self._calls, *(call for call, _ in self._owners.values())}:
+                        call.results.put(Cancelled())
                     return
-            self._step(decoder)
+                new, self._new = self._new, []
+                batch = self._next_batch()
+            for document in new:
+                self._steps.add(document)
+                self._stepped.add(document)
+            if batch:
+                # In a thread whose searches use all cores.
+                self._batches.submit(self._decode, batch).result()
+            self._step()
 
     def _tell(self, document: OpenDocument) -> None:
         """Gives new final sentences of a document to its call, if it is still wanted."""
@@ -306,24 +385,30 @@ class BatchDecoder:
             if document.is_final:
                 del self._owners[document]
 
-    def _step(self, decoder: ContinuousDecoder) -> None:
-        """Extends the sentences of a decoder by a token, after others have joined."""
+    def _step(self) -> None:
+        """Extends the sentences of all documents of the thread by a token."""
+        with self._change:
+            wanted = {document for document in self._stepped if document in self._owners}
+        for document in self._stepped - wanted:
+            self._steps.remove(document)
+        self._stepped = wanted
         try:
-            joined = decoder.join()
-            changed = decoder.step()
+            with self._translator.model_lock:
+                joined = self._steps.join()
+                changed = self._steps.step()
         except Exception:
             # Decodes each document on its own, so that a bad request fails alone.
-            for document in decoder.clear():
+            for document in self._steps.clear():
                 with self._change:
                     owner = self._owners.pop(document, None)
                 if owner is not None:
                     self._decode_alone(document, *owner)
             return
         if joined and self._on_batch is not None:
-            sentences = decoder.sentences
+            documents = self._steps.documents()
             with self._change:
-                calls = {id(self._owners[each][0]) for each, _ in sentences if each in self._owners}
-            self._on_batch(len(sentences), len(calls))
+                active = {id(self._owners[each][0]) for each in documents if each in self._owners}
+            self._on_batch(self._steps.num_sentences, len(active))
         for document in changed:
             self._tell(document)
 
@@ -339,6 +424,8 @@ class BatchDecoder:
 
     def _next_batch(self) -> list[_Piece]:
         """Takes pieces from the calls in turn, as many as fit; calls with other options than the first one wait."""
+        if not self._calls:
+            return []
         key, batch, size = self._calls[0].key, list[_Piece](), 0
         turns = deque(call for call in self._calls if call.key == key)
         while turns:

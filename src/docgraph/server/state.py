@@ -7,6 +7,7 @@ import contextlib
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, TypeVar
 
 from starlette.requests import Request
@@ -44,6 +45,8 @@ class ServerConfig:
     """A job is taken up by another server if its server has been silent for so long."""
     model_name: str = ""
     model_fingerprint: str = ""
+    decoder_process: Path | None = None
+    """The folder of the model if a process of its own decodes sentences; None: a thread does."""
 
 
 class ServerState:
@@ -63,7 +66,7 @@ class ServerState:
 
     def start(self) -> None:
         """Starts batching and the queue."""
-        self.decoder = BatchDecoder(self.translator, self.metrics.observe_batch)
+        self.decoder = BatchDecoder(self.translator, self.metrics.observe_batch, self.config.decoder_process)
         self.translator.decoder = self.decoder
         self.changes.open()
         self.queue.start()

@@ -4,17 +4,13 @@ Sentences that join together form groups with caches of their own. The rows of a
 every step, whatever their lengths, beams and other options. When sentences finish, waiting ones take their place, so
 there is always a full batch without waiting for its longest sentence. A sentence with a hint that says the translation
 of another one joins after that one. The result of every document equals that of `decode_documents`.
-
-Several decoders, each in its own thread, may take sentences from one queue, also those of one document.
 """
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Mapping
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
-from threading import Condition
 
 import numpy as np
 import torch
@@ -35,11 +31,11 @@ from docgraph.translation.hypotheses import Hypothesis, SearchConfig
 from docgraph.translation.search import CACHE_POSITIONS, CUDA_GRAPH_DEVICES, GroupSearch
 
 ROWS = 768
-"""Maximum of sentences x beams that all decoders of a queue decode: more make a CPU little faster, and steps slower."""
+"""Maximum of sentences x beams decoded together: more make a CPU little faster, and each step slower."""
 GROUP = 128
 """Maximum of sentences x beams in a group, so that the scores of their next tokens fit the caches of a CPU."""
 POSITIONS = 2 * CACHE_POSITIONS["cpu"]
-"""Maximum of sentences x beams x maximum length that all decoders of a queue decode: bounds memory."""
+"""Maximum of sentences x beams x maximum length decoded together: bounds memory."""
 JOINING_SHARE, MAX_WAIT = 3, 8
 """Sentences wait until there are a third as many as are being decoded, or for 8 steps, because groups cost time."""
 TURN = 16
@@ -63,7 +59,7 @@ class OpenDocument:
     """A document whose sentences are being decoded, or wait for others."""
 
     def __init__(self, example: DocumentExample, search: SearchConfig, known: Known, config: ModelConfig) -> None:
-        self.example, self.search, self._known, self._config = example, search, known, config
+        self.example, self.search, self.known, self._config = example, search, known, config
         self._hints = hints_by_sentence(example.hints if config.hints is not None else ())
         self.hypotheses: Hypotheses = [known.get(m, []) for m in range(len(example.source))]
         pending = [m for m in example.translated if m not in known]
@@ -88,7 +84,7 @@ class OpenDocument:
         for hint in self._hints.get(m, ()):
             if hint.is_open and hint.referent is not None:
                 referent = hint.referent.sentence
-                best = next(iter(self._known.get(referent, self.hypotheses[referent])), None)
+                best = next(iter(self.known.get(referent, self.hypotheses[referent])), None)
                 translation = np.array([*(() if best is None else best.tokens), self._config.transformer.eos])
                 found.append((hint, self.example.source[referent], translation))
         return found
@@ -124,101 +120,12 @@ class OpenDocument:
         return first, self.hypotheses[first:end]
 
 
-Sentence = tuple[OpenDocument, int]
-"""A document and the index of a sentence in it."""
-
-
-class SentenceQueue:
-    """The sentences that wait for decoders; `change` is held while they, or their documents, change."""
-
-    def __init__(self, decoders: int = 1) -> None:
-        """`decoders` is the number of decoders that take sentences."""
-        self.change = Condition()
-        self.decoders = decoders
-        self._documents: deque[OpenDocument] = deque()
-        """Documents that are not final, in their turn."""
-        self._decoding = 0
-        """Sentences x beams that were taken and are not finished."""
-
-    @property
-    def waiting_rows(self) -> int:
-        """Sentences x beams that may be taken."""
-        with self.change:
-            return sum(len(document.ready) * document.search.beams for document in self._documents)
-
-    def add(self, document: OpenDocument) -> None:
-        """Adds a document that is not final."""
-        with self.change:
-            self._documents.append(document)
-            self.change.notify_all()
-
-    def remove(self, document: OpenDocument) -> None:
-        """Removes the sentences of a document that wait; those that were taken may still be finished."""
-        with self.change:
-            document.ready.clear()
-            if document in self._documents:
-                self._documents.remove(document)
-
-    def take(self, rows: int, positions: int, most: int, patient: bool) -> list[Sentence]:
-        """Takes sentences from the documents in turn, as many as fit; at least one for a decoder without any.
-
-        `rows` and `positions` (times maximum length) are those of the decoder now, `most` is the maximum length of a
-        translation. A decoder takes its share of all sentences or, if it is not `patient`, what there is room for.
-        """
-        with self.change:
-            share = -(-(self._decoding + self.waiting_rows) // self.decoders) if patient else ROWS
-            chosen = self._chosen(
-                min(ROWS // self.decoders, share) - rows, POSITIONS // self.decoders - positions, most, not rows
-            )
-            self._decoding += sum(document.search.beams for document, _ in chosen)
-            return chosen
-
-    def _chosen(self, rows: int, positions: int, most: int, at_least_one: bool) -> list[Sentence]:
-        chosen: list[Sentence] = []
-        turns = deque(document for document in self._documents if document.ready)
-        while turns:
-            document = turns.popleft()
-            beams = document.search.beams
-            for _ in range(min(TURN, len(document.ready))):
-                # Hints add to the length later; the limit is only exact without them.
-                limit = document.search.max_length(len(document.example.source[document.ready[0]]), most)
-                rows, positions = rows - beams, positions - beams * (limit + 2)
-                if min(rows, positions) < 0 and (chosen or not at_least_one):
-                    return chosen
-                chosen.append((document, document.ready.popleft()))
-            self._documents.remove(document)
-            self._documents.append(document)  # behind all others
-            if document.ready:
-                turns.append(document)
-        return chosen
-
-    def finish(self, found: Iterable[tuple[Sentence, list[Hypothesis]]]) -> Mapping[OpenDocument, None]:
-        """Stores the hypotheses of sentences that were taken; returns their documents."""
-        changed: dict[OpenDocument, None] = {}
-        with self.change:
-            for (document, m), hypotheses in found:
-                document.finish(m, hypotheses)
-                changed[document] = None
-                self._decoding -= document.search.beams
-                if document.is_final and document in self._documents:
-                    self._documents.remove(document)
-            if changed and self.waiting_rows:
-                self.change.notify_all()
-        return changed
-
-    def drop(self, sentences: Iterable[Sentence]) -> None:
-        """Gives up sentences that were taken and will not be finished."""
-        with self.change:
-            self._decoding -= sum(document.search.beams for document, _ in sentences)
-
-
 class _Group:
     """A search and the sentences it is for."""
 
-    def __init__(self, search: GroupSearch, sentences: list[Sentence]) -> None:
+    def __init__(self, search: GroupSearch, sentences: list[tuple[OpenDocument, int]]) -> None:
         self.search, self.rows = search, search.rows
-        self.sentences = dict(enumerate(sentences))
-        """The sentences that are not finished."""
+        self._sentences = dict(enumerate(sentences))
 
     @property
     def num_rows(self) -> int:
@@ -230,60 +137,100 @@ class _Group:
         """Sentences x beams x maximum length."""
         return self.rows.tokens.numel()
 
-    def finished(self) -> list[tuple[Sentence, list[Hypothesis]]]:
-        """Removes the sentences that are finished; returns them with their hypotheses."""
-        done = [place for place in self.sentences if self.rows.done[place]]
-        return [(self.sentences.pop(place), self.rows.finished[place]) for place in done]
+    @property
+    def documents(self) -> set[OpenDocument]:
+        """The documents of the sentences that are not finished."""
+        return {document for document, _ in self._sentences.values()}
+
+    @property
+    def num_sentences(self) -> int:
+        """Sentences that are not finished."""
+        return len(self._sentences)
+
+    def finished(self) -> list[OpenDocument]:
+        """Removes the sentences that are finished; returns their documents."""
+        done = [place for place in self._sentences if self.rows.done[place]]
+        found = []
+        for place in done:
+            document, m = self._sentences.pop(place)
+            document.finish(m, self.rows.finished[place])
+            found.append(document)
+        return found
 
 
 class ContinuousDecoder:
-    """Decodes the sentences of a queue, one token of each sentence at a step."""
+    """Decodes the sentences of documents that are added at any time, one token of each sentence at a step."""
 
-    def __init__(
-        self,
-        model: DocumentTransformer,
-        tokenizer: Tokenizer,
-        queue: SentenceQueue,
-        model_lock: AbstractContextManager[object] | None = None,
-    ) -> None:
-        """`model_lock` is held while hints are filled, which several threads cannot do at once."""
-        self._model, self._tokenizer, self._queue = model, tokenizer, queue
-        self._model_lock = model_lock or nullcontext()
+    def __init__(self, model: DocumentTransformer, tokenizer: Tokenizer) -> None:
+        self._model, self._tokenizer = model, tokenizer
+        self._documents: deque[OpenDocument] = deque()
+        """Documents with sentences that wait, in their turn."""
         self._groups: list[_Group] = []
-        self._joining: list[Sentence] = []
-        """Sentences that were taken and have no group yet."""
         self._waited = 0
         """Steps since sentences wait."""
         self._scores = torch.empty(0)
         """[R, V], overwritten at every step: allocating that much memory would cost more than computing the scores."""
 
     @property
-    def is_decoding(self) -> bool:
-        """True if any sentence is being decoded."""
-        return bool(self._groups)
+    def has_work(self) -> bool:
+        """True if any sentence is being decoded or waits."""
+        return bool(self._groups or self._documents)
 
     @property
-    def sentences(self) -> list[Sentence]:
-        """Sentences that were taken and are not finished."""
-        return [
-            *dict.fromkeys([*(each for group in self._groups for each in group.sentences.values()), *self._joining])
-        ]
+    def num_sentences(self) -> int:
+        """Sentences being decoded."""
+        return sum(group.num_sentences for group in self._groups)
+
+    def documents(self) -> set[OpenDocument]:
+        """Returns the documents of the sentences being decoded."""
+        return set().union(*(group.documents for group in self._groups))
+
+    def add(self, document: OpenDocument) -> None:
+        """Adds a document that is not final; its sentences join at a later step."""
+        self._documents.append(document)
+
+    def remove(self, document: OpenDocument) -> None:
+        """Removes the sentences of a document that wait; those being decoded are finished."""
+        document.ready.clear()
+        if document in self._documents:
+            self._documents.remove(document)
 
     @torch.inference_mode()
     def join(self) -> int:
         """Starts to decode sentences that wait, if there is room and they are enough; returns their number."""
-        active, waiting = sum(group.num_rows for group in self._groups), self._queue.waiting_rows
+        active = sum(group.num_rows for group in self._groups)
+        waiting = sum(len(document.ready) * document.search.beams for document in self._documents)
         self._waited = self._waited + 1 if waiting else 0
         if not waiting or (waiting * JOINING_SHARE < active and self._waited < MAX_WAIT):
             return 0
-        positions, most = sum(group.positions for group in self._groups), self._model.config.transformer.max_positions
-        self._joining = chosen = self._queue.take(active, positions, most, patient=self._waited < MAX_WAIT)
+        chosen = self._take(ROWS - active, POSITIONS - sum(group.positions for group in self._groups))
         if chosen:
             self._start(chosen)
-            self._joining, self._waited = [], 0
+            self._waited = 0
         return len(chosen)
 
-    def _start(self, chosen: list[Sentence]) -> None:
+    def _take(self, rows: int, positions: int) -> list[tuple[OpenDocument, int]]:
+        """Takes ready sentences from the documents in turn, as many as fit; at least one if nothing is decoded."""
+        chosen: list[tuple[OpenDocument, int]] = []
+        most = self._model.config.transformer.max_positions
+        turns = deque(document for document in self._documents if document.ready)
+        while turns:
+            document = turns.popleft()
+            beams = document.search.beams
+            for _ in range(min(TURN, len(document.ready))):
+                # Hints add to the length later; the limit is only exact without them.
+                limit = document.search.max_length(len(document.example.source[document.ready[0]]), most)
+                rows, positions = rows - beams, positions - beams * (limit + 2)
+                if min(rows, positions) < 0 and (chosen or self._groups):
+                    return chosen
+                chosen.append((document, document.ready.popleft()))
+            self._documents.remove(document)
+            self._documents.append(document)  # behind all others
+            if document.ready:
+                turns.append(document)
+        return chosen
+
+    def _start(self, chosen: list[tuple[OpenDocument, int]]) -> None:
         """Encodes sentences and makes groups of those with the same options and similar lengths."""
         model, transformer = self._model, self._model.config.transformer
         sources = self._sources(chosen)
@@ -302,11 +249,10 @@ class ContinuousDecoder:
                 running = GroupSearch(model, batch, state, own, search)
                 self._groups.append(_Group(running, [chosen[place] for place in places]))
 
-    def _sources(self, chosen: list[Sentence]) -> list[Ids]:
+    def _sources(self, chosen: list[tuple[OpenDocument, int]]) -> list[Ids]:
         """Returns sentences with their hints, all of which can be filled now."""
         hints = [document.open_hints(m) for document, m in chosen]
-        with self._model_lock if any(hints) else nullcontext():
-            filled = iter(fill_hints(self._model, self._tokenizer.target, [each for own in hints for each in own]))
+        filled = iter(fill_hints(self._model, self._tokenizer.target, [each for own in hints for each in own]))
         return [
             document.source(m, [next(filled) for _ in own]) for (document, m), own in zip(chosen, hints, strict=True)
         ]
@@ -326,8 +272,12 @@ class ContinuousDecoder:
             parts = self._log_probabilities(decoded.rows(slice(begin, end))).split_with_sizes(sizes)
             for group, own in zip(scored, parts, strict=True):
                 group.search.extend(group.rows.allowed(own))
+        changed = dict.fromkeys(document for group in groups for document in group.finished())
         self._groups = [group for group in groups if group.search.is_open]
-        return self._queue.finish(each for group in groups for each in group.finished())
+        for document in changed:
+            if document.is_final and document in self._documents:
+                self._documents.remove(document)
+        return changed
 
     def _log_probabilities(self, decoded: DecoderOutput) -> Tensor:
         """Returns the log-probabilities [R, V] of the next token of some rows."""
@@ -337,19 +287,19 @@ class ContinuousDecoder:
         return self._model.log_probabilities(decoded, self._scores[:rows])
 
     def clear(self) -> list[OpenDocument]:
-        """Gives up all sentences; returns their documents, whose other sentences no longer wait."""
-        forgotten = self.sentences
-        self._groups, self._joining = [], []
-        self._queue.drop(forgotten)
-        documents = [*dict.fromkeys(document for document, _ in forgotten)]
-        for document in documents:
-            self._queue.remove(document)
-        return documents
+        """Forgets all documents; returns those that are not final."""
+        forgotten = [*dict.fromkeys([*self.documents(), *self._documents])]
+        self._documents.clear()
+        self._groups.clear()
+        return forgotten
 
 
 def _scored_together(groups: Iterable[_Group]) -> Iterable[list[_Group]]:
-    """Yields consecutive groups of together up to GROUP rows: enough rows to read the output matrix only a few times in
-    a step, and few enough that their scores fit the caches of a CPU."""
+    """Yields consecutive groups of together up to GROUP rows.
+
+    So many rows that the output matrix is read only a few times in a step, and so few that their scores fit the caches
+    of a CPU.
+    """
     chosen: list[_Group] = []
     for group in groups:
         if chosen and sum(each.num_rows for each in chosen) + group.num_rows > GROUP:

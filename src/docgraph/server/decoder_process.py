@@ -1,0 +1,223 @@
+"""A process that decodes sentences, so that the model does not share an interpreter with the threads of a server.
+
+The process loads the same model, decodes what it is sent by continuous decoding, and sends final sentences back. A
+server works without it too: `DecoderProcess` says whether it is ready, and gives back the documents of a process that
+has died.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from multiprocessing import get_context
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+from docgraph.model.batch import DocumentExample
+from docgraph.translation.continuous_decoding import ContinuousDecoder, OpenDocument
+from docgraph.translation.document_decoding import Hypotheses, Known
+from docgraph.translation.hypotheses import SearchConfig
+from docgraph.translation.translator import Translator
+
+TOLD = 16
+"""Final sentences of a long document that are sent back together."""
+
+
+@dataclass(frozen=True)
+class _Document:
+    """A document to decode; `number` names it in both processes."""
+
+    number: int
+    example: DocumentExample
+    search: SearchConfig
+    known: Known
+
+
+@dataclass(frozen=True)
+class _Cancel:
+    """The document is no longer wanted."""
+
+    number: int
+
+
+@dataclass(frozen=True)
+class _Ready:
+    """The model is loaded."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """Final sentences of a document, from `first` on."""
+
+    number: int
+    first: int
+    sentences: Hypotheses
+    passes: int
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A document that cannot be decoded."""
+
+    number: int
+    message: str
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Numbers of sentences and documents that are decoded together, after some have joined."""
+
+    sentences: int
+    documents: int
+
+
+class DecoderProcess:
+    """The side of the server. `on_result` and `on_death` are called in a thread of this object."""
+
+    def __init__(
+        self,
+        model: Path,
+        on_result: Callable[[Part | Failure | Batch], None],
+        on_death: Callable[[], None],
+    ) -> None:
+        self._on_result, self._on_death = on_result, on_death
+        self.is_ready = False
+        context = get_context("spawn")
+        self._connection, theirs = context.Pipe()
+        self._process = context.Process(target=_run, args=(theirs, model), name="docgraph-decoder", daemon=True)
+        self._process.start()
+        theirs.close()
+        self._sending = threading.Lock()
+        self._thread = threading.Thread(target=self._receive, name="docgraph-decoder", daemon=True)
+        self._thread.start()
+
+    @property
+    def pid(self) -> int | None:
+        """The id of the process."""
+        return self._process.pid
+
+    def decode(self, number: int, example: DocumentExample, search: SearchConfig, known: Known) -> None:
+        """Sends a document; `on_result` receives its sentences. Raises OSError if the process has died."""
+        self._send(_Document(number, example, search, known))
+
+    def cancel(self, number: int) -> None:
+        """Tells that a document is no longer wanted; parts of it may still come."""
+        try:
+            self._send(_Cancel(number))
+        except OSError:
+            return  # the process has died
+
+    def close(self) -> None:
+        """Ends the process."""
+        self._process.kill()
+        self._thread.join()
+        self._connection.close()
+
+    def _send(self, message: _Document | _Cancel) -> None:
+        with self._sending:
+            self._connection.send(message)
+
+    def _receive(self) -> None:
+        try:
+            while True:
+                message = self._connection.recv()
+                if isinstance(message, _Ready):
+                    self.is_ready = True
+                else:
+                    self._on_result(message)
+        except (EOFError, OSError):
+            self.is_ready = False
+            self._process.join()
+            self._on_death()
+
+
+def _run(connection: Connection, model: Path) -> None:
+    """Decodes documents until the connection ends."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the server ends this process
+    translator = Translator.load(model, "cpu", threads=1)
+    _Worker(connection, translator).run()
+
+
+class _Worker:
+    """The side of the process."""
+
+    def __init__(self, connection: Connection, translator: Translator) -> None:
+        self._connection, self._translator = connection, translator
+        self._decoder = ContinuousDecoder(translator.model, translator.tokenizer)
+        self._documents: dict[int, OpenDocument] = {}
+        self._numbers: dict[OpenDocument, int] = {}
+        self._inbox: list[_Document | _Cancel] = []
+        self._arrival = threading.Condition()
+
+    def run(self) -> None:
+        """Decodes until the process ends."""
+        threading.Thread(target=self._receive, daemon=True).start()
+        self._connection.send(_Ready())
+        while True:
+            with self._arrival:
+                self._arrival.wait_for(lambda: self._inbox or self._decoder.has_work)
+                inbox, self._inbox = self._inbox, []
+            for message in inbox:
+                if isinstance(message, _Document):
+                    self._open(message)
+                else:
+                    self._forget(message.number)
+            self._step()
+
+    def _receive(self) -> None:
+        try:
+            while True:
+                message = self._connection.recv()
+                with self._arrival:
+                    self._inbox.append(message)
+                    self._arrival.notify()
+        except (EOFError, OSError):
+            os._exit(0)  # the server has ended
+
+    def _open(self, given: _Document) -> None:
+        document = OpenDocument(given.example, given.search, given.known, self._translator.model.config)
+        self._documents[given.number], self._numbers[document] = document, given.number
+        self._decoder.add(document)
+
+    def _forget(self, number: int) -> None:
+        if (document := self._documents.pop(number, None)) is not None:
+            self._decoder.remove(document)
+            del self._numbers[document]
+
+    def _step(self) -> None:
+        try:
+            joined = self._decoder.join()
+            changed = self._decoder.step()
+        except Exception:
+            # Decodes each document on its own, so that a bad one fails alone.
+            for document in self._decoder.clear():
+                self._decode_alone(document)
+            return
+        if joined:
+            self._connection.send(Batch(self._decoder.num_sentences, len(self._decoder.documents())))
+        for document in changed:
+            number = self._numbers.get(document)
+            if number is None:
+                continue
+            if (new := document.new_sentences(TOLD)) is not None:
+                self._connection.send(Part(number, *new, document.passes))
+            if document.is_final:
+                self._forget(number)
+
+    def _decode_alone(self, document: OpenDocument) -> None:
+        number = self._numbers.get(document)
+        if number is None:
+            return
+        answer: Any
+        try:
+            [result] = self._translator.decode([document.example], document.search, known=[document.known])
+        except Exception as error:
+            answer = Failure(number, str(error))
+        else:
+            answer = Part(number, document.told, result.sentences[document.told :], result.passes)
+        self._connection.send(answer)
+        self._forget(number)

@@ -1,0 +1,181 @@
+"""The process that decodes for a server: the same answers as a thread, also if the process dies."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from docgraph.server import batching
+from docgraph.server.batching import BatchDecoder, Cancelled, Ticket
+from docgraph.server.decoder_process import Failure, Part, _Document, _Worker
+from docgraph.translation.hypotheses import SearchConfig
+from docgraph.translation.translator import Translator
+from translation.translator_examples import REFERRING, hints_folder
+
+SEARCH = SearchConfig(beams=2, max_length_factor=0.5, max_length_constant=3)
+DOCUMENTS = [REFERRING * 2, REFERRING[2:], ["The fox met the dog.", "It is quick."], ["Hello, it is."]]
+SECONDS = 120
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A random model that reads hints."""
+    return hints_folder(tmp_path_factory.mktemp("model"), False)
+
+
+@pytest.fixture
+def translator(folder: Path) -> Translator:
+    translator = Translator.load(folder, device="cpu")
+    translator.repair = translator.names = False
+    return translator
+
+
+@pytest.fixture
+def decoder(translator: Translator, folder: Path) -> Iterator[BatchDecoder]:
+    """A decoder whose process is ready."""
+    decoder = BatchDecoder(translator, model_folder=folder)
+    wait_until_ready(decoder)
+    yield decoder
+    decoder.close()
+
+
+def wait_until_ready(decoder: BatchDecoder, unlike: int | None = None) -> None:
+    """Waits for a process; for another one than `unlike`."""
+    end = time.monotonic() + SECONDS
+    while decoder.process is None or decoder.process.pid == unlike or not decoder.process.is_ready:
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+def kill(decoder: BatchDecoder) -> int:
+    """Kills the process; returns its id."""
+    assert decoder.process is not None
+    assert decoder.process.pid is not None
+    pid = decoder.process.pid
+    os.kill(pid, signal.SIGKILL)
+    return pid
+
+
+def test_a_process_gives_the_answers_of_a_thread(
+    translator: Translator, decoder: BatchDecoder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    alone = [translator.translate(each, SEARCH).texts for each in DOCUMENTS]
+    monkeypatch.setattr(decoder._steps, "add", lambda _: pytest.fail("the thread decodes"))
+    translator.decoder = decoder
+    with ThreadPoolExecutor(4) as threads:
+        assert list(threads.map(lambda each: translator.translate(each, SEARCH).texts, DOCUMENTS * 3)) == alone * 3
+    assert not decoder._sent
+    assert not decoder._owners
+
+
+def test_answers_are_the_same_if_the_process_dies(translator: Translator, decoder: BatchDecoder) -> None:
+    alone = [translator.translate(each, SEARCH).texts for each in DOCUMENTS]
+    translator.decoder = decoder
+    stop = threading.Event()
+
+    def ask(number: int) -> int:
+        answers = 0
+        while not stop.is_set() or not answers:
+            assert translator.translate(DOCUMENTS[number], SEARCH).texts == alone[number]
+            answers += 1
+        return answers
+
+    with ThreadPoolExecutor(4) as threads:
+        asked = [threads.submit(ask, number) for number in range(4)]
+        for _ in range(2):
+            wait_until_ready(decoder, unlike=kill(decoder))
+        stop.set()
+        assert all(each.result(SECONDS) for each in asked)
+
+
+def test_a_process_that_always_dies_is_not_started_for_ever(
+    translator: Translator, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(batching, "MAX_STARTS", 1)
+    decoder = BatchDecoder(translator, model_folder=folder)
+    expected = translator.translate(REFERRING, SEARCH).texts
+    kill(decoder)
+    end = time.monotonic() + SECONDS
+    while decoder.process is not None:
+        assert time.monotonic() < end
+        time.sleep(0.02)
+    translator.decoder = decoder
+    assert translator.translate(REFERRING, SEARCH).texts == expected
+    decoder.close()
+
+
+def test_a_cancelled_request_is_forgotten_by_both_sides(
+    translator: Translator, decoder: BatchDecoder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected = translator.translate(REFERRING, SEARCH).texts
+    translator.decoder = decoder
+    monkeypatch.setattr(decoder._process, "_on_result", lambda _: None)  # no part arrives
+    ticket = Ticket()
+
+    def ask() -> Any:
+        with ticket.active():
+            return translator.translate(REFERRING, SEARCH)
+
+    with ThreadPoolExecutor(1) as threads:
+        asked = threads.submit(ask)
+        end = time.monotonic() + SECONDS
+        while not decoder._sent:
+            assert time.monotonic() < end
+            time.sleep(0.01)
+        ticket.cancel()
+        with pytest.raises(Cancelled):
+            asked.result(SECONDS)
+    assert not decoder._sent
+    assert not decoder._owners
+    monkeypatch.undo()
+    assert translator.translate(REFERRING, SEARCH).texts == expected
+
+
+class Recorder:
+    """The end of a connection that records what is sent."""
+
+    def __init__(self) -> None:
+        self.sent: list[Any] = []
+
+    def send(self, message: Any) -> None:
+        self.sent.append(message)
+
+
+def test_a_document_that_cannot_be_decoded_fails_alone(translator: Translator, monkeypatch: pytest.MonkeyPatch) -> None:
+    connection: Any = Recorder()
+    worker = _Worker(connection, translator)
+    examples = [decoded_example(translator, text) for text in (["Hello, it is."], ["A fox.", "A dog."])]
+    expected, decode = translator.decode(examples[:1], SEARCH), translator.decode
+
+    def broken_decode(examples: Any, *arguments: Any, **options: Any) -> Any:
+        if len(examples[0].source) == 2:
+            raise RuntimeError("bad")
+        return decode(examples, *arguments, **options)
+
+    monkeypatch.setattr(translator, "decode", broken_decode)
+    monkeypatch.setattr(worker._decoder, "step", lambda: 1 / 0)
+    for number, example in enumerate(examples):
+        worker._open(_Document(number, example, SEARCH, {}))
+    worker._step()
+    assert sorted(connection.sent, key=lambda each: each.number) == [
+        Part(0, 0, expected[0].sentences, 1),
+        Failure(1, "bad"),
+    ]
+    assert not worker._documents
+    assert not worker._numbers
+
+
+def decoded_example(translator: Translator, sentences: list[str]) -> Any:
+    """The model input of a document."""
+    from docgraph.document import Document
+    from docgraph.translation.model_input import TranslationRequest
+
+    return translator.prepare(TranslationRequest(Document.from_sentences(sentences))).example
