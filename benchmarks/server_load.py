@@ -53,6 +53,8 @@ class OneBatch:
 
     def run(self) -> tuple[list[list[str]], float, float]:
         """Returns the translations, and seconds and CPU seconds per sentence."""
+        if self._translator.state_cache:
+            self._translator.state_cache.clear()  # as for texts that were never seen
         begun, cpu = time.perf_counter(), time.process_time()
         translations = [each.texts for each in self._translator.translate_all(self._documents)]
         count = sum(map(len, translations))

@@ -54,6 +54,17 @@ def bound_kept_memory() -> None:
         return
 
 
+def release_freed_memory() -> None:
+    """Returns the freed memory that glibc keeps to the system; a no-op with another C library.
+
+    The blocks of a server's batches differ in size, so that kept memory is fragmented and grows with time.
+    """
+    try:
+        ctypes.CDLL(None).malloc_trim(0)
+    except (OSError, AttributeError, TypeError):
+        return
+
+
 def let_idle_threads_sleep() -> None:
     """Keeps idle threads from spinning; call it before NumPy and PyTorch are imported.
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from weakref import ref
 
 import torch
 import torch.nn.functional as F
@@ -22,13 +23,21 @@ from docgraph.model.packing import Packing
 class LayerCache:
     """Keys and values of one decoder layer: those of past tokens and those of the source."""
 
-    owner: DecoderCache
+    weak_owner: ref[DecoderCache]
+    """Weak, so that the memory of a cache is freed with its last use, not when the garbage collector finds a cycle."""
     key: Tensor
     """[S, h, T * K, e]: K beams per step; filled up to owner.length steps."""
     value: Tensor
     source_key: Tensor
     """[S, h, Ts, e]."""
     source_value: Tensor
+
+    @property
+    def owner(self) -> DecoderCache:
+        """The cache of all layers."""
+        owner = self.weak_owner()
+        assert owner is not None, "the cache of this layer is no longer used"
+        return owner
 
     def attend_self(self, x: Tensor, attention: MultiHeadAttention) -> Tensor:
         """Appends x [R, d] and computes each row's attention to the tokens it descends from and to itself."""
@@ -90,7 +99,7 @@ class DecoderCache:
                 source.pad(projected).transpose(1, 2).contiguous() for projected in attention.project(encoded)
             )
             own = [key.new_empty(sentences, key.shape[1], room, key.shape[3]) for _ in range(2)]
-            self.layers.append(LayerCache(self, own[0], own[1], key, value))
+            self.layers.append(LayerCache(ref(self), own[0], own[1], key, value))
 
     def positions(self, tokens: Tensor) -> Tensor:
         """The position of the newest token of each row, in the shape of `tokens`."""
@@ -216,7 +225,7 @@ class FixedCache(DecoderCache):
         self.past = self.allocate("past", past, (2, layers, sentences, heads, slots, size))
         """[2, layers, S, h, T * K, e]: keys and values."""
         self.lineage = self.allocate("lineage", lineage, (sentences, self.beams, slots))
-        self.layers = [LayerCache(self, *parts) for parts in zip(*self.past, *self.source, strict=True)]
+        self.layers = [LayerCache(ref(self), *parts) for parts in zip(*self.past, *self.source, strict=True)]
         self._step: tuple[Tensor, Tensor] | None = None
 
     def move(self, keep: Tensor, sentences: int, room: int) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import signal
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from multiprocessing import get_context
@@ -22,7 +23,10 @@ from docgraph.translation.continuous_decoding import ContinuousDecoder, OpenDocu
 from docgraph.translation.document_decoding import Hypotheses, Known
 from docgraph.translation.hypotheses import SearchConfig
 from docgraph.translation.translator import Translator
+from docgraph.workers import bound_kept_memory, keep_freed_memory, release_freed_memory
 
+RELEASE_SECONDS = 10
+"""How often freed memory is returned to the system."""
 TOLD = 16
 """Final sentences of a long document that are sent back together."""
 
@@ -135,9 +139,18 @@ class DecoderProcess:
             self._on_death()
 
 
+def release_memory_regularly() -> None:
+    """Returns freed memory to the system every few seconds, until the process ends."""
+    while True:
+        time.sleep(RELEASE_SECONDS)
+        release_freed_memory()
+
+
 def _run(connection: Connection, model: Path) -> None:
     """Decodes documents until the connection ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the server ends this process
+    keep_freed_memory()
+    bound_kept_memory()
     translator = Translator.load(model, "cpu", threads=1)
     _Worker(connection, translator).run()
 
@@ -156,6 +169,7 @@ class _Worker:
     def run(self) -> None:
         """Decodes until the process ends."""
         threading.Thread(target=self._receive, daemon=True).start()
+        threading.Thread(target=release_memory_regularly, daemon=True).start()
         self._connection.send(_Ready())
         while True:
             with self._arrival:

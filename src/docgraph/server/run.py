@@ -6,12 +6,14 @@ import contextlib
 import logging
 import socket
 import sys
+import threading
 import webbrowser
 
 import uvicorn
 
 from docgraph.errors import DocgraphError
 from docgraph.server.app import create_app
+from docgraph.server.decoder_process import release_memory_regularly
 from docgraph.server.state import ServerConfig
 from docgraph.translation.translator import Translator
 
@@ -33,6 +35,7 @@ def run_server(translator: Translator, config: ServerConfig, host: str, port: in
         timeout_graceful_shutdown=_STOP_SECONDS,
         lifespan="on",
     )
+    threading.Thread(target=release_memory_regularly, daemon=True).start()
     # Ctrl+C ends the server, and uvicorn raises it again when the server has ended.
     with contextlib.suppress(KeyboardInterrupt):
         _Server(settings, address, browser).run([listener])
