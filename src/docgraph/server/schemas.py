@@ -7,7 +7,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
-from docgraph.server.storage import JobRecord, State
+from docgraph.server.database import State
+from docgraph.server.storage import JobRecord
 
 
 def _encodable(text: str) -> str:
