@@ -2,9 +2,9 @@
 
     python scripts/sample_documents.py corpora/clean/statutes_en-fr --pairs 130000 --out corpora/clean/statutes_part
 
-A corpus is a folder with train.src.txt.xz, train.tgt.txt.xz and perhaps train.spk.txt.xz. With --obligation, English-French pairs are left out
-whose English *must* or *shall* has no counterpart in French: French statutes state duties in the present tense, and a
-general model must not learn to translate "must be repaired" by "est réparée".
+A corpus is a folder with train.src.txt.xz, train.tgt.txt.xz and perhaps train.spk.txt.xz. With --obligation, English-
+French pairs are left out whose English *must* or *shall* has no counterpart in French: French statutes state duties in
+the present tense, and a general model must not learn to translate "must be repaired" by "est réparée".
 """
 
 from __future__ import annotations
