@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from docgraph.cli.translate import DeviceOption
+from docgraph.cli.options import DeviceOption
 from docgraph.errors import DocgraphError
 
 PORT = 8765

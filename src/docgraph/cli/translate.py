@@ -1,4 +1,4 @@
-"""docgraph translate and docgraph pretranslate."""
+"""docgraph translate."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import gc
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from docgraph.cli.options import DeviceOption, EngineName
 from docgraph.cli.progress import ProgressBars
 from docgraph.errors import DocgraphError
 
@@ -22,9 +22,7 @@ if TYPE_CHECKING:
 
 ModeName = Literal["parallel", "sequential"]
 PrecisionName = Literal["float32", "bfloat16", "int8"]
-EngineName = Literal["local", "ray"]
 _HINT = "(--explain or --jsonl shows why)"
-DeviceOption = Annotated[str | None, typer.Option(help="cpu or cuda (default: a GPU if there is one).")]
 
 
 def translate(
@@ -402,42 +400,3 @@ class _Progress(ProgressBars):
     def note(self, message: str) -> None:
         """Prints a message above the bar."""
         self.console.print(f"docgraph: {message}", markup=False, highlight=False, soft_wrap=True)
-
-
-def pretranslate(
-    store: Annotated[Path, typer.Argument(metavar="STORE", help="Prepared corpus.", show_default=False)],
-    model: Annotated[str, typer.Option("--model", "-m", help="Model folder or run folder.", show_default=False)],
-    output: Annotated[
-        Path, typer.Option("-o", "--output", help="Output folder for the translations.", show_default=False)
-    ],
-    split: Annotated[
-        list[str] | None, typer.Option(help="Split to translate (default: train and dev). Repeatable.")
-    ] = None,
-    beam: Annotated[int, typer.Option(min=1, help="Beam size; 1 is greedy search and fastest.")] = 1,
-    batch: Annotated[int, typer.Option(min=1, help="Source sub-words translated together.")] = 65_536,
-    device: DeviceOption = None,
-) -> None:
-    """Translate a prepared corpus, so that training can use translations instead of references as target context.
-
-    A training config refers to the output folder as [bold]translations.folder[/bold]. The model must have the same
-    sub-words as the corpus. Output files appear only when they are complete.
-
-    [bold]Example[/bold]
-
-    docgraph pretranslate prepared/europarl_en-fr --model runs/base -o prepared/europarl_en-fr_own
-    """
-    from docgraph.corpus.store import PreparedCorpus
-    from docgraph.model.model_folder import find_model
-    from docgraph.translation import pretranslation
-    from docgraph.translation.hypotheses import SearchConfig
-    from docgraph.workers import keep_freed_memory
-
-    keep_freed_memory()
-    folder = find_model(model)
-    corpora = [PreparedCorpus.open(store, name) for name in split or ("train", "dev")]
-    with ProgressBars("sentences") as bars:
-        for corpus in corpora:
-            progress = partial(bars.show, corpus.split)
-            search = SearchConfig(beams=beam)
-            path = pretranslation.pretranslate(folder, corpus, output, search, device, batch, progress)
-            bars.console.print(f"wrote {path}", markup=False, highlight=False, soft_wrap=True)
