@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import os
 import re
-import sys
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner, Result
 
-from docgraph.cli import app, main
+from cli.refusals import refusal
+from docgraph.cli import app
 from docgraph.formats import read
 from docgraph.translation.resume import FINISHED
 from formats.format_examples import docx
@@ -40,13 +40,7 @@ def run(model: Path, *arguments: object, code: int = 0, text: str | None = None)
 
 
 def fails(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
-    """Returns the error message of a failing command, a single line."""
-    monkeypatch.setattr(sys, "argv", ["docgraph", "translate", "--device", "cpu", *map(str, arguments)])
-    with pytest.raises(SystemExit) as stopped:
-        main()
-    assert stopped.value.code == 2
-    [line] = capsys.readouterr().err.splitlines()
-    return line
+    return refusal(monkeypatch, capsys, "translate", "--device", "cpu", *arguments)
 
 
 def shape(text: str) -> list[bool]:

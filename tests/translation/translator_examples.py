@@ -17,6 +17,7 @@ from docgraph.model.systems.pointer import add_recall
 from docgraph.model.tokenizer import Tokenizer
 from docgraph.translation.document_decoding import Hypotheses
 from docgraph.translation.hypotheses import Hypothesis
+from docgraph.translation.jobs import Job
 from docgraph.translation.model_input import TranslationRequest
 from docgraph.translation.preprocessing import Preprocessor
 from model.examples import context_layers, small_config, small_model
@@ -33,6 +34,19 @@ class RecordingRequest(TranslationRequest):
     def record(self, first: int, hypotheses: Hypotheses) -> None:
         self.firsts.append(first)
         self.recorded.update(enumerate(hypotheses, start=first))
+
+
+class Silent:
+    """Progress that nobody sees."""
+
+    def advance(self, job: Job, sentences: int, share: float) -> None:
+        pass
+
+    def finish(self, job: Job) -> None:
+        pass
+
+    def note(self, message: str) -> None:
+        pass
 
 
 VOCABULARY = {"source_vocabulary": 120, "target_vocabulary": 120, "output_bias": True}
