@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from docgraph.cli.options import DeviceOption, EngineName
+from docgraph.cli.options import DeviceOption, EngineName, ModelOption
 from docgraph.cli.progress import ProgressBars
 from docgraph.errors import DocgraphError
 
@@ -42,14 +42,7 @@ def translate(
             " is a folder.",
         ),
     ] = None,
-    model: Annotated[
-        str | None,
-        typer.Option(
-            "--model",
-            "-m",
-            help="Model folder, run folder, or name of an embedded model (default: the only embedded model).",
-        ),
-    ] = None,
+    model: ModelOption = None,
     beam: Annotated[int, typer.Option(min=1, help="Beam size; 1 is greedy search and fastest.")] = 4,
     length_penalty: Annotated[
         float, typer.Option(min=0, help="Length penalty; higher values prefer longer translations.")
