@@ -176,8 +176,9 @@ def translate(
 ) -> None:
     """Translate documents. Markup, timestamps and layout are kept; only the text changes.
 
-    The embedded model reads one sentence at a time. With --known or --memory it also reads known translations of
-    related sentences. A model trained with document context reads the whole document.
+    The embedded model reads a sentence with hints from the rest of the document: how it translated what a pronoun or a
+    defined term refers to. With --known or --memory it also reads known translations of related sentences. A model
+    trained with document context reads the whole document.
 
     Plain text is read as one sentence per line or as prose, whichever it looks like. With one sentence per line, blank
     lines separate documents. Output files appear only when they are complete.
@@ -185,8 +186,8 @@ def translate(
     In PO and XLIFF files and tables, only texts without a translation are translated, and marked for review.
 
     A file that no format reads, or in another language than the model's, is refused; in a folder, files that no format
-    reads are copied unchanged. A translation that repeats
-    itself, or loses a number or a placeholder, is decoded again; if it stays doubtful, it is counted and marked.
+    reads are copied unchanged. A translation that repeats itself, or loses a number or a placeholder, is decoded again;
+    if it stays doubtful, it is counted and marked.
 
     [bold]Examples[/bold]
 

@@ -22,7 +22,7 @@ from docgraph.server.storage import NotFoundError, Store
 T = TypeVar("T")
 logger = logging.getLogger("docgraph.server")
 POLL_SECONDS = 1.0
-"""How often the database is asked for jobs of other servers."""
+"""How often an idle thread looks for jobs that other servers have queued or lost."""
 RETRY_SECONDS = 1.0
 """Time between two attempts to save if the database does not answer or the disk is full."""
 
@@ -62,7 +62,7 @@ class JobQueue:
             thread.join()
 
     def notify(self) -> None:
-        """Tells that there is a new job."""
+        """Wakes a thread for a new job."""
         self._wake.release()
 
     def cancel(self, id: str) -> None:

@@ -42,7 +42,7 @@ class TextBody(Body):
     """A text, or the sentences of a document."""
 
     text: Text | None = Field(None, description="A text, which is split into sentences.")
-    sentences: list[Text] | None = Field(None, description="Sentences, translated one by one, in their order.")
+    sentences: list[Text] | None = Field(None, description="The sentences of one document, in order.")
 
     @model_validator(mode="after")
     def _one_of_both(self) -> TextBody:

@@ -3,7 +3,7 @@
 `Preprocessor.segment` turns the sentences of a document into segments, the texts that the model translates:
 
 1. Inline code, placeholders and addresses are replaced by stand-ins (stand_ins.py).
-2. A line of several sentences is split (for models that translate sentences independently).
+2. A line of several sentences is split (for models that do not read whole documents).
 3. A sentence without words (a number, an address, a file name), or in another language, gets no segment: it stays as
    it is.
 4. A sentence longer than the model can read is cut.
@@ -124,9 +124,9 @@ class Preprocessor:
         confidence: Callable[[list[str]], list[float]] | None = None,
         keep_line: Callable[[str], bool] = lambda _: False,
     ) -> None:
-        """`max_length` is in sub-words. `independent` says that the model translates sentences independently; then
-        lines are split, except for those that `keep_line` chooses, and titles lowercased, by the `confidence` of the
-        model in its translation of each text."""
+        """`max_length` is in sub-words. `independent` says that the model does not read whole documents; then lines are
+        split, except for those that `keep_line` chooses, and titles are lowercased if the model is more confident of
+        that. `confidence` returns its confidence in its translation of each text."""
         self._coder, self._max_length = coder, max_length
         self._split_language = languages[0] if languages and independent else None
         self._confidence, self._keep_line = confidence, keep_line
