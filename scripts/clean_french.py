@@ -14,7 +14,7 @@ import argparse
 import re
 from pathlib import Path
 
-from corpus_folders import FILES, SPEAKERS, Lines, read_documents, write_documents
+from corpus_folders import Lines, read_documents, write_documents
 
 _DOT = "[·⋅•]"
 _BETWEEN_LETTERS = re.compile(rf"[^\W\d_]{_DOT}[^\W\d_]?")
@@ -82,9 +82,8 @@ def main() -> None:
         if (arguments.out / folder.name).exists():
             parser.error(f"{arguments.out / folder.name} exists; choose another --out")
     for folder in arguments.corpora:
-        names = (*FILES, SPEAKERS) if (folder / SPEAKERS).exists() else FILES
-        documents, changed, dropped = clean_documents(list(read_documents(folder, names)))
-        write_documents(arguments.out / folder.name, documents, names)
+        documents, changed, dropped = clean_documents(list(read_documents(folder)))
+        write_documents(arguments.out / folder.name, documents)
         print(f"{folder.name}: {changed:,} pairs changed, {dropped:,} left out", flush=True)
 
 

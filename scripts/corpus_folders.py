@@ -1,6 +1,7 @@
-"""Read and write training corpora: folders with train.src.txt.xz and train.tgt.txt.xz, blank lines between documents.
+"""Read and write corpora: folders of xz-compressed text files, one sentence per line, blank lines between documents.
 
-All files of a corpus are line-aligned.
+A split has the line-aligned files train.src.txt.xz and train.tgt.txt.xz (or dev, test) and, if the speakers of the
+lines are known, train.spk.txt.xz.
 """
 
 from __future__ import annotations
@@ -9,9 +10,14 @@ import lzma
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-FILES, SPEAKERS = ("train.src.txt.xz", "train.tgt.txt.xz"), "train.spk.txt.xz"
+COLUMNS = ("src", "tgt", "spk")
 Lines = tuple[str, ...]
 """The lines of a pair: source, target and, if the corpus has it, speaker."""
+
+
+def file_path(folder: Path, column: str, split: str = "train") -> Path:
+    """Returns the path of a file of a corpus."""
+    return folder / f"{split}.{column}.txt.xz"
 
 
 def read_lines(path: Path) -> Iterator[str]:
@@ -22,10 +28,12 @@ def read_lines(path: Path) -> Iterator[str]:
             yield line.rstrip("\n")
 
 
-def read_documents(folder: Path, names: Sequence[str] = FILES) -> Iterator[list[Lines]]:
-    """Yields the documents of a corpus from its line-aligned files, source and target first."""
+def read_documents(folder: Path, split: str = "train") -> Iterator[list[Lines]]:
+    """Yields the documents of a split, with the speakers if the corpus has them."""
+    paths = [file_path(folder, column, split) for column in COLUMNS]
+    columns = [read_lines(path) for path in paths[: 3 if paths[2].exists() else 2]]
     document: list[Lines] = []
-    for number, lines in enumerate(zip(*(read_lines(folder / name) for name in names), strict=True), start=1):
+    for number, lines in enumerate(zip(*columns, strict=True), start=1):
         if bool(lines[0].strip()) != bool(lines[1].strip()):
             raise SystemExit(f"{folder}, line {number}: only one side is blank; align the files of the corpus")
         if lines[0].strip():
@@ -37,10 +45,10 @@ def read_documents(folder: Path, names: Sequence[str] = FILES) -> Iterator[list[
         yield document
 
 
-def write_documents(folder: Path, documents: Iterable[Sequence[Lines]], names: Sequence[str] = FILES) -> None:
-    """Writes the files of a corpus, with blank lines between documents."""
+def write_documents(folder: Path, documents: Iterable[Sequence[Lines]], split: str = "train") -> None:
+    """Writes the files of a split; documents without pairs are left out."""
     folder.mkdir(parents=True, exist_ok=True)
     documents = [document for document in documents if document]
-    for column, name in enumerate(names):
-        with lzma.open(folder / name, "wt", encoding="utf-8", newline="\n") as file:
-            file.write("\n".join("".join(lines[column] + "\n" for lines in document) for document in documents))
+    for index, column in enumerate(COLUMNS[: len(documents[0][0]) if documents else 2]):
+        with lzma.open(file_path(folder, column, split), "wt", encoding="utf-8", newline="\n") as file:
+            file.write("\n".join("".join(lines[index] + "\n" for lines in document) for document in documents))

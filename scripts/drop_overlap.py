@@ -14,10 +14,9 @@ from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Sequence
 from pathlib import Path
 
-from corpus_folders import FILES, SPEAKERS, Lines, read_documents, read_lines, write_documents
+from corpus_folders import Lines, read_documents, read_lines, write_documents
 
 MIN_WORDS = 5
 """Shorter sentences ("Thank you.") occur everywhere; holding them out would cost training text and prove nothing."""
@@ -38,7 +37,7 @@ def held_out_sentences(paths: list[Path]) -> set[str]:
 
 
 def kept_documents(
-    folder: Path, names: Sequence[str], held_out: set[str], seen: set[tuple[str, str]] | None
+    folder: Path, held_out: set[str], seen: set[tuple[str, str]] | None
 ) -> tuple[list[list[Lines]], int]:
     """Returns the documents of a corpus without the dropped pairs, and how many pairs were dropped.
 
@@ -46,7 +45,7 @@ def kept_documents(
     """
     documents: list[list[Lines]] = []
     dropped = 0
-    for document in read_documents(folder, names):
+    for document in read_documents(folder):
         kept: list[Lines] = []
         for lines in document:
             pair = (normalised(lines[0]), normalised(lines[1]))
@@ -84,14 +83,13 @@ def main() -> None:
     held_out = held_out_sentences(arguments.held_out)
     seen = None if arguments.keep_repeated else set[tuple[str, str]]()
     for folder in arguments.corpora:
-        names = (*FILES, SPEAKERS) if (folder / SPEAKERS).exists() else FILES
-        documents, dropped = kept_documents(folder, names, held_out, seen)
+        documents, dropped = kept_documents(folder, held_out, seen)
         kept = sum(map(len, documents))
         message = f"{folder.name}: {kept:,} pairs kept, {dropped:,} dropped"
         if arguments.max_pairs is not None and kept > arguments.max_pairs:
             documents = last_documents(documents, arguments.max_pairs)
             message += f"; the last {sum(map(len, documents)):,} pairs written"
-        write_documents(arguments.out / folder.name, documents, names)
+        write_documents(arguments.out / folder.name, documents)
         print(message, flush=True)
 
 

@@ -52,7 +52,7 @@ def read_pairs(folders: Iterable[Path]) -> Iterator[tuple[str, str]]:
     """Yields the training pairs of corpora."""
     for folder in folders:
         for document in read_documents(folder):
-            for source, target in document:
+            for source, target, *_ in document:
                 yield source.strip(), target.strip()
 
 

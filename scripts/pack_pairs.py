@@ -11,11 +11,12 @@ four pairs are dropped. Of every 40 documents, one goes to dev and one to test.
 from __future__ import annotations
 
 import argparse
-import lzma
 import re
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+
+from corpus_folders import Lines, write_documents
 
 SEPARATOR = " ||| "
 MAX_RATIO = 3.0
@@ -63,11 +64,11 @@ def figures(text: str) -> Counter[str]:
     return Counter(_FIGURES.findall(_GROUPED.sub("", text)))
 
 
-def check(documents: Iterator[list[Pair | str]], rejected: Counter[str]) -> Iterator[list[Pair]]:
+def check(documents: Iterator[list[Pair | str]], rejected: Counter[str]) -> Iterator[list[Lines]]:
     """Yields documents without rejected pairs, and counts the reasons."""
     seen: set[Pair] = set()
     for document in documents:
-        kept: list[Pair] = []
+        kept: list[Lines] = []
         for pair in document:
             reason = "no separator" if isinstance(pair, str) else "repeated" if pair in seen else problem(*pair)
             if reason is None and not isinstance(pair, str):
@@ -92,15 +93,11 @@ def main() -> None:
     parser.add_argument("drafts", type=Path, nargs="+", help="text files of pairs")
     parser.add_argument("--out", type=Path, required=True, help="folder of the corpus; existing splits are replaced")
     arguments = parser.parse_args()
-    rejected, splits = Counter[str](), dict[str, list[list[Pair]]]()
+    rejected, splits = Counter[str](), dict[str, list[list[Lines]]]()
     for index, document in enumerate(check(read_drafts(arguments.drafts), rejected)):
         splits.setdefault(split_of(index), []).append(document)
-    arguments.out.mkdir(parents=True, exist_ok=True)
     for split, documents in splits.items():
-        for side, name in enumerate(("src", "tgt")):
-            text = "\n\n".join("\n".join(pair[side] for pair in document) for document in documents)
-            with lzma.open(arguments.out / f"{split}.{name}.txt.xz", "wt", encoding="utf-8", newline="\n") as file:
-                file.write(text + "\n")
+        write_documents(arguments.out, documents, split)
         print(f"{split}: {len(documents):,} documents, {sum(map(len, documents)):,} pairs")
     for reason, count in rejected.most_common():
         print(f"rejected, {reason}: {count:,}")

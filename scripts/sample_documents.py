@@ -2,9 +2,9 @@
 
     python scripts/sample_documents.py corpora/clean/statutes_en-fr --pairs 130000 --out corpora/clean/statutes_part
 
-A corpus is a folder with train.src.txt.xz and train.tgt.txt.xz. With --obligation, English-French pairs are left out
-whose English *must* or *shall* has no counterpart in French: French statutes state duties in the present tense, and a
-general model must not learn to translate "must be repaired" by "est réparée".
+A corpus is a folder with train.src.txt.xz, train.tgt.txt.xz and perhaps train.spk.txt.xz. With --obligation, English-
+French pairs are left out whose English *must* or *shall* has no counterpart in French: French statutes state duties in
+the present tense, and a general model must not learn to translate "must be repaired" by "est réparée".
 """
 
 from __future__ import annotations
@@ -32,6 +32,11 @@ def keeps_duty(pair: Lines) -> bool:
     return not _DUTY.search(pair[0]) or bool(_DEVOIR.search(pair[1]))
 
 
+def pairs(document: list[Lines]) -> tuple[Lines, ...]:
+    """Returns a document without its speakers, for comparison."""
+    return tuple(lines[:2] for lines in document)
+
+
 def main() -> None:
     """Runs the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -44,8 +49,8 @@ def main() -> None:
     arguments = parser.parse_args()
     documents = list(read_documents(arguments.corpus))
     if arguments.without:
-        excluded = {tuple(document) for document in read_documents(arguments.without)}
-        documents = [document for document in documents if tuple(document) not in excluded]
+        excluded = set(map(pairs, read_documents(arguments.without)))
+        documents = [document for document in documents if pairs(document) not in excluded]
     if arguments.obligation:
         documents = [[pair for pair in document if keeps_duty(pair)] for document in documents]
     documents = [document for document in documents if len(document) >= MIN_PAIRS]

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import csv
-import lzma
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from corpus_folders import write_documents
 from docgraph.corpus.readers.text_files import open_bytes
 from docgraph.errors import DocgraphError
 from everyday.cleaning import sentence_pairs
@@ -92,10 +92,7 @@ def write_corpus(parts: dict[str, list[SourcedDocument]], sources: Iterable[Sour
     """Write the text files, the table of documents and the table of sources."""
     rows = ["part\tsource\tdocument\tpairs"]
     for part, items in parts.items():
-        for side, name in enumerate(("src", "tgt")):
-            text = "\n\n".join("\n".join(pair[side] for pair in item.document.pairs) for item in items)
-            with lzma.open(folder / f"{part}.{name}.txt.xz", "wt", encoding="utf-8", newline="\n") as file:
-                file.write(text + "\n")
+        write_documents(folder, (item.document.pairs for item in items), part)
         rows += [f"{part}\t{item.source}\t{item.document.name}\t{len(item.document.pairs)}" for item in items]
     (folder / "documents.tsv").write_text("\n".join(rows) + "\n", encoding="utf-8")
     (folder / "SOURCES.md").write_text(_sources_page(parts, sources), encoding="utf-8")

@@ -180,13 +180,14 @@ class SentenceWriter:
             when = quand = ""
         person = self._random.choice((1, 4, 3))
         form = action.french.imperative(person)
-        if negative:
-            source = "let's not" if person == 3 else "don't"
-            french = lambda f: join("ne~", clitic(f, plural), form, "pas")  # noqa: E731
-        else:
-            source = "let's" if person == 3 else ""
-            french = lambda f: join(f"{form}-{_after_order(f, plural)}", quand)  # noqa: E731
-        return Clause(join(source, with_object(action.base, plural), when), french)
+        do, do_not = ("let's", "let's not") if person == 3 else ("", "don't")
+
+        def french(feminine: bool) -> str:
+            if negative:
+                return join("ne~", clitic(feminine, plural), form, "pas")
+            return join(f"{form}-{_after_order(feminine, plural)}", quand)
+
+        return Clause(join(do_not if negative else do, with_object(action.base, plural), when), french)
 
     def _gift_order(self, plural: bool) -> Clause:
         action, person = self._clauses.action("person"), self._random.choice((1, 4))

@@ -13,7 +13,7 @@ from annotation_strategies import annotated_documents, assert_same
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from docgraph.annotate import conllu
+from docgraph.annotate import conllu, conllu_writer
 from docgraph.annotate.conllu_annotator import ConlluAnnotator
 from docgraph.annotation import Annotation, chains, from_spans
 from docgraph.document import Document
@@ -27,7 +27,7 @@ def parse(text: str) -> list[tuple[Document, Annotation]]:
 
 def written(*documents: tuple[Document, Annotation]) -> str:
     file = io.BytesIO()
-    conllu.dump(file, documents)
+    conllu_writer.dump(file, documents)
     return file.getvalue().decode()
 
 
@@ -278,7 +278,7 @@ def test_links_past_the_mention_before_stay_one_entity_for_other_tools() -> None
     document = Document.from_sentences(["Ann saw her mirror .", "She smiled ."])
     spans = [[(0, 3), (4, 7), (8, 11), (12, 18), (19, 20)], [(0, 3), (4, 10), (11, 12)]]
     annotation = replace(from_spans(spans, document), coreference=np.array([[0, 2], [0, 5]], dtype=np.int32))
-    written = "".join(conllu.format_lines(document, annotation))
+    written = "".join(conllu_writer.format_lines(document, annotation))
     assert written.count("Entity=(1)") == 3
     assert "(2)" not in written
     assert "Antecedent=5|Entity=(1)" in written

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import io
-import sys
 import zipfile
 from pathlib import Path
 
 import pytest
 
-from docgraph.cli import main
+from cli.refusals import refusal
 from translation.translator_examples import model_folder
 
 LINE = "The dog met the fox and told him that. " * 60_000
@@ -74,16 +73,8 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return model_folder(tmp_path_factory.mktemp("plain"), context=False)
 
 
-def refusal(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
-    """Return the only line that a refusing command prints."""
-    monkeypatch.setattr(sys, "argv", ["docgraph", "translate", "--device", "cpu", *map(str, arguments)])
-    with pytest.raises(SystemExit) as stopped:
-        main()
-    assert stopped.value.code == 2
-    output = capsys.readouterr()
-    assert output.out == ""
-    [line] = output.err.splitlines()
-    return line
+def fails(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
+    return refusal(monkeypatch, capsys, "translate", "--device", "cpu", *arguments)
 
 
 @pytest.mark.parametrize("name", BAD)
@@ -95,7 +86,7 @@ def test_bad_files_are_refused_in_one_sentence(
     file.write_bytes(content if isinstance(content, bytes) else content.encode())
     out.mkdir()
     output = out / f"translated{file.suffix}"
-    assert told in refusal(monkeypatch, capsys, "--model", model, file, "-o", output)
+    assert told in fails(monkeypatch, capsys, "--model", model, file, "-o", output)
     assert list(out.iterdir()) == []
 
 
@@ -106,6 +97,6 @@ def test_a_folder_of_circular_links_is_refused(
     (folder / "deep").mkdir(parents=True)
     (folder / "deep" / "up").symlink_to(folder)
     (folder / "self.txt").symlink_to("self.txt")
-    told = refusal(monkeypatch, capsys, "--model", model, folder, "-o", tmp_path / "out")
+    told = fails(monkeypatch, capsys, "--model", model, folder, "-o", tmp_path / "out")
     assert "no file in this folder has a known format" in told
     assert not (tmp_path / "out").exists()

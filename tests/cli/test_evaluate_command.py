@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
-from docgraph.cli import app, main
+from cli.refusals import refusal
+from docgraph.cli import app
 
 REFERENCE = ["Le chat dort ici.", "Il est noir et blanc.", "", "Le chien mange beaucoup.", "Il est content."]
 SOURCE = ["The cat sleeps here.", "It is black and white.", "", "The dog eats a lot.", "It is happy."]
@@ -120,10 +120,4 @@ def test_errors_are_one_sentence(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.setattr(sys, "argv", ["docgraph", "evaluate", *arguments, "-r", "ref.fr"])
-    with pytest.raises(SystemExit) as caught:
-        main()
-    assert caught.value.code == 2
-    error = capsys.readouterr().err
-    assert message in error
-    assert error.count("\n") == 1
+    assert message in refusal(monkeypatch, capsys, "evaluate", *arguments, "-r", "ref.fr")

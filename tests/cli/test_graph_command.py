@@ -13,8 +13,9 @@ from xml.etree import ElementTree
 import pytest
 from typer.testing import CliRunner
 
+from cli.refusals import refusal
 from docgraph.annotation import Annotation, from_spans
-from docgraph.cli import app, main
+from docgraph.cli import app
 from docgraph.document import Document
 from docgraph.errors import DocgraphError
 from docgraph.graph import DocumentGraph
@@ -79,15 +80,7 @@ def run(*arguments: object, fails: int = 0) -> tuple[str, str]:
 
 
 def fails(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
-    """The error message of a failing command: one line, exit code 2."""
-    monkeypatch.setattr(sys, "argv", ["docgraph", "graph", *map(str, arguments)])
-    with pytest.raises(SystemExit) as stop:
-        main()
-    assert stop.value.code == 2
-    error = capsys.readouterr().err
-    assert error.count("\n") == 1
-    assert "Traceback" not in error
-    return error
+    return refusal(monkeypatch, capsys, "graph", *arguments, may_print=True)
 
 
 def test_conllu_brings_its_annotation(parsed: Path) -> None:

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from docgraph.cli import app, main
+from cli.refusals import refusal
+from docgraph.cli import app
 from docgraph.model.checkpoint import load
 
 CONFIGS = Path(__file__).resolve().parents[2] / "configs" / "model"
@@ -20,15 +21,6 @@ def run(*arguments: str) -> str:
     result = CliRunner().invoke(app, list(arguments), catch_exceptions=False, env={"COLUMNS": "120"})
     assert result.exit_code == 0
     return result.output
-
-
-def sentence(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
-    """Returns the message of a failing command, which exits with 2."""
-    monkeypatch.setattr(sys, "argv", ["docgraph", *arguments])
-    with pytest.raises(SystemExit) as caught:
-        main()
-    assert caught.value.code == 2
-    return capsys.readouterr().err
 
 
 def test_model_prints_modules_totals_and_systems() -> None:
@@ -56,10 +48,10 @@ def test_an_embedded_model_is_found_by_name() -> None:
 def test_a_wrong_path_is_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    text = sentence(monkeypatch, capsys, "model", str(tmp_path / "nothing"))
+    text = refusal(monkeypatch, capsys, "model", str(tmp_path / "nothing"))
     assert text.startswith(f"docgraph: {tmp_path / 'nothing'}: there is no such model folder, and the models that ship")
-    text = sentence(monkeypatch, capsys, "import", "marian", str(tmp_path), str(tmp_path / "out"))
-    assert text == f"docgraph: {tmp_path}: the folder has no config.json; download the model again\n"
+    text = refusal(monkeypatch, capsys, "import", "marian", str(tmp_path), str(tmp_path / "out"))
+    assert text == f"docgraph: {tmp_path}: the folder has no config.json; download the model again"
 
 
 def test_import_then_model(tmp_path: Path) -> None:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
-from docgraph.cli import app, main
+from cli.refusals import refusal
+from docgraph.cli import app
 
 
 @pytest.fixture
@@ -80,8 +80,4 @@ def test_errors_are_one_sentence(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     argv = [str(config) if argument == "CONFIG" else argument for argument in arguments]
-    monkeypatch.setattr(sys, "argv", ["docgraph", *argv])
-    with pytest.raises(SystemExit) as caught:
-        main()
-    assert caught.value.code == 2
-    assert message in capsys.readouterr().err
+    assert message in refusal(monkeypatch, capsys, *argv)

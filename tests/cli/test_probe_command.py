@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
-from docgraph.cli import app, main
+from cli.refusals import refusal
+from docgraph.cli import app
 from docgraph.evaluation.suites import Contrast, Suite, read_suite, write_suite
 from docgraph.model.checkpoint import save
 from model.examples import small_config, small_model
@@ -111,10 +111,5 @@ def test_errors_are_one_sentence(
     Path("russian.jsonl").write_text(suite.read_text().replace('"fr"', '"ru"'))
     Path("scores").write_text("1\n2\n3\n")
     names = {"SUITE": str(suite), "MODEL": str(model)}
-    monkeypatch.setattr(sys, "argv", ["docgraph", "probe", *(names.get(argument, argument) for argument in arguments)])
-    with pytest.raises(SystemExit) as caught:
-        main()
-    assert caught.value.code == 2
-    error = capsys.readouterr().err
-    assert message in error
-    assert error.count("\n") == 1
+    given = (names.get(argument, argument) for argument in arguments)
+    assert message in refusal(monkeypatch, capsys, "probe", *given)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from cli.refusals import refusal
 from docgraph.cli import main
 from docgraph.corpus.config import DataConfig, DataEntry, LanguagesConfig, PrepareConfig, SubwordsConfig
 from docgraph.corpus.prepare import prepare
@@ -33,16 +34,6 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for language in ("en", "zh"):
         Path(f"train.{language}").write_text(TEXTS[language] + "\n", encoding="utf-8")
     return tmp_path
-
-
-def refusal(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
-    """Returns the only line that a refusing command prints."""
-    monkeypatch.setattr(sys, "argv", ["docgraph", *map(str, arguments)])
-    with pytest.raises(SystemExit) as stopped:
-        main()
-    assert stopped.value.code == 2
-    [line] = capsys.readouterr().err.splitlines()
-    return line
 
 
 def data_config(source: str, target: str) -> PrepareConfig:

@@ -20,6 +20,7 @@ from docgraph.model.batch import DocumentBatch
 from docgraph.model.config import ContextConfig, GraphConfig, ModelConfig, TransformerConfig
 from docgraph.model.device import ALIGNMENT, TensorBundle
 from docgraph.model.document_transformer import DocumentTransformer
+from model.examples import tensors
 
 TRANSFORMER = TransformerConfig(50, 50, 32, 64, 4, 1, 1, max_positions=64)
 MODEL = ModelConfig(TRANSFORMER, ContextConfig(heads=4, graph=GraphConfig(relations=("adjacency", "lexical"))))
@@ -35,16 +36,6 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> PreparedCorpus:
 def loader(corpus: PreparedCorpus, **changes: Any) -> BatchLoader:
     config = BatchConfig(tokens=100, window=60, unit=changes.pop("unit", "document"))
     return BatchLoader(BatchSampler(corpus, config, 3), BatchBuilder(corpus, MODEL, config.unit), **changes)
-
-
-def tensors(value: object) -> list[torch.Tensor]:
-    if isinstance(value, torch.Tensor):
-        return [value]
-    if isinstance(value, tuple):
-        return [tensor for part in value for tensor in tensors(part)]
-    if dataclasses.is_dataclass(value):
-        return [tensor for field in dataclasses.fields(value) for tensor in tensors(getattr(value, field.name))]
-    return []
 
 
 def same(one: Step, other: Step) -> bool:

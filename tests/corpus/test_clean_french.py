@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import lzma
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "scripts"))
+from corpus.script_examples import SCRIPTS, read_corpus, run_script, write_corpus
 
-from clean_french import clean  # noqa: E402
+sys.path.insert(0, str(SCRIPTS))
+
+from clean_french import clean
 
 
 @pytest.mark.parametrize(
@@ -41,23 +40,11 @@ def test_dots_and_notes_of_the_english_stay() -> None:
 
 
 def test_corpora_are_copied(tmp_path: Path) -> None:
-    corpus = tmp_path / "in"
-    corpus.mkdir()
-    for name, text in (
-        ("src", "A.\nB.\n\nC.\n"),
-        ("tgt", "Un·e.\nBarman·aid.\n\nC (angl.).\n"),
-        ("spk", "x\ny\n\nz\n"),
-    ):
-        (corpus / f"train.{name}.txt.xz").write_bytes(lzma.compress(text.encode()))
-    command = [sys.executable, str(ROOT / "scripts" / "clean_french.py"), str(corpus), "--out", str(tmp_path / "out")]
-    assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == (
-        "in: 2 pairs changed, 1 left out\n"
-    )
-    texts = [
-        lzma.decompress((tmp_path / "out" / "in" / f"train.{name}.txt.xz").read_bytes()).decode()
-        for name in ("src", "tgt", "spk")
-    ]
+    corpus = write_corpus(tmp_path / "in", "A.\nB.\n\nC.\n", "Un·e.\nBarman·aid.\n\nC (angl.).\n", "x\ny\n\nz\n")
+    arguments = ("clean_french.py", corpus, "--out", tmp_path / "out")
+    assert run_script(*arguments).stdout == "in: 2 pairs changed, 1 left out\n"
+    texts = read_corpus(tmp_path / "out" / "in", columns=("src", "tgt", "spk"))
     assert texts == ["A.\n\nC.\n", "Un.\n\nC.\n", "x\n\nz\n"]
-    again = subprocess.run(command, capture_output=True, text=True, check=False)
+    again = run_script(*arguments)
     assert again.returncode == 2
     assert "exists; choose another --out" in again.stderr

@@ -2,40 +2,17 @@
 
 from __future__ import annotations
 
-import lzma
-import os
-import subprocess
-import sys
 from pathlib import Path
 
-from corpus.corpus_examples import write
-from docgraph.corpus.config import DataConfig, DataEntry, LanguagesConfig, PrepareConfig, SubwordsConfig
+from corpus.script_examples import read_corpus, run_script, store_of, write_corpus
+from docgraph.corpus.config import SubwordsConfig
 from docgraph.corpus.hints import CorpusHints, make_hints
-from docgraph.corpus.prepare import prepare
 from docgraph.corpus.store import PreparedCorpus
-
-ROOT = Path(__file__).resolve().parents[2]
-
-
-def run(name: str, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, str(ROOT / "scripts" / name), *map(str, arguments)]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
-    return subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
 
 
 def store(folder: Path, text: str, subwords: SubwordsConfig, dev: bool = False) -> PreparedCorpus:
     folder.mkdir()
-    paths = write(folder, **{"text.en": text})
-    entry = (DataEntry(paths["text.en"], paths["text.en"]),)
-    config = PrepareConfig(
-        data=DataConfig(train=entry, dev=entry if dev else ()),
-        languages=LanguagesConfig("en", "fr"),
-        subwords=subwords,
-        annotator="words:en",
-        out=str(folder / "store"),
-    )
-    prepare(config, jobs=1)
-    return PreparedCorpus.open(folder / "store")
+    return store_of(folder, text, text, subwords, dev)
 
 
 def test_a_merged_store_has_the_documents_and_hints_of_its_parts(tmp_path: Path) -> None:
@@ -43,7 +20,7 @@ def test_a_merged_store_has_the_documents_and_hints_of_its_parts(tmp_path: Path)
     first = store(tmp_path / "first", definition, SubwordsConfig(size=300), dev=True)
     second = store(tmp_path / "second", "The dog ran.\n\nIt fell.\n", SubwordsConfig(folder=str(first.folder)))
     make_hints(first, ("definition",), None)
-    assert run("merge_stores.py", second.folder, f"{first.folder}*2", "--out", tmp_path / "out").returncode == 0
+    assert run_script("merge_stores.py", second.folder, f"{first.folder}*2", "--out", tmp_path / "out").returncode == 0
     merged = PreparedCorpus.open(tmp_path / "out")
     decode = merged.tokenizer.source.decode
     documents = [[decode(ids) for ids in merged.sentences(index, "source")[0]] for index in range(len(merged))]
@@ -53,28 +30,26 @@ def test_a_merged_store_has_the_documents_and_hints_of_its_parts(tmp_path: Path)
     assert [hints.document(index) for index in range(4)] == [[], [], expected, expected]
     assert expected
     assert len(PreparedCorpus.open(tmp_path / "out", "dev")) == 1
-    assert run("merge_stores.py", first.folder, "--out", tmp_path / "out").returncode == 2
+    assert run_script("merge_stores.py", first.folder, "--out", tmp_path / "out").returncode == 2
 
 
 def test_stores_of_different_sub_words_are_refused(tmp_path: Path) -> None:
     first = store(tmp_path / "first", "The dog ran.\n", SubwordsConfig(size=280))
     second = store(tmp_path / "second", "A cat sat on it.\n", SubwordsConfig(size=280))
-    refused = run("merge_stores.py", first.folder, second.folder, "--out", tmp_path / "out")
+    refused = run_script("merge_stores.py", first.folder, second.folder, "--out", tmp_path / "out")
     assert refused.returncode == 2
     assert "different sub-words" in refused.stderr
 
 
 def test_a_sample_keeps_whole_documents_and_duties(tmp_path: Path) -> None:
-    corpus = tmp_path / "in"
-    corpus.mkdir()
     english = ["It must be repaired."] * 2 + [f"Line {n}." for n in range(6)]
     french = ["Il est réparé.", "Il doit être réparé."] + [f"Ligne {n}." for n in range(6)]
-    for side, lines in (("src", english), ("tgt", french)):
-        text = "\n\n".join("\n".join(lines) for _ in range(5)) + "\n"
-        (corpus / f"train.{side}.txt.xz").write_bytes(lzma.compress(text.encode()))
-    done = run("sample_documents.py", corpus, "--pairs", "14", "--obligation", "--out", tmp_path / "out")
+    speakers = [f"Speaker {n}" for n in range(8)]
+    texts = ["\n\n".join(["\n".join(lines)] * 5) + "\n" for lines in (english, french, speakers)]
+    corpus = write_corpus(tmp_path / "in", *texts)
+    done = run_script("sample_documents.py", corpus, "--pairs", "14", "--obligation", "--out", tmp_path / "out")
     assert done.stdout.endswith("3 documents, 21 pairs\n")
-    target = lzma.decompress((tmp_path / "out" / "train.tgt.txt.xz").read_bytes()).decode()
-    assert target == "\n\n".join("\n".join(french[1:]) for _ in range(3)) + "\n"
-    done = run("sample_documents.py", corpus, "--pairs", "14", "--without", corpus, "--out", tmp_path / "none")
+    kept = ["\n\n".join(["\n".join(lines[1:])] * 3) + "\n" for lines in (french, speakers)]
+    assert read_corpus(tmp_path / "out", columns=("tgt", "spk")) == kept
+    done = run_script("sample_documents.py", corpus, "--pairs", "14", "--without", corpus, "--out", tmp_path / "none")
     assert done.stdout.endswith("0 documents, 0 pairs\n")

@@ -2,22 +2,9 @@
 
 from __future__ import annotations
 
-import lzma
-import subprocess
-import sys
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
-
-
-def pack(drafts: Path, out: Path) -> str:
-    command = [sys.executable, str(ROOT / "scripts" / "pack_pairs.py"), str(drafts), "--out", str(out)]
-    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
-
-
-def read(path: Path) -> str:
-    with lzma.open(path, "rt", encoding="utf-8") as file:
-        return file.read()
+from corpus.script_examples import read_corpus, run_script
 
 
 def test_bad_pairs_are_rejected_with_their_reason(tmp_path: Path) -> None:
@@ -31,7 +18,7 @@ def test_bad_pairs_are_rejected_with_their_reason(tmp_path: Path) -> None:
         "Sentence 0 of four. ||| Phrase 0 sur quatre.\n"
     )
     (tmp_path / "draft.txt").write_text(good + bad + "\nAlone. ||| Seul.\n", encoding="utf-8")
-    output = pack(tmp_path / "draft.txt", tmp_path / "out")
+    output = run_script("pack_pairs.py", tmp_path / "draft.txt", "--out", tmp_path / "out").stdout
     assert output.startswith("train: 1 documents, 4 pairs\n")
     reasons = [
         "no separator",
@@ -43,16 +30,16 @@ def test_bad_pairs_are_rejected_with_their_reason(tmp_path: Path) -> None:
         "short document",
     ]
     assert all(f"rejected, {reason}: 1\n" in output for reason in reasons)
-    assert read(tmp_path / "out" / "train.src.txt.xz").splitlines() == [f"Sentence {n} of four." for n in range(4)]
+    assert read_corpus(tmp_path / "out")[0].splitlines() == [f"Sentence {n} of four." for n in range(4)]
 
 
 def test_one_document_in_forty_is_for_dev_and_one_for_test(tmp_path: Path) -> None:
     documents = ["\n".join(f"Text {d} {n}. ||| Texte {d} {n}." for n in range(4)) for d in range(40)]
     (tmp_path / "draft.txt").write_text("\n\n".join(documents), encoding="utf-8")
-    output = pack(tmp_path / "draft.txt", tmp_path / "out")
+    output = run_script("pack_pairs.py", tmp_path / "draft.txt", "--out", tmp_path / "out").stdout
     assert sorted(output.splitlines()) == [
         "dev: 1 documents, 4 pairs",
         "test: 1 documents, 4 pairs",
         "train: 38 documents, 152 pairs",
     ]
-    assert read(tmp_path / "out" / "test.tgt.txt.xz").startswith("Texte 39 0.\n")
+    assert read_corpus(tmp_path / "out", "test")[1].startswith("Texte 39 0.\nTexte 39 1.\n")

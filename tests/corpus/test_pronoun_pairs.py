@@ -2,32 +2,26 @@
 
 from __future__ import annotations
 
-import lzma
-import os
 import random
 import re
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "scripts"))
+from corpus.script_examples import SCRIPTS, read_corpus, run_script, store_of, write_corpus
+from docgraph.corpus.hints import CorpusHints, write_hints
+from docgraph.model.hints import REFERRING, Hint
 
-from corpus.corpus_examples import write  # noqa: E402
-from docgraph.corpus.config import DataConfig, DataEntry, LanguagesConfig, PrepareConfig, SubwordsConfig  # noqa: E402
-from docgraph.corpus.hints import CorpusHints, write_hints  # noqa: E402
-from docgraph.corpus.prepare import prepare  # noqa: E402
-from docgraph.corpus.store import PreparedCorpus  # noqa: E402
-from docgraph.model.hints import REFERRING, Hint  # noqa: E402
-from make_pronoun_pairs import draw_evenly  # noqa: E402
-from pronouns.clauses import with_object  # noqa: E402
-from pronouns.conjugation import agree, conjugate, join  # noqa: E402
-from pronouns.french import Lexicon, with_gender  # noqa: E402
-from pronouns.objects import find_impersonal, find_objects  # noqa: E402
-from pronouns.pairs import HintWriter, PronounPair, as_pairs, find_pairs, twin  # noqa: E402
-from pronouns.sentences import SentenceWriter  # noqa: E402
+sys.path.insert(0, str(SCRIPTS))
+
+from make_pronoun_pairs import draw_evenly
+from pronouns.clauses import with_object
+from pronouns.conjugation import agree, conjugate, join
+from pronouns.french import Lexicon, with_gender
+from pronouns.objects import find_impersonal, find_objects
+from pronouns.pairs import HintWriter, PronounPair, as_pairs, find_pairs, twin
+from pronouns.sentences import SentenceWriter
 
 PAIR = PronounPair("It won.", "Elle a gagné.", "f", plural=False, words="it")
 TEXT = ["Le port dort.", "La ville dort.", "Il est vendu, elle est vendue, ils sont vendus, elles sont vendues."] * 20
@@ -194,40 +188,23 @@ def test_kinds_are_drawn_evenly() -> None:
 
 
 def run(*arguments: str | Path) -> str:
-    command = [sys.executable, str(ROOT / "scripts" / "make_pronoun_pairs.py"), *map(str, arguments)]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
-    return subprocess.run(command, capture_output=True, text=True, check=True, env=environment).stdout
-
-
-def prepared(folder: Path, source: str, target: str) -> PreparedCorpus:
-    paths = write(folder, **{"train.en": source, "train.fr": target})
-    config = PrepareConfig(
-        data=DataConfig(train=(DataEntry(paths["train.en"], paths["train.fr"]),)),
-        languages=LanguagesConfig("en", "fr"),
-        subwords=SubwordsConfig(size=300),
-        annotator="words:en",
-        out=str(folder / "store"),
-    )
-    prepare(config, jobs=1)
-    return PreparedCorpus.open(folder / "store")
+    done = run_script("make_pronoun_pairs.py", *arguments)
+    assert done.returncode == 0
+    return done.stdout
 
 
 def test_pairs_and_hints_from_the_command_line(tmp_path: Path) -> None:
-    corpus = tmp_path / "in"
-    corpus.mkdir()
-    for side, lines in (
-        ("src", ["It has won.", "It has won it all again.", *["x"] * 60]),
-        ("tgt", ["Elle a gagné.", "Elle a encore tout gagné.", *TEXT]),
-    ):
-        (corpus / f"train.{side}.txt.xz").write_bytes(lzma.compress(("\n".join(lines) + "\n").encode()))
+    source = ["It has won.", "It has won it all again.", *["x"] * 60]
+    target = ["Elle a gagné.", "Elle a encore tout gagné.", *TEXT]
+    corpus = write_corpus(tmp_path / "in", "\n".join(source) + "\n", "\n".join(target) + "\n")
     held_out = tmp_path / "held_out.txt"
     held_out.write_text("It has won it all again.\n", encoding="utf-8")
     printed = run("pairs", corpus, "--out", tmp_path / "out", "--written", "0", "--held-out", held_out)
     assert printed.startswith("subject, twins: 2 of 2 pairs")
-    texts = [lzma.decompress((tmp_path / "out" / f"train.{s}.txt.xz").read_bytes()).decode() for s in ("src", "tgt")]
+    texts = read_corpus(tmp_path / "out")
     assert texts[0] == "It has won.\n\nIt has won.\n"
     assert sorted(texts[1].strip().split("\n\n")) == ["Elle a gagné.", "Il a gagné."]
-    store = prepared(tmp_path, *texts)
+    store = store_of(tmp_path, *texts)
     run("hints", store.folder, tmp_path / "out" / "train.hints.txt")
     hints = CorpusHints(store.folder, "train", ("coreference",))
     expected = (tmp_path / "out" / "train.hints.txt").read_text("utf-8").splitlines()
@@ -238,7 +215,7 @@ def test_pairs_and_hints_from_the_command_line(tmp_path: Path) -> None:
 
 
 def test_contradicted_hints_are_removed(tmp_path: Path) -> None:
-    store = prepared(tmp_path, "It won.\nIt lost.\nIt ran.\n", "Elle a gagné.\nIl a perdu.\nOn a couru.\n")
+    store = store_of(tmp_path, "It won.\nIt lost.\nIt ran.\n", "Elle a gagné.\nIl a perdu.\nOn a couru.\n")
     phrase = tuple(store.tokenizer.target.encode("la ville")[0][:-1].tolist())
     write_hints(store, [[Hint(sentence, 1, phrase, "coreference") for sentence in range(3)]])
     printed = run("mend", store.folder, "--agreeing", tmp_path / "agreeing")

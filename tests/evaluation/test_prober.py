@@ -69,7 +69,7 @@ def scores(model: DocumentTransformer, tokenizer: Tokenizer, suite: Suite = SUIT
 def one_by_one(model: DocumentTransformer, tokenizer: Tokenizer, suite: Suite) -> list[float]:
     """Score each candidate as the last translation of a document of its own."""
     from docgraph.document import Document
-    from docgraph.translation.preprocessing import example_from_text
+    from docgraph.translation.model_input import example_from_text
 
     found = []
     for contrast in suite.contrasts:

@@ -17,7 +17,7 @@ from package_examples import EXAMPLES, ODF, epub, odt, odt_paragraphs, page, ppt
 
 from docgraph.document import Document
 from docgraph.errors import DocgraphError
-from docgraph.formats import base, read, render, xml_text, zipped_xml
+from docgraph.formats import paragraph, read, render, xml_text, zipped_xml
 from docgraph.formats.odt import VOCABULARY as ODT_VOCABULARY
 from docgraph.formats.office import VOCABULARY as OFFICE_VOCABULARY
 from docgraph.formats.xml_text import Vocabulary
@@ -217,13 +217,13 @@ def test_too_many_elements_or_paragraphs_are_refused(monkeypatch: pytest.MonkeyP
 def test_huge_paragraphs_are_refused(format: str, make: object, tmp_path: Path) -> None:
     assert callable(make)
     path = tmp_path / f"huge.{format}"
-    path.write_bytes(make("word " * (base.MAX_PARAGRAPH // 5 + 1)))
+    path.write_bytes(make("word " * (paragraph.MAX_PARAGRAPH // 5 + 1)))
     with pytest.raises(DocgraphError, match=r"huge\.\w+: has a paragraph of more than 1,000,000 characters; split it"):
         read(path)
 
 
 def test_too_many_changes_of_formatting_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(base, "MAX_MARKUP", 10)
+    monkeypatch.setattr(paragraph, "MAX_MARKUP", 10)
     with pytest.raises(DocgraphError, match="has a paragraph with more than 10 changes of formatting"):
         read_one(docx([["a"] * 12]), "docx")
 

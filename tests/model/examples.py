@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -183,3 +183,14 @@ def sentence_rows(lengths: Iterable[int]) -> list[slice]:
     """The rows of each packed sentence."""
     bounds = np.concatenate([[0], np.cumsum(list(lengths))])
     return [slice(int(a), int(b)) for a, b in itertools.pairwise(bounds)]
+
+
+def tensors(value: object) -> list[Tensor]:
+    """Returns the tensors of a dataclass or a tuple, and of all those inside it."""
+    if isinstance(value, Tensor):
+        return [value]
+    if isinstance(value, tuple):
+        return [tensor for part in value for tensor in tensors(part)]
+    if is_dataclass(value):
+        return [tensor for field in fields(value) for tensor in tensors(getattr(value, field.name))]
+    return []

@@ -13,7 +13,18 @@ from hypothesis import strategies as st
 from docgraph.model.batch import DocumentExample
 from docgraph.model.systems.docgraph import own_words, pooled_words
 
-from .examples import BOS, EOS, batch_of, documents, random_document, seeds, sentence_sizes, small_config, small_model
+from .examples import (
+    BOS,
+    EOS,
+    batch_of,
+    documents,
+    random_document,
+    seeds,
+    sentence_sizes,
+    small_config,
+    small_model,
+    tensors,
+)
 
 
 @settings(max_examples=30, deadline=None)
@@ -94,18 +105,7 @@ def test_documents_without_translations_or_graphs() -> None:
 
 
 def test_moving_a_batch_moves_every_tensor() -> None:
-    moved = batch_of(documents(0, [3, 2])).to("meta")
-
-    def tensors(value: object) -> list[torch.Tensor]:
-        if isinstance(value, torch.Tensor):
-            return [value]
-        if isinstance(value, tuple):
-            return [tensor for part in value for tensor in tensors(part)]
-        if dataclasses.is_dataclass(value):
-            return [t for field in dataclasses.fields(value) for t in tensors(getattr(value, field.name))]
-        return []
-
-    found = tensors(moved)
+    found = tensors(batch_of(documents(0, [3, 2])).to("meta"))
     assert len(found) > 30
     assert all(tensor.is_meta for tensor in found)
 

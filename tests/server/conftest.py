@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from docgraph.server.storage import Store
 from server.databases import new_postgres_database, postgres_server
 
 
@@ -23,3 +24,11 @@ def database(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     if request.param == "sqlite":
         return f"sqlite:///{tmp_path / 'jobs.sqlite'}"
     return new_postgres_database(request.getfixturevalue("postgres"))
+
+
+@pytest.fixture
+def store(database: str) -> Iterator[Store]:
+    """A store in an empty database of each kind."""
+    store = Store(database, lease_seconds=60)
+    yield store
+    store.close()

@@ -14,8 +14,9 @@ from fastapi.testclient import TestClient
 from docgraph.formats import read, render
 from docgraph.server.limits import ApiKeys, Limits
 from docgraph.translation.files import FileOptions, translate_files
-from docgraph.translation.jobs import Job, find_jobs
+from docgraph.translation.jobs import find_jobs
 from server.server_examples import EXAMPLES, embedded_translator, finished_job, serving
+from translation.translator_examples import Silent
 
 SENTENCES = ["The harbour is closed.", "The seawall is old.", "It will be replaced in March."]
 REPORT = EXAMPLES / "harbour_report.md"
@@ -77,19 +78,6 @@ def test_subtitles_are_divided_as_by_the_command(client: TestClient, tmp_path: P
     translate_files(embedded_translator(), find_jobs([source], output), FileOptions(), Silent())
     answer = client.post("/v1/translate", files={"file": ("talk.srt", source.read_bytes())})
     assert answer.content == output.read_bytes()
-
-
-class Silent:
-    """Progress that nobody sees."""
-
-    def advance(self, job: Job, sentences: int, share: float) -> None:
-        pass
-
-    def finish(self, job: Job) -> None:
-        pass
-
-    def note(self, message: str) -> None:
-        pass
 
 
 def test_a_job_is_translated_and_downloaded(client: TestClient) -> None:

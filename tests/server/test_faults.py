@@ -150,14 +150,14 @@ def set_disk_size(app: Any, pages: int) -> None:
     def limit(connection: Any, *_: Any) -> None:
         connection.execute(f"PRAGMA max_page_count = {pages}")  # the last of several listeners decides
 
-    sql.event.listen(app.state.server.store.engine, "checkout", limit)
+    sql.event.listen(app.state.server.store.database.engine, "checkout", limit)
 
 
 def test_a_full_disk_refuses_new_jobs_and_delays_running_ones(tmp_path: Path) -> None:
     with serving(tmp_path) as client:
         [sentences] = documents(1, 40)
         finished_job(client, client.post("/v1/jobs", json={"text": "One door."}).json()["id"])
-        with client.app.state.server.store.engine.connect() as connection:  # type: ignore[attr-defined]
+        with client.app.state.server.store.database.engine.connect() as connection:  # type: ignore[attr-defined]
             pages = connection.exec_driver_sql("PRAGMA page_count").scalar_one()
         set_disk_size(client.app, pages)
         refused = client.post("/v1/jobs", json={"sentences": sentences * 20})
@@ -168,7 +168,7 @@ def test_a_full_disk_refuses_new_jobs_and_delays_running_ones(tmp_path: Path) ->
         assert client.get("/readyz").status_code == 200
         id = client.post("/v1/jobs", json={"sentences": sentences * 5}).json()["id"]
         wait_until(lambda: client.get(f"/v1/jobs/{id}").json()["state"] == "running")
-        with client.app.state.server.store.engine.connect() as connection:  # type: ignore[attr-defined]
+        with client.app.state.server.store.database.engine.connect() as connection:  # type: ignore[attr-defined]
             pages = connection.exec_driver_sql("PRAGMA page_count").scalar_one()
         set_disk_size(client.app, pages)
         time.sleep(2)

@@ -29,8 +29,7 @@ from docgraph.model.systems.pointer import Pointer, add_recall
 from docgraph.translation import document_decoding as decoding
 from docgraph.translation.explain import ContextWeights
 from docgraph.translation.hypotheses import SearchConfig
-from docgraph.translation.model_input import TranslationRequest
-from docgraph.translation.preprocessing import example_from_text
+from docgraph.translation.model_input import TranslationRequest, example_from_text
 from docgraph.translation.translator import Translator
 from model.test_checkpoint import replace_model
 from translation.translator_examples import model_folder

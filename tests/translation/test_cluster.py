@@ -16,25 +16,13 @@ from docgraph.model.model_folder import ModelFolder, find_model
 from docgraph.translation.cluster import RayEngine, TranslationTask
 from docgraph.translation.files import FileOptions, Report, translate_files
 from docgraph.translation.glossary import Glossary
-from docgraph.translation.jobs import Job, find_jobs
+from docgraph.translation.jobs import find_jobs
 from docgraph.translation.translation_memory import TranslationMemory
 from docgraph.translation.translator import Translator
+from translation.translator_examples import Silent
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 FILES = 6
-
-
-class Silent:
-    """Progress that nobody sees."""
-
-    def advance(self, job: Job, sentences: int, share: float) -> None:
-        pass
-
-    def finish(self, job: Job) -> None:
-        pass
-
-    def note(self, message: str) -> None:
-        pass
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ from functools import cache
 import pytest
 
 from docgraph.translation.postprocessing import Postprocessor, french_typography, unify_french_quotes
-from translation.test_preprocessing import english_to_french
+from translation.translator_examples import english_to_french
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,9 @@
-"""Model folders of small random models, and a request that records its progress."""
+"""Model folders of small random models, a request that records its progress, and the embedded sub-words."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +12,14 @@ import torch
 from docgraph.model.checkpoint import save
 from docgraph.model.config import HintsConfig, LinkedConfig
 from docgraph.model.hints import Hint
-from docgraph.model.model_folder import Precision
+from docgraph.model.model_folder import ModelFolder, Precision, find_model
 from docgraph.model.systems.pointer import add_recall
+from docgraph.model.tokenizer import Tokenizer
 from docgraph.translation.document_decoding import Hypotheses
 from docgraph.translation.hypotheses import Hypothesis
+from docgraph.translation.jobs import Job
 from docgraph.translation.model_input import TranslationRequest
+from docgraph.translation.preprocessing import Preprocessor
 from model.examples import context_layers, small_config, small_model
 from model.subword_examples import joint_files
 
@@ -30,6 +34,19 @@ class RecordingRequest(TranslationRequest):
     def record(self, first: int, hypotheses: Hypotheses) -> None:
         self.firsts.append(first)
         self.recorded.update(enumerate(hypotheses, start=first))
+
+
+class Silent:
+    """Progress that nobody sees."""
+
+    def advance(self, job: Job, sentences: int, share: float) -> None:
+        pass
+
+    def finish(self, job: Job) -> None:
+        pass
+
+    def note(self, message: str) -> None:
+        pass
 
 
 VOCABULARY = {"source_vocabulary": 120, "target_vocabulary": 120, "output_bias": True}
@@ -81,3 +98,13 @@ def hints_folder(folder: Path, recall: bool = True) -> Path:
     if recall:
         add_recall(base, folder / "recall", LinkedConfig(sentences=2, own_weight=0.0))
     return folder / "recall" if recall else base
+
+
+@cache
+def embedded() -> Tokenizer:
+    folder = find_model("en-fr")
+    return Tokenizer.load(folder, ModelFolder(folder).config.transformer)
+
+
+def english_to_french(**options: Any) -> Preprocessor:
+    return Preprocessor(embedded().source, ("en", "fr"), 100, **options)

@@ -1,8 +1,7 @@
-"""Read and write annotated documents as CoNLL-U, one document in memory at a time.
+"""Read annotated documents from CoNLL-U, one document in memory at a time; `conllu_writer.py` writes them.
 
 The words of a multiword token have their own characters if they spell the token (do + n't), otherwise all characters
-of the token (du = de + le). Empty nodes are skipped because they have no characters. Files written by `write` are read
-back with the same words, heads and coreference links.
+of the token (du = de + le). Empty nodes are skipped because they have no characters.
 """
 
 from __future__ import annotations
@@ -10,9 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
 from pathlib import Path
-from typing import BinaryIO
 
 from docgraph.annotate.builder import (
     AnnotationBuilder,
@@ -22,11 +19,10 @@ from docgraph.annotate.builder import (
     find_form,
     multiword_spans,
 )
-from docgraph.annotate.conllu_entities import EntityReader, entity_columns
-from docgraph.annotation import LAYERS, Annotation, Layer, Strings
+from docgraph.annotate.conllu_entities import EntityReader
+from docgraph.annotation import LAYERS, Annotation, Layer
 from docgraph.document import Document
 from docgraph.errors import DocgraphError
-from docgraph.files import replacing
 
 ID, FORM, LEMMA, UPOS, _XPOS, FEATS, HEAD, DEPREL, _DEPS, MISC = range(10)
 _WORD_ID = re.compile(r"[1-9][0-9]{0,7}")
@@ -34,7 +30,6 @@ _RANGE_ID = re.compile(r"([1-9][0-9]{0,7})-([1-9][0-9]{0,7})")
 _EMPTY_ID = re.compile(r"[0-9]{1,8}\.[0-9]{1,8}")
 _HEAD = re.compile(r"[0-9]{1,8}")
 _WORD_SPAN = re.compile(r"([0-9]{1,9}):([0-9]{1,9})")
-_LINE_BREAKS = str.maketrans("\t\n\r", "   ")
 
 AnnotatedDocument = tuple[Document, Annotation]
 COLUMN_OF: dict[Layer, str] = {layer: "upos" if layer == "tags" else layer for layer in LAYERS}
@@ -317,109 +312,3 @@ def _spell(tokens: list[_Token]) -> str:
     """Returns the text of a sentence that has no `# text`."""
     text = "".join(token.form + ("" if token.misc.get("SpaceAfter") == "No" else " ") for token in tokens)
     return text.removesuffix(" ")
-
-
-def write(path: str | Path, documents: Iterable[AnnotatedDocument]) -> None:
-    """Writes documents to a file, which is replaced atomically."""
-    with replacing(path) as temporary, temporary.open("wb") as file:
-        dump(file, documents)
-
-
-def dump(file: BinaryIO, documents: Iterable[AnnotatedDocument]) -> None:
-    """Writes documents to an open file."""
-    for document, annotation in documents:
-        file.writelines(line.encode() for line in format_lines(document, annotation))
-
-
-def format_lines(document: Document, annotation: Annotation) -> Iterator[str]:
-    """Yields the lines of a document, with their line breaks."""
-    identifier = " ".join(document.id.split())
-    yield f"# newdoc id = {identifier}\n" if identifier else "# newdoc\n"
-    # The columns are declared because a document with few words may not show which ones it has.
-    names = ("lemmas", "upos", "feats", "heads", "deprels", "coreference")
-    columns = ["words", *(name for name in names if getattr(annotation, name) is not None)]
-    yield f"# docgraph.columns = {' '.join(columns)}\n"
-    if annotation.coreference is not None:
-        yield "# global.Entity = GRP\n"
-    if not len(document):
-        yield "\n"
-    rows = _RowFormatter(annotation)
-    paragraph = None
-    for index, sentence in enumerate(document):
-        if paragraph is not None and sentence.paragraph != paragraph:
-            yield "# newpar\n"
-        paragraph = sentence.paragraph
-        yield f"# sent_id = {identifier or 'document'}-{index + 1}\n"
-        if sentence.speaker is not None:
-            yield f"# speaker = {sentence.speaker.translate(_LINE_BREAKS)}\n"
-        text = sentence.text.translate(_LINE_BREAKS)
-        yield f"# text = {text}\n"
-        yield from rows.sentence(index, text)
-        yield "\n"
-
-
-class _RowFormatter:
-    """Formats the rows of one annotation."""
-
-    def __init__(self, annotation: Annotation) -> None:
-        self.offsets = annotation.offsets.tolist()
-        self.starts = annotation.starts.tolist()
-        self.ends = annotation.ends.tolist()
-        self.forms = [_cell(form) for form in annotation.forms.to_list()]
-        self.lemmas = self._cells(annotation.lemmas)
-        self.upos = self._cells(annotation.upos)
-        self.feats = self._cells(annotation.feats)
-        self.deprels = self._cells(annotation.deprels)
-        self.heads = None if annotation.heads is None else annotation.heads.tolist()
-        links = [] if annotation.coreference is None else annotation.coreference.tolist()
-        self.entities, self.antecedents = entity_columns(links)
-
-    def sentence(self, sentence: int, text: str) -> Iterator[str]:
-        """Yields the rows of a sentence. Words with the same characters become a multiword token."""
-        begin, end = self.offsets[sentence], self.offsets[sentence + 1]
-        groups = list(self._groups(begin, end))
-        cursor = 0
-        for number, (first, last) in enumerate(groups):
-            start, stop = self.starts[first], self.ends[first]
-            multiword = last - first > 1
-            token = _cell(text[start:stop]) if multiword else self.forms[first]
-            misc = [] if find_form(text, cursor, token) == (start, stop) else [f"WordSpan={start}:{stop}"]
-            next_start = self.starts[groups[number + 1][0]] if number + 1 < len(groups) else None
-            if next_start == stop:
-                misc.append("SpaceAfter=No")
-            cursor = stop
-            if not multiword:
-                yield self._row(first, begin, misc)
-                continue
-            empty_cells = "\t_" * 7
-            yield f"{first - begin + 1}-{last - begin}\t{token}{empty_cells}\t{'|'.join(misc) or '_'}\n"
-            default_spans = multiword_spans(start, text[start:stop], self.forms[first:last])
-            for word, span in zip(range(first, last), default_spans, strict=True):
-                yield self._row(word, begin, [] if span == (start, stop) else [f"WordSpan={start}:{stop}"])
-
-    def _groups(self, begin: int, end: int) -> Iterator[tuple[int, int]]:
-        """Yields (first, last + 1) of each run of words with the same span."""
-        spans = list(zip(self.starts[begin:end], self.ends[begin:end], strict=True))
-        edges = [begin + index + 1 for index, (span, after) in enumerate(pairwise(spans)) if span != after]
-        if end > begin:
-            yield from pairwise([begin, *edges, end])
-
-    def _row(self, word: int, begin: int, misc: list[str]) -> str:
-        if word in self.entities:
-            misc = [*misc, f"Entity={self.entities[word]}"]
-        if word in self.antecedents:
-            misc = [*misc, f"Antecedent={self.antecedents[word]}"]
-        head = "_"
-        if self.heads is not None:
-            head = "0" if self.heads[word] == word else str(self.heads[word] - begin + 1)
-        return (
-            f"{word - begin + 1}\t{self.forms[word]}\t{self.lemmas[word]}\t{self.upos[word]}\t_\t{self.feats[word]}"
-            f"\t{head}\t{self.deprels[word]}\t_\t{'|'.join(sorted(misc)) or '_'}\n"
-        )
-
-    def _cells(self, column: Strings | None) -> list[str]:
-        return ["_"] * len(self.forms) if column is None else [_cell(value) for value in column.to_list()]
-
-
-def _cell(value: str) -> str:
-    return value.translate(_LINE_BREAKS) or "_"

@@ -54,7 +54,7 @@ COMMANDS: dict[str, dict[str, tuple[Callable[..., None] | typer.Typer, str]]] = 
         "debug": (prepare.debug_app, "Inspect data before training"),
         "train": (train.train, "Train a model, or continue a training run"),
         "hints": (prepare.hints, "Find what words refer to, for training on hints"),
-        "pretranslate": (translate.pretranslate, "Translate a prepared corpus for training on translations"),
+        "pretranslate": (prepare.pretranslate, "Translate a prepared corpus for training on translations"),
         "import": (model.import_app, "Convert a model of another toolkit"),
         "recall": (model.recall, "Let a model read known translations, without training"),
         "model": (model.model, "Count the parameters of a model"),

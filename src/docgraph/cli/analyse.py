@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from docgraph.cli.options import DeviceOption
 from docgraph.errors import DocgraphError
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ def analyse(
         str | None, typer.Option(help="Annotator of --source (default: that of the source language).")
     ] = None,
     jobs: Annotated[int | None, typer.Option(min=1, help="Annotation processes (default: all cores).")] = None,
-    device: Annotated[str | None, typer.Option(help="cpu or cuda (default: a GPU if there is one).")] = None,
+    device: DeviceOption = None,
     precision: Annotated[
         PrecisionName, typer.Option(help="Precision of the models; bf16 is faster on a GPU.")
     ] = "fp32",

@@ -84,15 +84,15 @@ def annotate(
 def _write(
     output_format: OutputFormat, output: str, documents: list[Document], annotations: Iterator[Annotation]
 ) -> None:
-    from docgraph.annotate import arrow, conllu
+    from docgraph.annotate import arrow, conllu_writer
 
     pairs = zip(documents, annotations, strict=True)
     if output_format == "arrow":
         arrow.write(output, pairs)
     elif output == "-":
-        conllu.dump(sys.stdout.buffer, pairs)
+        conllu_writer.dump(sys.stdout.buffer, pairs)
     else:
-        conllu.write(output, pairs)
+        conllu_writer.write(output, pairs)
 
 
 def _echo_notes(annotations: Iterator[Annotation]) -> Iterator[Annotation]:

@@ -1,4 +1,4 @@
-"""docgraph prepare and docgraph debug data: prepare a parallel corpus for training, and inspect it."""
+"""docgraph prepare, debug data, hints and pretranslate: prepare a parallel corpus, inspect it, and add to it."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from docgraph.cli.options import DeviceOption, EngineName
 from docgraph.cli.progress import ProgressBars
-from docgraph.cli.translate import EngineName
 from docgraph.errors import DocgraphError
 
 if TYPE_CHECKING:
@@ -260,7 +260,7 @@ def hints(
     split: Annotated[
         list[str] | None, typer.Option(help="Split (default: all splits of the store). Repeatable.")
     ] = None,
-    device: Annotated[str | None, typer.Option(help="cpu or cuda (default: cuda if available).")] = None,
+    device: DeviceOption = None,
 ) -> None:
     """Find what the words of a prepared corpus refer to, for a model that reads hints.
 
@@ -292,4 +292,43 @@ def hints(
         for name in split or read_manifest(store)["splits"]:
             corpus = PreparedCorpus.open(store, name)
             path = make_hints(corpus, relations, aligner, partial(bars.show, name))
+            bars.console.print(f"wrote {path}", markup=False, highlight=False, soft_wrap=True)
+
+
+def pretranslate(
+    store: Annotated[Path, typer.Argument(metavar="STORE", help="Prepared corpus.", show_default=False)],
+    model: Annotated[str, typer.Option("--model", "-m", help="Model folder or run folder.", show_default=False)],
+    output: Annotated[
+        Path, typer.Option("-o", "--output", help="Output folder for the translations.", show_default=False)
+    ],
+    split: Annotated[
+        list[str] | None, typer.Option(help="Split to translate (default: train and dev). Repeatable.")
+    ] = None,
+    beam: Annotated[int, typer.Option(min=1, help="Beam size; 1 is greedy search and fastest.")] = 1,
+    batch: Annotated[int, typer.Option(min=1, help="Source sub-words translated together.")] = 65_536,
+    device: DeviceOption = None,
+) -> None:
+    """Translate a prepared corpus, so that training can use translations instead of references as target context.
+
+    A training config refers to the output folder as [bold]translations.folder[/bold]. The model must have the same
+    sub-words as the corpus. Output files appear only when they are complete.
+
+    [bold]Example[/bold]
+
+    docgraph pretranslate prepared/europarl_en-fr --model runs/base -o prepared/europarl_en-fr_own
+    """
+    from docgraph.corpus.store import PreparedCorpus
+    from docgraph.model.model_folder import find_model
+    from docgraph.translation import pretranslation
+    from docgraph.translation.hypotheses import SearchConfig
+    from docgraph.workers import keep_freed_memory
+
+    keep_freed_memory()
+    folder = find_model(model)
+    corpora = [PreparedCorpus.open(store, name) for name in split or ("train", "dev")]
+    with ProgressBars("sentences") as bars:
+        for corpus in corpora:
+            progress = partial(bars.show, corpus.split)
+            search = SearchConfig(beams=beam)
+            path = pretranslation.pretranslate(folder, corpus, output, search, device, batch, progress)
             bars.console.print(f"wrote {path}", markup=False, highlight=False, soft_wrap=True)

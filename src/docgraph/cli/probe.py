@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from docgraph.cli.options import DeviceOption
 from docgraph.cli.progress import ProgressBars
 from docgraph.errors import DocgraphError
 
@@ -48,7 +49,7 @@ def probe(
     annotator: Annotated[
         str | None, typer.Option(help="Annotator spec (default: by the suite's source language).")
     ] = None,
-    device: Annotated[str | None, typer.Option(help="cpu or cuda (default: cuda if available).")] = None,
+    device: DeviceOption = None,
     precision: Annotated[PrecisionName, typer.Option(help="Precision; bf16 is faster on a GPU.")] = "fp32",
     tokens: Annotated[int, typer.Option(min=1, help="Sub-words per batch.")] = 16_000,
     jobs: Annotated[int | None, typer.Option(min=1, help="Processes that annotate (default: all cores).")] = None,

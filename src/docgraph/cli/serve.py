@@ -10,21 +10,14 @@ from typing import Annotated
 
 import typer
 
-from docgraph.cli.translate import DeviceOption
+from docgraph.cli.options import DeviceOption, ModelOption
 from docgraph.errors import DocgraphError
 
 PORT = 8765
 
 
 def serve(
-    model: Annotated[
-        str | None,
-        typer.Option(
-            "--model",
-            "-m",
-            help="Model folder, run folder, or name of an embedded model (default: the only embedded model).",
-        ),
-    ] = None,
+    model: ModelOption = None,
     host: Annotated[
         str, typer.Option(help="Address to listen on; 0.0.0.0 serves other machines, and needs --api-key-file.")
     ] = "127.0.0.1",

@@ -1,4 +1,4 @@
-"""docgraph translate and docgraph pretranslate."""
+"""docgraph translate."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import gc
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from docgraph.cli.options import DeviceOption, EngineName, ModelOption
 from docgraph.cli.progress import ProgressBars
 from docgraph.errors import DocgraphError
 
@@ -22,9 +22,7 @@ if TYPE_CHECKING:
 
 ModeName = Literal["parallel", "sequential"]
 PrecisionName = Literal["float32", "bfloat16", "int8"]
-EngineName = Literal["local", "ray"]
 _HINT = "(--explain or --jsonl shows why)"
-DeviceOption = Annotated[str | None, typer.Option(help="cpu or cuda (default: a GPU if there is one).")]
 
 
 def translate(
@@ -44,14 +42,7 @@ def translate(
             " is a folder.",
         ),
     ] = None,
-    model: Annotated[
-        str | None,
-        typer.Option(
-            "--model",
-            "-m",
-            help="Model folder, run folder, or name of an embedded model (default: the only embedded model).",
-        ),
-    ] = None,
+    model: ModelOption = None,
     beam: Annotated[int, typer.Option(min=1, help="Beam size; 1 is greedy search and fastest.")] = 4,
     length_penalty: Annotated[
         float, typer.Option(min=0, help="Length penalty; higher values prefer longer translations.")
@@ -185,8 +176,9 @@ def translate(
 ) -> None:
     """Translate documents. Markup, timestamps and layout are kept; only the text changes.
 
-    The embedded model reads one sentence at a time. With --known or --memory it also reads known translations of
-    related sentences. A model trained with document context reads the whole document.
+    The embedded model reads a sentence with hints from the rest of the document: how it translated what a pronoun or a
+    defined term refers to. With --known or --memory it also reads known translations of related sentences. A model
+    trained with document context reads the whole document.
 
     Plain text is read as one sentence per line or as prose, whichever it looks like. With one sentence per line, blank
     lines separate documents. Output files appear only when they are complete.
@@ -194,8 +186,8 @@ def translate(
     In PO and XLIFF files and tables, only texts without a translation are translated, and marked for review.
 
     A file that no format reads, or in another language than the model's, is refused; in a folder, files that no format
-    reads are copied unchanged. A translation that repeats
-    itself, or loses a number or a placeholder, is decoded again; if it stays doubtful, it is counted and marked.
+    reads are copied unchanged. A translation that repeats itself, or loses a number or a placeholder, is decoded again;
+    if it stays doubtful, it is counted and marked.
 
     [bold]Examples[/bold]
 
@@ -402,42 +394,3 @@ class _Progress(ProgressBars):
     def note(self, message: str) -> None:
         """Prints a message above the bar."""
         self.console.print(f"docgraph: {message}", markup=False, highlight=False, soft_wrap=True)
-
-
-def pretranslate(
-    store: Annotated[Path, typer.Argument(metavar="STORE", help="Prepared corpus.", show_default=False)],
-    model: Annotated[str, typer.Option("--model", "-m", help="Model folder or run folder.", show_default=False)],
-    output: Annotated[
-        Path, typer.Option("-o", "--output", help="Output folder for the translations.", show_default=False)
-    ],
-    split: Annotated[
-        list[str] | None, typer.Option(help="Split to translate (default: train and dev). Repeatable.")
-    ] = None,
-    beam: Annotated[int, typer.Option(min=1, help="Beam size; 1 is greedy search and fastest.")] = 1,
-    batch: Annotated[int, typer.Option(min=1, help="Source sub-words translated together.")] = 65_536,
-    device: DeviceOption = None,
-) -> None:
-    """Translate a prepared corpus, so that training can use translations instead of references as target context.
-
-    A training config refers to the output folder as [bold]translations.folder[/bold]. The model must have the same
-    sub-words as the corpus. Output files appear only when they are complete.
-
-    [bold]Example[/bold]
-
-    docgraph pretranslate prepared/europarl_en-fr --model runs/base -o prepared/europarl_en-fr_own
-    """
-    from docgraph.corpus.store import PreparedCorpus
-    from docgraph.model.model_folder import find_model
-    from docgraph.translation import pretranslation
-    from docgraph.translation.hypotheses import SearchConfig
-    from docgraph.workers import keep_freed_memory
-
-    keep_freed_memory()
-    folder = find_model(model)
-    corpora = [PreparedCorpus.open(store, name) for name in split or ("train", "dev")]
-    with ProgressBars("sentences") as bars:
-        for corpus in corpora:
-            progress = partial(bars.show, corpus.split)
-            search = SearchConfig(beams=beam)
-            path = pretranslation.pretranslate(folder, corpus, output, search, device, batch, progress)
-            bars.console.print(f"wrote {path}", markup=False, highlight=False, soft_wrap=True)

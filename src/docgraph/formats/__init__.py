@@ -17,9 +17,10 @@ from typing import IO
 from docgraph.document import Alignment, Document
 from docgraph.errors import DocgraphError
 from docgraph.files import display_name, replacing
-from docgraph.formats.base import Block, Format, decode, document_of
+from docgraph.formats.base import Format, decode
 from docgraph.formats.cue_breaks import SubtitleLimits, cue_ends
 from docgraph.formats.markup_transfer import replace_sentences
+from docgraph.formats.paragraph import Block, document_of
 from docgraph.formats.plain_text import LINES, TEXT, looks_like_lines
 from docgraph.formats.registry import FORMATS, by_extension, extensions, get_format
 

@@ -15,8 +15,9 @@ from dataclasses import dataclass, field, replace
 
 from docgraph.document import Document
 from docgraph.errors import DocgraphError, UntranslatableError
-from docgraph.formats.base import LINE, Block, Format, Span, decode, document_of, has_content, names, strip_span
+from docgraph.formats.base import LINE, Format, Span, decode, has_content, names, strip_span
 from docgraph.formats.html import ATTRIBUTES, ENTITY, tag_role
+from docgraph.formats.paragraph import Block, document_of
 from docgraph.formats.plain_text import join_wrapped_lines
 
 Edit = tuple[int, int, str]

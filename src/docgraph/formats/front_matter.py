@@ -6,7 +6,8 @@ import json
 import re
 from collections.abc import Callable
 
-from docgraph.formats.base import Block, Span
+from docgraph.formats.base import Span
+from docgraph.formats.paragraph import Block
 
 _FENCES = {"---": re.compile(r"(?:---|\.\.\.)[ \t]*$"), "+++": re.compile(r"\+\+\+[ \t]*$")}
 _KEY = r"[\"']?(?:title|description|summary|subtitle)[\"']?"

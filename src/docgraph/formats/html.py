@@ -12,8 +12,9 @@ from collections import Counter
 from collections.abc import Iterator
 
 from docgraph.document import Document, MarkupRole
-from docgraph.formats.base import Block, Format, document_of, names
+from docgraph.formats.base import Format, names
 from docgraph.formats.literals import PLACEHOLDER
+from docgraph.formats.paragraph import Block, document_of
 
 ENTITY = re.compile(r"&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});")
 ATTRIBUTES = r"""(?:[^<>"']|"[^"]*+"|'[^']*+')*+"""

@@ -12,7 +12,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from docgraph.document import Document
-from docgraph.formats.base import LINE, Block, Format, Span, check_lines, document_of
+from docgraph.formats.base import LINE, Format, Span, check_lines
 from docgraph.formats.front_matter import ESCAPES as FRONT_MATTER_ESCAPES
 from docgraph.formats.front_matter import front_matter
 from docgraph.formats.html import escape as escape_html
@@ -26,6 +26,7 @@ from docgraph.formats.markdown_inline import (
     is_intact,
     without_heading_id,
 )
+from docgraph.formats.paragraph import Block, document_of
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt

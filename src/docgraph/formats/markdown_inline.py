@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import html
 import re
-import unicodedata
 from bisect import bisect_right
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
 from docgraph.document import InlineMarkup
-from docgraph.formats.base import Block, Span, has_content
+from docgraph.formats.base import Span, has_content
 from docgraph.formats.html import ENTITY, attribute_blocks, tag_role
 from docgraph.formats.literals import PLACEHOLDER, web_address
+from docgraph.formats.markdown_emphasis import DelimiterRuns
+from docgraph.formats.paragraph import Block
 
 _ESCAPE = r"\\[!-/:-@\[-`{-~]"
 _ESCAPED = re.compile(rf"{_ESCAPE}|{ENTITY.pattern}")
@@ -80,18 +81,6 @@ class _Bracket:
 
     token: _Token
     delimiters: int
-
-
-@dataclass(slots=True)
-class _Delimiter:
-    """A run of `*`, `_` or `~` from `start` to `end`, both of which move inwards as characters are paired."""
-
-    char: str
-    start: int
-    end: int
-    can_open: bool
-    can_close: bool
-    length: int
 
 
 def inline_blocks(source: str, lines: list[Span], labels: Collection[str]) -> Iterator[Block]:
@@ -171,7 +160,7 @@ class _InlineParser:
         self.brackets: list[_Bracket] = []
         self.links_end = 0
         """Brackets below this height contain a link, so that they open none: links are not nested."""
-        self.delimiters: list[_Delimiter] = []
+        self.delimiters = DelimiterRuns(text)
         self.unclosed: set[str] = set()
         """Tags of code that are never closed after the current position."""
         self.fences: dict[int, list[int]] = {}
@@ -198,7 +187,7 @@ class _InlineParser:
         elif kind == "close":
             end = self._close_bracket(start)
         elif kind == "emphasis":
-            self._add_delimiter(start, end)
+            self.delimiters.add(start, end)
         elif kind == "escape":
             self.found.append(_Token("decoded", start, end, match[0][1]))
         elif kind == "entity":
@@ -272,86 +261,8 @@ class _InlineParser:
         self._pair_emphasis(bracket.delimiters)
         return end
 
-    def _add_delimiter(self, start: int, end: int) -> None:
-        char = self.text[start]
-        before = self.text[start - 1] if start else " "
-        after = self.text[end] if end < len(self.text) else " "
-        left = not _is_space(after) and (not _is_punctuation(after) or _is_space(before) or _is_punctuation(before))
-        right = not _is_space(before) and (not _is_punctuation(before) or _is_space(after) or _is_punctuation(after))
-        can_open, can_close = left, right
-        if char == "_":
-            can_open = left and (not right or _is_punctuation(before))
-            can_close = right and (not left or _is_punctuation(after))
-        if char != "~" or end - start == 2:
-            self.delimiters.append(_Delimiter(char, start, end, can_open, can_close, end - start))
-
-    def _pair_emphasis(self, bottom: int) -> None:
-        """Pair the delimiter runs from `bottom` on, and forget them."""
-        openers: dict[str, list[_Delimiter]] = {"*": [], "_": [], "~": []}
-        order: list[_Delimiter] = []
-        # By character, length modulo 3 and ability to open: openers below this height were tried in vain.
-        tried: dict[tuple[str, int, bool], int] = {}
-        for closer in self.delimiters[bottom:]:
-            key = (closer.char, closer.length % 3, closer.can_open)
-            while closer.can_close and closer.start < closer.end:
-                stack = openers[closer.char]
-                height = len(stack)
-                while height > tried.get(key, 0) and not _match(stack[height - 1], closer):
-                    height -= 1
-                if height <= tried.get(key, 0):
-                    tried[key] = len(stack)
-                    break
-                opener = stack[height - 1]
-                self._remove_above(order, openers, opener, tried)
-                size = 2 if min(opener.end - opener.start, closer.end - closer.start) >= 2 else 1
-                self.found.append(_Token("open", opener.end - size, opener.end))
-                self.found.append(_Token("close", closer.start, closer.start + size))
-                opener.end -= size
-                closer.start += size
-                if opener.start == opener.end:
-                    order.pop()
-                    stack.pop()
-                    _lower(tried, opener.char, len(stack))
-            if closer.can_open and closer.start < closer.end:
-                openers[closer.char].append(closer)
-                order.append(closer)
-        del self.delimiters[bottom:]
-
-    @staticmethod
-    def _remove_above(
-        order: list[_Delimiter],
-        openers: dict[str, list[_Delimiter]],
-        opener: _Delimiter,
-        tried: dict[tuple[str, int, bool], int],
-    ) -> None:
-        """Remove the openers after `opener`: emphasis does not overlap."""
-        while order[-1] is not opener:
-            removed = order.pop()
-            stack = openers[removed.char]
-            stack.pop()
-            _lower(tried, removed.char, len(stack))
-
-
-def _lower(tried: dict[tuple[str, int, bool], int], char: str, height: int) -> None:
-    for key in tried:
-        if key[0] == char:
-            tried[key] = min(tried[key], height)
-
-
-def _match(opener: _Delimiter, closer: _Delimiter) -> bool:
-    """Apply the rule of three: runs that can both open and close do not pair if their lengths sum to a multiple."""
-    if closer.char == "~":
-        return True
-    is_odd = (opener.can_close or closer.can_open) and (opener.length + closer.length) % 3 == 0
-    return not is_odd or (opener.length % 3 == 0 and closer.length % 3 == 0)
-
-
-def _is_space(char: str) -> bool:
-    return char.isspace()
-
-
-def _is_punctuation(char: str) -> bool:
-    return unicodedata.category(char)[0] in "PS"
+    def _pair_emphasis(self, first: int) -> None:
+        self.found += [_Token(*delimiter) for delimiter in self.delimiters.pair(first)]
 
 
 def normalize_label(label: str) -> str:

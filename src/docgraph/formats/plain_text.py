@@ -7,7 +7,8 @@ import re
 from collections.abc import Iterator
 
 from docgraph.document import Document, InlineMarkup, Sentence
-from docgraph.formats.base import LINE, Block, Format, Span, document_of, line_groups, strip_span
+from docgraph.formats.base import LINE, Format, Span, line_groups, strip_span
+from docgraph.formats.paragraph import Block, document_of
 from docgraph.formats.sentences import split_sentences
 
 _NUL = re.compile("\0+")

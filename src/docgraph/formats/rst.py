@@ -12,7 +12,8 @@ from collections.abc import Iterator
 
 from docgraph.document import Document
 from docgraph.errors import DocgraphError
-from docgraph.formats.base import LINE, Block, Format, Span, check_lines, decode, document_of, names
+from docgraph.formats.base import LINE, Format, Span, check_lines, decode, names
+from docgraph.formats.paragraph import Block, document_of
 from docgraph.formats.rst_inline import escape, inline_block, referenced_names, separate
 from docgraph.formats.string_values import is_text
 

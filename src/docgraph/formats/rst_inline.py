@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 
-from docgraph.formats.base import Block, Span
+from docgraph.formats.base import Span
 from docgraph.formats.literals import MAIL_ADDRESS, web_address
+from docgraph.formats.paragraph import Block
 
 _ADDRESS = f"{web_address(stop='`', trailing='}')}|{MAIL_ADDRESS}"
 

@@ -14,9 +14,10 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from docgraph.document import Document, Sentence
-from docgraph.formats.base import LINE, Block, Cue, Format, Span, line_groups, strip_span
+from docgraph.formats.base import LINE, Cue, Format, Span, line_groups, strip_span
 from docgraph.formats.html import add_text
 from docgraph.formats.html import escape as escape_html
+from docgraph.formats.paragraph import Block
 
 AddText = Callable[[Block, int, int], None]
 """(block, start, end): adds source[start:end], which has no tags, to the block."""

@@ -15,9 +15,10 @@ from functools import partial
 
 from docgraph.document import Document
 from docgraph.errors import DocgraphError
-from docgraph.formats.base import Block, Span, document_of, names
+from docgraph.formats.base import Span, names
 from docgraph.formats.catalog import LANGUAGE, Catalog, Edit, Unit, catalog_format, decode_text, line_of, unit_spans
 from docgraph.formats.html import add_text, tag_role
+from docgraph.formats.paragraph import Block, document_of
 from docgraph.formats.xml_text import escape
 
 MAX_DEPTH = 200

@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from docgraph.errors import DocgraphError
-from docgraph.formats.base import Block
 from docgraph.formats.html import add_text
 from docgraph.formats.html import escape as escape_html
 from docgraph.formats.html import escape_attribute as escape_html_attribute
+from docgraph.formats.paragraph import Block
 
 MAX_PARAGRAPHS = 500_000
 """Maximum number of paragraphs in a part."""

@@ -15,7 +15,8 @@ from xml.etree import ElementTree
 
 from docgraph.document import Document
 from docgraph.errors import DocgraphError
-from docgraph.formats.base import Block, Format, decode, document_of
+from docgraph.formats.base import Format, decode
+from docgraph.formats.paragraph import Block, document_of
 from docgraph.formats.xml_text import Vocabulary, escape, escape_attribute, is_html, keep_xml
 
 if TYPE_CHECKING:

@@ -216,9 +216,14 @@ class Decoder(nn.Module):
         return apply(context("post", 0), self.norm(x))
 
     @property
-    def aligning_layer(self) -> int:
-        """The layer whose cross-attention aligns words best: the last but one (Garg et al. 2019); the last of two."""
-        return max(len(self.layers) - 2, min(len(self.layers), 2) - 1)
+    def aligning_layers(self) -> range:
+        """The layers whose mean cross-attention aligns words best: the last but one (Garg et al. 2019), or both of two.
+
+        Of two, the last aligns nearly as well by itself: the embedded English-French model agrees with a statistical
+        aligner on 79.0% of the links by both layers, on 78.4% by the last and on 58.1% by the first.
+        """
+        count = len(self.layers)
+        return range(count - 2, count - 1) if count > 2 else range(count)
 
     def step(self, x: Tensor, cache: DecoderCache | JoinedCache, context: Reader = no_context) -> Tensor:
         """Decodes one more token of each of R rows: x [R, d] -> [R, d]."""

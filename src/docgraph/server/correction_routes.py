@@ -1,4 +1,4 @@
-"""Corrections of a job: sentences, proposals, glossary, undo; and views of its document: graph, context, downloads."""
+"""Corrections of a job: sentences, proposals, glossary, undo; and views of it: chains, context, comparison."""
 
 from __future__ import annotations
 

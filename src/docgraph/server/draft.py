@@ -75,13 +75,13 @@ class Draft:
         self._replace(self.states, entries)
 
     def restore(self, states: Mapping[int, SentenceState], glossary: GlossaryEntries) -> None:
-        """Sets states and the glossary to which the model's part of these states belongs."""
+        """Sets states and the glossary that the model used for them."""
         for index, state in states.items():
             self.states[index] = state
         self.glossary = glossary
 
     def merge(self, base: Sequence[SentenceState], other: Draft) -> None:
-        """Adds what users made of the sentences in another draft of the same file; `base` are those both began with."""
+        """Takes over what users decided in another draft of the same file; both drafts began with the states `base`."""
         merged = [mine.merged(*pair) for mine, *pair in zip(self.states, base, other.states, strict=True)]
         self._replace(merged, other.glossary)
 
@@ -155,7 +155,7 @@ class Draft:
     def finished(self, number: int, again: Container[int] = ()) -> Finished:
         """Returns what the model has decoded of the translated sentences, without those in `again`.
 
-        It is nothing for a sentence that the user has translated before the model.
+        A sentence that the user translated before the model has no segments.
         """
         first = self.spans[number].start
         states = {first + m: state for m, state in enumerate(self.states_of(number)) if first + m not in again}

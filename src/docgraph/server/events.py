@@ -1,4 +1,4 @@
-"""Changes of jobs, told to the event streams that wait for them."""
+"""Event streams: they wake when their job changes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ KEEP_ALIVE_SECONDS = 15.0
 
 
 class Changes:
-    """Wakes streams when a job changes; threads may tell it."""
+    """Wakes the streams of jobs that change; any thread may call `tell`."""
 
     def __init__(self) -> None:
         self._waiting: dict[str, set[asyncio.Event]] = {}

@@ -1,4 +1,4 @@
-"""Limits of a server: who may ask, how much, how long, and how many at once."""
+"""Limits of a server: API keys, origins, sizes, times and numbers of requests."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class Slots:
 
 
 class ApiKeys:
-    """The keys that open a server; without any, everybody may ask."""
+    """The API keys of a server; without any, requests need no key."""
 
     def __init__(self, keys: frozenset[str] = frozenset()) -> None:
         self._digests = [hashlib.sha256(key.encode()).digest() for key in sorted(keys)]

@@ -12,15 +12,17 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from docgraph.errors import DocgraphError
 from docgraph.server.batching import Cancelled, Ticket
+from docgraph.server.database import ConflictError, State
+from docgraph.server.leases import Lease, LeaseLostError
 from docgraph.server.metrics import Metrics
 from docgraph.server.session import Session
 from docgraph.server.sessions import Sessions, difference
-from docgraph.server.storage import ConflictError, Lease, LeaseLostError, NotFoundError, State, Store
+from docgraph.server.storage import NotFoundError, Store
 
 T = TypeVar("T")
 logger = logging.getLogger("docgraph.server")
 POLL_SECONDS = 1.0
-"""How often the database is asked for jobs of other servers."""
+"""How often an idle thread looks for jobs that other servers have queued or lost."""
 RETRY_SECONDS = 1.0
 """Time between two attempts to save if the database does not answer or the disk is full."""
 
@@ -32,7 +34,8 @@ class JobQueue:
         self, store: Store, sessions: Sessions, metrics: Metrics, threads: int, on_change: Callable[[str], None]
     ) -> None:
         """`on_change` receives the id of each job that has changed."""
-        self._store, self._sessions, self._metrics, self._on_change = store, sessions, metrics, on_change
+        self._store, self._leases, self._sessions = store, store.leases, sessions
+        self._metrics, self._on_change = metrics, on_change
         self._active: dict[Lease, Ticket] = {}
         self._lock = threading.Lock()
         self._stop = threading.Event()
@@ -59,7 +62,7 @@ class JobQueue:
             thread.join()
 
     def notify(self) -> None:
-        """Tells that there is a new job."""
+        """Wakes a thread for a new job."""
         self._wake.release()
 
     def cancel(self, id: str) -> None:
@@ -72,7 +75,7 @@ class JobQueue:
     def _work(self) -> None:
         while not self._stop.is_set():
             try:
-                lease = self._store.claim()
+                lease = self._leases.claim()
             except SQLAlchemyError as error:
                 logger.error("cannot read the queue: %s", _first_line(error))
                 self._stop.wait(RETRY_SECONDS)
@@ -116,7 +119,7 @@ class JobQueue:
                 saved, revision = self._save(lease, ticket, session, saved, revision)
                 self._on_change(lease.job)
             try:
-                self._retry(ticket, partial(self._store.finish, lease, "done", revision=revision))
+                self._retry(ticket, partial(self._leases.finish, lease, "done", revision=revision))
             except ConflictError:
                 saved, revision = self._save(lease, ticket, session, saved, revision)
             else:
@@ -132,7 +135,7 @@ class JobQueue:
         while True:
             try:
                 change = difference(session, saved)
-                revision = self._retry(ticket, partial(self._store.save_progress, lease, revision, change))
+                revision = self._retry(ticket, partial(self._leases.save_progress, lease, revision, change))
             except ConflictError:
                 job = self._retry(ticket, partial(self._store.load, lease.job))
                 session.merge(saved, {**job.rest, "sentences": job.states})
@@ -142,7 +145,7 @@ class JobQueue:
 
     def _finish(self, lease: Lease, state: State, error: str | None = None) -> None:
         try:
-            self._retry(Ticket(), lambda: self._store.finish(lease, state, error))
+            self._retry(Ticket(), lambda: self._leases.finish(lease, state, error))
         except (LeaseLostError, NotFoundError, Cancelled):
             return
 
@@ -158,12 +161,12 @@ class JobQueue:
                 raise Cancelled
 
     def _renew(self) -> None:
-        while not self._stop.wait(self._store.lease_seconds / 3):
+        while not self._stop.wait(self._leases.seconds / 3):
             with self._lock:
                 active = list(self._active.items())
             for lease, ticket in active:
                 try:
-                    self._store.renew(lease)
+                    self._leases.renew(lease)
                 except LeaseLostError:
                     ticket.cancel()
                 except SQLAlchemyError as error:

@@ -42,7 +42,7 @@ def run_server(translator: Translator, config: ServerConfig, host: str, port: in
 
 
 class _Server(uvicorn.Server):
-    """Tells the address as soon as it is served."""
+    """Prints the address as soon as the server accepts connections."""
 
     def __init__(self, config: uvicorn.Config, address: str, browser: bool) -> None:
         super().__init__(config)

@@ -7,7 +7,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
-from docgraph.server.storage import JobRecord, State
+from docgraph.server.database import State
+from docgraph.server.storage import JobRecord
 
 
 def _encodable(text: str) -> str:
@@ -41,7 +42,7 @@ class TextBody(Body):
     """A text, or the sentences of a document."""
 
     text: Text | None = Field(None, description="A text, which is split into sentences.")
-    sentences: list[Text] | None = Field(None, description="Sentences, translated one by one, in their order.")
+    sentences: list[Text] | None = Field(None, description="The sentences of one document, in order.")
 
     @model_validator(mode="after")
     def _one_of_both(self) -> TextBody:

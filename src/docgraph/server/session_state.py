@@ -82,12 +82,12 @@ class SentenceState:
         )
 
     def with_user_part(self, other: SentenceState) -> SentenceState:
-        """Returns this state with what the user decided in another one, in which there may be no translation yet."""
+        """Returns this state with what the user decided in another one; if that has no translation, the model's."""
         translation = self.machine if other.translation is None else other.translation
         return replace(self, translation=translation, confirmed=other.confirmed, refused=other.refused)
 
     def merged(self, base: SentenceState, other: SentenceState) -> SentenceState:
-        """Returns `other`, which a user made of `base`, with the translation that the model made of `base`: this."""
+        """Merges two states that began as `base`: the model changed this one, and a user changed `other`."""
         if other == base:
             return self
         if self == base:
@@ -105,4 +105,4 @@ class Step:
     glossaries: list[GlossaryEntries] | None = None
     """The glossary before and after, if it changed."""
     deferred: bool = False
-    """Whether only what the user did is recorded: the sentences that follow were translated again later."""
+    """Whether the step holds only what the user changed, because the other sentences were translated again later."""

@@ -11,8 +11,9 @@ from typing import Any, TypeVar
 
 from docgraph.document import Document
 from docgraph.formats import read
+from docgraph.server.database import ConflictError, SessionRecord
 from docgraph.server.session import Session
-from docgraph.server.storage import ConflictError, JobRecord, SessionRecord, Store, StoredJob
+from docgraph.server.storage import JobRecord, Store, StoredJob
 from docgraph.translation.translator import Translator
 
 T = TypeVar("T")

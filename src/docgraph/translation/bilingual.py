@@ -19,7 +19,8 @@ from pathlib import Path
 from xml.sax.saxutils import escape, quoteattr
 
 from docgraph.corpus.readers.text_files import Problems, clean, read_lines
-from docgraph.corpus.readers.tmx import primary_language, read_units
+from docgraph.corpus.readers.tmx import read_units
+from docgraph.corpus.readers.xml_stream import primary_language
 from docgraph.document import Document
 from docgraph.errors import DocgraphError
 from docgraph.files import replacing

@@ -4,7 +4,7 @@
 addresses, so a search has slots for a fixed number of sentences and a fixed number of tokens per hypothesis, and masks
 what is unused. The host checks every few steps which sentences are done. When the token slots are full, or half of the
 sentence slots are done, the remaining sentences move to a layout with twice the length, or half the slots, which has a
-graph of its own. Sizes are round_up, so that few graphs serve all batches. Graphs live as long as their model.
+graph of its own. Sizes are rounded up, so that few graphs serve all batches. Graphs live as long as their model.
 """
 
 from __future__ import annotations

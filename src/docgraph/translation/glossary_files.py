@@ -14,9 +14,8 @@ import io
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from xml.parsers import expat
 
-from docgraph.corpus.readers.tmx import primary_language
+from docgraph.corpus.readers.xml_stream import XmlStream, declared_language, primary_language
 from docgraph.errors import DocgraphError
 from docgraph.formats.base import decode
 
@@ -25,7 +24,6 @@ MAX_BYTES = 64 << 20
 MAX_ENTRIES = 100_000
 MAX_TERM = 200
 """Maximum characters of a term."""
-MAX_DEPTH = 100
 _SOURCE_NAMES, _TARGET_NAMES = ("source", "source term", "term", "original"), ("target", "target term", "translation")
 _DELIMITERS = {".tsv": "\t", ".tab": "\t", ".txt": "\t"}
 _CONCEPTS, _LANGUAGES = ("termEntry", "conceptEntry"), ("langSet", "langSec")
@@ -116,59 +114,33 @@ class _Concept:
     """By language."""
 
 
-class _TermParser:
-    """Expat handlers that collect the concepts of a TBX file. Entities are refused; nothing else is read."""
+class _TermParser(XmlStream):
+    """Collects the concepts of a TBX file."""
 
     def __init__(self, path: Path) -> None:
+        super().__init__(path)
         self.concepts: list[_Concept] = []
-        self._path, self._depth = path, 0
         self._language = ""
         self._text: list[str] | None = None
-        self._parser = parser = expat.ParserCreate()
-        parser.buffer_text = True
-        parser.StartElementHandler = self._start
-        parser.EndElementHandler = self._end
-        parser.CharacterDataHandler = self._characters
-        parser.EntityDeclHandler = self._refuse_entity
-        parser.SkippedEntityHandler = self._refuse_entity
 
-    def parse(self, data: bytes) -> list[_Concept]:
-        """Returns the concepts of a file."""
-        try:
-            self._parser.Parse(data, True)
-        except expat.ExpatError as error:
-            message = f"this is not well-formed XML ({expat.ErrorString(error.code)}); correct the markup"
-            raise DocgraphError(message, path=self._path, line=error.lineno) from None
-        except (ValueError, LookupError) as error:  # raised for an encoding that Python does not have
-            raise self._error(f"the encoding of this file is unknown ({error}); convert it to UTF-8") from None
-        return self.concepts
+    def check_root(self, name: str) -> None:
+        if name not in ("martif", "tbx"):
+            raise self.error(f"this is not TBX, its outermost element is <{name}>; pass a .tbx, .tsv or .csv file")
 
-    def _error(self, message: str) -> DocgraphError:
-        return DocgraphError(message, path=self._path, line=self._parser.CurrentLineNumber)
-
-    def _refuse_entity(self, name: str, *_: object) -> None:
-        raise self._error(f"the entity '{name}' is not predefined in XML, and others are not read; write it out")
-
-    def _start(self, name: str, attributes: dict[str, str]) -> None:
-        self._depth += 1
-        if self._depth == 1 and name not in ("martif", "tbx"):
-            raise self._error(f"this is not TBX, its outermost element is <{name}>; pass a .tbx, .tsv or .csv file")
-        if self._depth > MAX_DEPTH:
-            raise self._error(f"elements are nested over {MAX_DEPTH} deep; correct the markup")
+    def start(self, name: str, attributes: dict[str, str]) -> None:
         if name in _CONCEPTS:
-            self.concepts.append(_Concept(self._parser.CurrentLineNumber))
+            self.concepts.append(_Concept(self.line))
             self._language = ""
         elif name in _LANGUAGES:
-            self._language = primary_language(attributes.get("xml:lang") or attributes.get("lang", ""))
+            self._language = declared_language(attributes)
         elif name == "term":
             self._text = []
 
-    def _characters(self, text: str) -> None:
+    def characters(self, text: str) -> None:
         if self._text is not None and sum(map(len, self._text)) <= MAX_TERM:
             self._text.append(text)
 
-    def _end(self, name: str) -> None:
-        self._depth -= 1
+    def end(self, name: str) -> None:
         if name == "term" and self._text is not None:
             if self.concepts and self._language and (term := "".join(self._text).strip()):
                 self.concepts[-1].terms.setdefault(self._language, []).append(term)
@@ -180,8 +152,9 @@ def _tbx(data: bytes, path: Path, languages: tuple[str, str] | None) -> Iterator
     if languages is None:
         raise DocgraphError("the model does not state its languages; pass the glossary as a .tsv file", path=path)
     source, target = map(primary_language, languages)
-    count = 0
-    for concept in _TermParser(path).parse(data):
+    parser, count = _TermParser(path), 0
+    parser.feed(data, final=True)
+    for concept in parser.concepts:
         targets = concept.terms.get(target, [])
         for term in concept.terms.get(source, []) if targets else []:
             count += 1

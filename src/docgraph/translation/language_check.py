@@ -19,7 +19,7 @@ from docgraph.errors import DocgraphError
 ENOUGH = 200
 """Characters that must have voted before a text is refused."""
 _ENOUGH_OF_SCRIPT = 30
-"""The same for a text in another script, which is no matter of chance."""
+"""The same for a text in another script, which is clear from few characters."""
 _OWN_SHARE, _OTHER_SHARE = 0.1, 0.6
 """A text is refused if its own language has less than the first share of the votes, and another one more than the
 second."""
@@ -31,7 +31,7 @@ _CLEAR_HITS, _CLEAR_SHARE, _CLEAR_FACTOR = 3, 0.2, 3
 """A paragraph is in another language if it has so many function words of it, and that share of its words, and at most a
 third as many of its own language."""
 _WHOLE = 0.9
-"""Share of a document in another language from which it is not a document with foreign paragraphs."""
+"""A document with at least this share in another language is foreign as a whole, and has no foreign paragraphs."""
 _CERTAIN = frozenset(["html", "epub", "markdown"])
 """Formats in which a language is declared on purpose."""
 _WORD = re.compile(r"[^\W\d_]+")
@@ -157,8 +157,8 @@ def foreign_sentences(document: Document, language: str | None) -> frozenset[int
 
     A paragraph that the file declares to be in another language is foreign. In office documents, it is not if its
     words are those of `language`, and declarations of the main language of the file do not count, because they are
-    often left from a template. None if almost the whole document is in another language: then `check_language` has
-    refused it, or the user wants it.
+    often left from a template. Empty if almost the whole document is in another language: then `check_language` has
+    refused it, or the user wants it translated.
     """
     is_certain = document.format in _CERTAIN
     if language is None or (language not in _FUNCTION_WORDS and not is_certain):

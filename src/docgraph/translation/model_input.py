@@ -17,18 +17,20 @@ import numpy as np
 
 from docgraph.annotate.pipeline import Pipeline
 from docgraph.annotation import Annotation
+from docgraph.corpus.subwords import encode_source, encode_target
 from docgraph.document import Document, Sentence
 from docgraph.errors import DocgraphError
 from docgraph.formats.atoms import shown_texts
+from docgraph.graph import build_graph
 from docgraph.model.batch import DocumentExample, Ids
 from docgraph.model.config import ModelConfig
-from docgraph.model.hints import Hint, may_have_hints
+from docgraph.model.hints import Hint, find_hints, may_have_hints
 from docgraph.model.systems import context_needs
 from docgraph.model.tokenizer import Tokenizer
 from docgraph.translation.document_decoding import Hypotheses, Known, any_given, chunks, given_hypotheses
 from docgraph.translation.excerpt import Excerpt, with_referents
 from docgraph.translation.hypotheses import Hypothesis
-from docgraph.translation.preprocessing import Preprocessor, Segment, Segments, example_from_text
+from docgraph.translation.preprocessing import Preprocessor, Segment, Segments
 from docgraph.translation.stand_ins import mask
 
 if TYPE_CHECKING:  # imported only if they are used: their readers are slow to import
@@ -248,3 +250,29 @@ class InputBuilder:
 def _shifted(hint: Hint, by: int) -> Hint:
     """Returns a hint of a chunk whose printed words are counted from the first segment of the document."""
     return hint if hint.printed_in is None else replace(hint, printed_in=hint.printed_in + by)
+
+
+def example_from_text(
+    source: Sequence[str],
+    tokenizer: Tokenizer,
+    annotation: Annotation | None = None,
+    relations: Sequence[str] | None = None,
+    target: Sequence[str] = (),
+    tag: str | None = None,
+    hints: Sequence[str] = (),
+) -> DocumentExample:
+    """Returns the model input of a document with these sentences and, if given, translations.
+
+    It has a graph if an annotation and relations are given, and hints by the relations `hints`.
+    """
+    graph, words, found = None, list[Ids](), list[Hint]()
+    if annotation is None or (relations is None and not hints):
+        ids = [tokenizer.source.encode(text, tag)[0] for text in source]
+    else:
+        graph = None if relations is None else build_graph(annotation, relations)
+        ids, owners = encode_source(source, annotation, tokenizer.source, tag)
+        words = [np.where(o < 0, -1, o + base) for o, base in zip(owners, annotation.offsets, strict=False)]
+        found = find_hints(annotation, ids, words, tokenizer, hints) if hints else found
+        words = words if graph is not None else []
+    target_ids, target_words = encode_target(target, tokenizer.target) if target else ([], [])
+    return DocumentExample(ids, target_ids, graph, words, target_words, hints=found)

@@ -20,7 +20,8 @@ from collections.abc import Callable, Collection, Sequence
 from difflib import SequenceMatcher
 from functools import cache, lru_cache
 
-from docgraph.translation.preprocessing import WORD, Preprocessor, capitalize_at, is_all_caps
+from docgraph.translation.normalization import WORD, capitalize_at, is_all_caps
+from docgraph.translation.preprocessing import Preprocessor
 from docgraph.translation.protected_text import put_back
 from docgraph.translation.stand_ins import STAND_IN
 
@@ -92,7 +93,7 @@ class Postprocessor:
     """Finishes the translations of one model."""
 
     def __init__(self, preprocessor: Preprocessor, languages: tuple[str, str] | None) -> None:
-        self._preprocessor, self._protector = preprocessor, preprocessor.protector
+        self._normalizer, self._protector = preprocessor.normalizer, preprocessor.normalizer.protector
         self._english = languages is not None and languages[0] == "en"
         self._typography = TYPOGRAPHY.get(languages) if languages is not None else None
         self.finish: Callable[[str, str], str] = lru_cache(FINISHED)(self._finish)
@@ -124,7 +125,7 @@ class Postprocessor:
         name = _PERSON.fullmatch(text)
         if name is None or name[1].lower() not in _given_names():
             return False
-        return not self._preprocessor.is_whole_word(name[1].lower())
+        return not self._normalizer.is_whole_word(name[1].lower())
 
 
 @cache

@@ -3,6 +3,10 @@ sections.
 
 The sub-words would spell such text in single bytes, which the model has rarely seen: it would miscopy them or translate
 the rest badly. So they are removed before the model and put back into the translation.
+
+Stand-ins (stand_ins.py) are for text that the model must place in the sentence: they are found before a line is split
+into segments, whatever the model, and a translation may lose one. What is removed here depends on the sub-words of the
+model; it is put back like markup, and is never lost.
 """
 
 from __future__ import annotations

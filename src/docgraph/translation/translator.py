@@ -50,10 +50,10 @@ from docgraph.translation.explain import ContextWeights, context_weights_of, hin
 from docgraph.translation.hints import with_filled_hints
 from docgraph.translation.hypotheses import Hypothesis, SearchConfig
 from docgraph.translation.language_check import foreign_sentences
-from docgraph.translation.model_input import InputBuilder, Prepared, TranslationRequest
+from docgraph.translation.model_input import InputBuilder, Prepared, TranslationRequest, example_from_text
 from docgraph.translation.names import find_names
 from docgraph.translation.postprocessing import Postprocessor
-from docgraph.translation.preprocessing import Preprocessor, Segment, Segments, example_from_text
+from docgraph.translation.preprocessing import Preprocessor, Segment, Segments
 from docgraph.translation.repair import Attempt, Piece, Repairer
 from docgraph.translation.result import Candidate, HintUse, SentenceTranslation, Translation
 from docgraph.translation.stand_ins import StandIns, mask, restore

@@ -159,15 +159,14 @@ def _truncate(ids: Ids, spans: Ids, limit: int) -> tuple[Ids, Ids]:
 
 @torch.inference_mode()
 def cross_attention(model: DocumentTransformer, example: DocumentExample) -> Tensor:
-    """Returns the attention of the target sub-words over the source in the layers that align best, without context.
+    """Returns the attention of the target sub-words over the source in the aligning layers, without context.
 
     [B, Tt, Ts], the mean over heads; padded.
     """
     batch = collate([example], model.config.transformer.bos).to(model.device)
     source, target = batch.source, batch.target
     assert target is not None
-    # The last but one aligns best (Garg et al. 2019); with two layers, the mean of both.
-    layers = list(model.decoder.layers)[:-1][-1:] if len(model.decoder.layers) > 2 else list(model.decoder.layers)
+    layers = [model.decoder.layers[index] for index in model.decoder.aligning_layers]
     seen: list[Tensor] = []
 
     def record(module: nn.Module, arguments: tuple[Any, ...]) -> None:

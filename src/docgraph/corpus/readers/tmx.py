@@ -1,18 +1,14 @@
-"""TMX 1.4 translation memories: one XML file of units, which have a segment for each language.
-
-Expat parses the file as a stream. It is used directly, because `xml.etree` gives no line numbers and expands entities:
-here entities are refused, and nothing outside of the file is read.
-"""
+"""TMX 1.4 translation memories: one XML file of units, which have a segment for each language."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from xml.parsers import expat
 
 from docgraph.corpus.config import DataEntry
 from docgraph.corpus.readers.aligned import DocumentBuilder
 from docgraph.corpus.readers.text_files import MAX_LINE, Problems, clean, read_blocks
+from docgraph.corpus.readers.xml_stream import XmlStream, declared_language, primary_language
 from docgraph.document import ParallelDocument
 from docgraph.errors import DocgraphError
 
@@ -20,8 +16,6 @@ CODES = frozenset({"bpt", "ept", "it", "ph", "sub", "ut"})
 """Elements that contain markup of the original document, not text."""
 DOCUMENT_PROPERTIES = frozenset({"document", "file", "filename"})
 """Types of <prop>, with or without x-, that name the document of a unit."""
-MAX_DEPTH = 100
-"""Maximum depth of nested elements; a translation memory has about six."""
 
 
 @dataclass
@@ -36,86 +30,60 @@ class Unit:
     """(line, text) by language; the first segment of each language."""
 
 
-def primary_language(tag: str) -> str:
-    """Return a language tag without region and script: en for EN-us and en_GB."""
-    return tag.strip().lower().replace("_", "-").partition("-")[0]
-
-
-class _UnitParser:
-    """Expat handlers that collect the units of a file."""
+class _UnitParser(XmlStream):
+    """Collects the units of a file."""
 
     def __init__(self, path: str) -> None:
+        super().__init__(path)
         self.source = ""
         """The language in the header's srclang."""
-        self._path = path
         self._units: list[Unit] = []
         self._unit: Unit | None = None
         self._language = self._property = ""
-        self._depth = self._codes = self._size = self._line = 0
+        self._codes = self._size = self._line = 0
         self._text: list[str] | None = None
         """Text of the current segment or property; None outside of them."""
-        self._parser = parser = expat.ParserCreate()
-        parser.buffer_text = True
-        parser.StartElementHandler = self._start
-        parser.EndElementHandler = self._end
-        parser.CharacterDataHandler = self._characters
-        parser.EntityDeclHandler = self._refuse_entity
-        parser.SkippedEntityHandler = self._refuse_entity
 
     def units(self) -> Iterator[Unit]:
         """Yield the units in order, parsing a block of the file at a time."""
         size = 0
-        try:
-            for block in read_blocks(self._path):
-                size += len(block)
-                self._parser.Parse(block)
-                yield from self._take_units()
-                if size - self._parser.CurrentByteIndex > MAX_LINE + 2 * len(block):
-                    raise self._error("a tag or comment is over a megabyte long; this is not a translation memory")
-            self._parser.Parse(b"", True)
+        for block in read_blocks(self.path):
+            size += len(block)
+            self.feed(block)
             yield from self._take_units()
-        except expat.ExpatError as error:
-            message = f"this is not well-formed XML ({expat.ErrorString(error.code)}); correct the markup"
-            raise DocgraphError(message, path=self._path, line=error.lineno) from None
-        except (ValueError, LookupError) as error:  # raised for an encoding that Python does not have
-            raise self._error(f"the encoding of this file is unknown ({error}); convert it to UTF-8") from None
+            if size - self.position > MAX_LINE + 2 * len(block):
+                raise self.error("a tag or comment is over a megabyte long; this is not a translation memory")
+        self.feed(b"", final=True)
+        yield from self._take_units()
 
     def _take_units(self) -> list[Unit]:
         units, self._units = self._units, []
         return units
 
-    def _error(self, message: str) -> DocgraphError:
-        return DocgraphError(message, path=self._path, line=self._parser.CurrentLineNumber)
+    def check_root(self, name: str) -> None:
+        if name != "tmx":
+            raise self.error(f"this is not TMX, its outermost element is <{name}>; choose another 'format'")
 
-    def _refuse_entity(self, name: str, *_: object) -> None:
-        raise self._error(f"the entity '{name}' is not predefined in XML, and others are not read; write it out")
-
-    def _start(self, name: str, attributes: dict[str, str]) -> None:
-        self._depth += 1
-        if self._depth == 1 and name != "tmx":
-            raise self._error(f"this is not TMX, its outermost element is <{name}>; choose another 'format'")
-        if self._depth > MAX_DEPTH:
-            raise self._error(f"elements are nested over {MAX_DEPTH} deep; correct the markup")
+    def start(self, name: str, attributes: dict[str, str]) -> None:
         if name == "header":
             self.source = primary_language(attributes.get("srclang", ""))
         elif name == "tu":
-            self._unit, self._language = Unit(self._parser.CurrentLineNumber), ""
+            self._unit, self._language = Unit(self.line), ""
         elif name == "tuv":
-            self._language = primary_language(attributes.get("xml:lang") or attributes.get("lang", ""))
+            self._language = declared_language(attributes)
         elif name in CODES:
             self._codes += 1
         elif name in ("seg", "prop"):
-            self._text, self._size, self._line = [], 0, self._parser.CurrentLineNumber
+            self._text, self._size, self._line = [], 0, self.line
             self._property = attributes.get("type", "").lower()
 
-    def _characters(self, text: str) -> None:
+    def characters(self, text: str) -> None:
         # A text of MAX_LINE characters exceeds every limit, so that the rest of it need not be kept.
         if self._text is not None and not self._codes and self._size < MAX_LINE:
             self._text.append(text)
             self._size += len(text)
 
-    def _end(self, name: str) -> None:
-        self._depth -= 1
+    def end(self, name: str) -> None:
         if name in CODES:
             self._codes -= 1
         elif name == "tu" and self._unit is not None:

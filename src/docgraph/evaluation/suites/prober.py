@@ -36,7 +36,7 @@ from docgraph.model.systems import context_needs
 from docgraph.model.tokenizer import Ids, Tokenizer, words_by_space
 from docgraph.translation.document_decoding import decode_documents
 from docgraph.translation.hints import fill_documents
-from docgraph.translation.preprocessing import example_from_text
+from docgraph.translation.model_input import example_from_text
 from docgraph.translation.scoring import TOKENS, Candidates, score_candidates, sentence_score
 
 Context = Literal["gold", "source", "own", "none"]

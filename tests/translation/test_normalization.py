@@ -1,0 +1,131 @@
+"""What the model reads: characters and words that it knows, without text that it cannot read."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from docgraph.model.config import TransformerConfig
+from docgraph.model.tokenizer import SubwordCoder
+from docgraph.translation.normalization import is_all_caps
+from docgraph.translation.postprocessing import Postprocessor
+from docgraph.translation.preprocessing import (
+    Preprocessor,
+)
+from docgraph.translation.protected_text import TextProtector
+from model.subword_examples import processor
+from translation.translator_examples import embedded, english_to_french
+
+
+@pytest.fixture(scope="module")
+def preprocessor() -> Preprocessor:
+    return english_to_french()
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("SAFETY INSTRUCTIONS", "Safety instructions"),
+        ("CHAPTER 12", "Chapter 12"),
+        ("UNICEF", "UNICEF"),
+        ("DO NOT USE HTML ON NATO SERVERS.", "Do not use HTML on NATO servers."),
+        ("The screen is 7′ 2″ wide.", "The screen is 7' 2\" wide."),
+        ("IT IS A TEST OF THE US.", "It is a test of the US."),
+        ("NEVER touch it. You MUST NOT go, says the WHO.", "Never touch it. You must not go, says the WHO."),
+        ("Analysts expected $117.9bn and £3m.", "Analysts expected $117.9 billion and £3 million."),
+        ("Open Mon–Fri, on Sat from 10 a.m.", "Open Monday to Friday, on Sat from 10:00."),
+        ("The doors open at 6 p.m. and close at 11:45 PM.", "The doors open at 18:00 and close at 23:45."),
+        ("Prices in the U.K. and the U.S., too, rose.", "Prices in the UK and the US, too, rose."),
+        ("Go (e.g. at 10:30 p.m.).", "Go (e.g. at 22:30)."),
+        ("Updated: January 5, 2024.", "Updated: 5 January 2024."),
+        ("On Tuesday, March 19th, or by May 7, 2024, we meet.", "On Tuesday, 19 March, or by 7 May 2024, we meet."),
+        ("On April 29 and May 6, may 5 come.", "On 29 April and 6 May, may 5 come."),
+        ("It is 12 am. It was 12:30 p.m.", "It is 0:00. It was 12:30."),
+        ("It was over--Mr. Hill left,--and so on.", "It was over—Mr. Hill left,—and so on."),
+        ("2.1 Installing it", "Installing it"),
+        ("(a) Check the oil.", "Check the oil."),
+    ],
+)
+def test_text_is_normalised_to_characters_that_the_model_knows(
+    preprocessor: Preprocessor, text: str, shown: str
+) -> None:
+    assert preprocessor.normalize(text) == shown
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "NATO",
+        "HTML DOM",
+        "Choose Tools - Protect Sheet.",
+        "European Parliament",
+        "He met Mary Byrne at Mount Etna.",
+        "I am 12.",
+        "From March 19-21 and in July 2024, May 12 of them?",
+        "He left the U.K.",
+        "A. B. Smith has a B.Sc. of e.g. York.",
+        "The ECOFIN Council has met.",
+        "The functions AND, OR and NOT of the US are here.",
+    ],
+)
+def test_names_and_prose_are_not_changed(preprocessor: Preprocessor, text: str) -> None:
+    assert preprocessor.normalize(text) == text
+
+
+def test_known_characters_and_other_languages_are_not_changed() -> None:
+    other = Preprocessor(embedded().source, None, 100)
+    assert Postprocessor(other, None).finish("Why?", "Pourquoi?") == "Pourquoi?"
+    assert other.normalize("« café » at 6 p.m.") == "« café » at 6 p.m."
+
+
+def test_a_heading_is_all_caps_and_an_abbreviation_is_not() -> None:
+    assert all(map(is_all_caps, ["INVOICE NO. 12", "INVOICE", "CHAPTER 1"]))
+    assert not any(map(is_all_caps, ["UNICEF", "JSON", "CSS DOM", "A B C", "Invoice NUMBER TWELVE", "42", ""]))
+
+
+@given(
+    st.lists(st.sampled_from(["A.B.", "6 p.m.", "“", '"', "12,000", "$1.50", " ", "NO WAY", "no", "?", ":", "«", "é"]))
+)
+def test_rules_keep_text_and_never_fail(parts: list[str]) -> None:
+    preprocessor = english_to_french()
+    text = "".join(parts)
+    assert bool(preprocessor.normalize(text).strip()) == bool(text.strip())
+    assert bool(Postprocessor(preprocessor, ("en", "fr")).finish(text, text).strip()) == bool(text.strip())
+
+
+@pytest.mark.parametrize(
+    ("text", "shown", "said", "finished"),
+    [
+        ("The harbour report 🚢", "The harbour report", "Le rapport", "Le rapport 🚢"),
+        ("✅ Well done 🎉!", "Well done!", "Bravo !", "✅ Bravo 🎉\u202f!"),
+        ("👩‍💻 works ❤️ here.", "works here.", "travaille ici.", "👩‍💻 travaille ❤️ ici."),
+        ("1️⃣ First step", "First step", "Première étape", "1️⃣ Première étape"),
+        ("• First item", "First item", "Premier point", "• Premier point"),
+        ("مرحبا بالعالم. This is peace (שלום) now.", "This is peace now.", "C'est la paix maintenant.",
+         "مرحبا بالعالم. C'est la paix (שלום) maintenant."),
+        ("Hello, 東京, old friend", "Hello, old friend", "Bonjour, vieil ami", "Bonjour, 東京, vieil ami"),
+        ("Choose File → Open.", "Choose File → Open.", "Choisissez Fichier → Ouvrir.", "Choisissez Fichier → Ouvrir."),
+        ("Łukasz saw α-rays at 20 °C.", "Łukasz saw α-rays at 20 °C.", "Łukasz vit.", "Łukasz vit."),
+        ("co\u00adoperation at −5", "cooperation at -5", "coopération à -5", "coopération à -5"),
+        ("The key (" + 9 * "aGVsbG8gd" + ") is old.", "The key is old.", "La clé est usée.",
+         "La clé (" + 9 * "aGVsbG8gd" + ") est usée."),
+        ("שלום עולם!", "", "", ""),
+    ],
+)  # fmt: skip
+def test_unreadable_text_is_removed_and_put_back(
+    preprocessor: Preprocessor, text: str, shown: str, said: str, finished: str
+) -> None:
+    assert preprocessor.normalize(text) == shown
+    assert Postprocessor(preprocessor, ("en", "fr")).finish(text, said) == finished
+
+
+def test_letters_are_readable_if_a_longer_piece_has_them() -> None:
+    # Versions of SentencePiece differ in whether the piece has the space.
+    table = {"</s>": 2, "<unk>": 3, "▁": 4, "港口": 5, "▁港口": 6, "旧": 7}
+    config = TransformerConfig(source_vocabulary=8, target_vocabulary=8)
+    coder = SubwordCoder(processor(["港口 港口 旧港口"], 12), table, config)
+    protector = TextProtector(coder)
+    assert protector.is_unknown("港")
+    assert protector.remove("港口") == ("港口", [])
+    assert protector.remove("港")[0] == ""
