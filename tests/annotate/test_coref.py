@@ -14,7 +14,8 @@ from docgraph.annotate.coref.mentions import find_mentions
 from docgraph.annotate.coref.pairs import EVENTS, FAR, WINDOW, Pairs, find_candidates
 from docgraph.annotate.coref.trees import Trees
 from docgraph.annotate.coref.word_lists import languages, load_word_lists
-from docgraph.annotate.registry import create
+from docgraph.annotate.registry import create, load_pipeline
+from docgraph.document import Document
 from docgraph.errors import DocgraphError
 from shared_data import SHARED, needs_data
 
@@ -347,6 +348,20 @@ def test_candidates_are_few_and_earlier_however_long_the_document() -> None:
     for row in candidates.antecedent:
         kept = row[row >= 0]
         assert len(set(kept.tolist())) == len(kept)
+
+
+@pytest.mark.parametrize(
+    ("texts", "antecedent"),
+    [
+        (["The harbour is old.", "The council says that it is too small."], "harbour"),
+        (["Paul bought a car.", "The old house is empty.", "It needs a new roof."], "house"),
+    ],
+)
+def test_it_is_neither_the_sayer_nor_an_earlier_thing(texts: list[str], antecedent: str) -> None:
+    annotation = load_pipeline("en")(Document.from_sentences(texts))
+    assert annotation.coreference is not None
+    found = [(annotation.forms[a], annotation.forms[b].lower()) for a, b in annotation.coreference.tolist()]
+    assert found == [(antecedent, "it")]
 
 
 @needs_data
