@@ -320,6 +320,16 @@ class Store:
             connection.execute(_jobs.update().where(_jobs.c.id == id, waits).values(changes))
         return self.get(id)
 
+    def resume(self, id: str, queue_limit: int) -> JobRecord:
+        """Queues a job again that was cancelled or failed; no-op for any other."""
+        with self._writing() as connection:
+            changes = {"state": "queued", "error": None, "attempts": 0, **_touch()}
+            ended = _jobs.c.state.in_(("cancelled", "failed"))
+            resumed = connection.execute(_jobs.update().where(_jobs.c.id == id, ended).values(changes)).rowcount
+            if resumed and self._waiting(connection) > queue_limit:
+                raise QueueFullError  # the transaction is undone
+        return self.get(id)
+
     def save_change(self, id: str, revision: int, change: SessionRecord) -> JobRecord:
         """Saves a correction made to revision `revision`; raises ConflictError if there is a later one."""
         with self._writing() as connection:

@@ -42,7 +42,11 @@ export class SentenceTab {
   score(sentence) {
     if (sentence.score === null || sentence.score === undefined) return [];
     return [
-      h("span", { class: "aside" }, `${t("explain.score")} ${formatted(sentence.score, { maximumFractionDigits: 2 })}`),
+      h(
+        "span",
+        { class: "aside", title: t("explain.scoreTitle") },
+        `${t("explain.score")} ${formatted(sentence.score, { maximumFractionDigits: 2 }).replace("-", "−")}`,
+      ),
     ];
   }
 
@@ -67,7 +71,7 @@ export class SentenceTab {
         "button",
         {
           type: "button",
-          class: `chip${chain.consistent ? "" : " bad"}`,
+          class: `chip${chain.isBad ? " bad" : ""}`,
           title: t("explain.places", { n: chain.words.length }),
           onfocus: () => this.work.light(chain),
           onpointerenter: () => this.work.light(chain),
@@ -104,7 +108,10 @@ export class SentenceTab {
     const hasRead = source.length + target.length > 0 && (gate === null || gate < LITTLE);
     if (hasRead && gate !== null) parts.push(this.gate(gate));
     if (hasRead) parts.push(...this.weights("source", source), ...this.weights("target", target));
-    else if (!hints.length) parts.push(h("p", { class: "hint" }, t("explain.none")));
+    else if (!hints.length) {
+      const isConfirmed = work.inspected.state === "confirmed";
+      parts.push(h("p", { class: "hint" }, t(isConfirmed ? "explain.confirmed" : "explain.none")));
+    }
     parts.push(...this.referents(hints));
     if (explanation.memory.length) {
       const pair = (each) => h("li", {}, h("span", { class: "soft" }, each.source), h("br"), each.translation);

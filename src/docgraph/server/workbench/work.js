@@ -1,6 +1,6 @@
 // Work: one document under correction, as the page knows it. It speaks to the server and tells its listeners what
 // changed: "job", "sentences" (detail: indices), "list" (other sentences altogether), "graph", "glossary", "comparison",
-// "current", "inspected" (the sentence that is explained), "reads" (what it read), "chain" (the chain that is lit),
+// "activity" (what the server is doing for the user), "current", "inspected" (the sentence that is explained), "reads" (what it read), "chain" (the chain that is lit),
 // "view" (filter or search), "connection".
 
 import * as api from "./api.js";
@@ -27,6 +27,7 @@ export class Work extends EventTarget {
     this.filter = "all";
     this.query = "";
     this.dirty = new Set();
+    this.activities = []; // what the server is doing for the user: names of texts
     this.changes = Promise.resolve(); // the last change that was sent
   }
 
@@ -118,15 +119,18 @@ export class Work extends EventTarget {
     if (this.graphState === "none") this.graphState = "reading";
     let graph;
     try {
-      graph = await api.getGraph(this.job.id);
+      const isFirst = this.graphState === "reading";
+      graph = await (isFirst ? this.during("graph", api.getGraph(this.job.id)) : api.getGraph(this.job.id));
     } catch {
       this.graphState = this.chains.length ? "read" : "failed";
       return this.emit("graph");
     }
     const key = this.lit && chainKey(this.lit);
     this.chains = graph.chains
+      .filter(isInformative)
       .map((chain, id) => ({ ...chain, id, variants: variantsOf(chain) }))
-      .sort((a, b) => a.consistent - b.consistent || b.words.length - a.words.length);
+      .map((chain) => ({ ...chain, isBad: isBad(chain) }))
+      .sort((a, b) => b.isBad - a.isBad || b.words.length - a.words.length);
     this.chainsAt = new Map();
     for (const chain of this.chains) {
       for (const word of chain.words) {
@@ -218,9 +222,19 @@ export class Work extends EventTarget {
 
   // Changes --------------------------------------------------------------------------------------------------------
 
+  /** Tells listeners of an activity until a promise is settled; returns the promise. */
+  during(activity, promise) {
+    this.activities.push(activity);
+    this.emit("activity");
+    return promise.finally(() => {
+      this.activities.splice(this.activities.indexOf(activity), 1);
+      this.emit("activity");
+    });
+  }
+
   /** Calls the server when earlier changes are done. */
   inTurn(send) {
-    const sent = this.changes.then(send);
+    const sent = this.during("change", this.changes.then(send));
     this.changes = sent.catch(() => {}); // a change that fails does not stop the next one
     return sent;
   }
@@ -254,6 +268,11 @@ export class Work extends EventTarget {
     return this.inTurn(() => this.changed(api[verb](this.job.id, indices)));
   }
 
+  /** Goes on with a translation that was cancelled or failed. */
+  async resume() {
+    this.setJob(await api.resume(this.job.id));
+  }
+
   /** Undoes or redoes a change. */
   step(verb) {
     return this.inTurn(async () => {
@@ -278,10 +297,11 @@ export class Work extends EventTarget {
     return changes;
   }
 
+  /** Reads the translations without context, or drops them. */
   async compare() {
     if (this.comparison) this.comparison = null;
     else {
-      const plain = await api.getComparison(this.job.id);
+      const plain = await this.during("compare", api.getComparison(this.job.id));
       this.comparison = new Map(plain.map((each) => [each.index, each.translation]));
     }
     if (this.filter === "different" && !this.comparison) this.filter = "all";
@@ -289,12 +309,13 @@ export class Work extends EventTarget {
   }
 }
 
-function isBeingTranslated(job) {
+export function isBeingTranslated(job) {
   return job.state === "queued" || job.state === "running";
 }
 
 const FILTERS = {
   all: () => true,
+  waiting: (sentence) => sentence.state === "waiting",
   doubtful: (sentence) => sentence.doubtful.length > 0 && sentence.state !== "confirmed",
   proposals: (sentence) => sentence.proposal !== null,
   open: (sentence) => sentence.state === "translated",
@@ -316,6 +337,18 @@ function variantsOf(chain) {
   return [...variants.values()]
     .map((words) => ({ text: commonest(words.map((word) => word.translation?.text ?? "")), words }))
     .sort((a, b) => !a.text - !b.text || b.words.length - a.words.length);
+}
+
+/** Whether a chain tells a translator something: mentions in the same words are in the chain of that word already. */
+function isInformative(chain) {
+  return chain.relation === "lexical" || new Set(chain.words.map((word) => folded(word.text))).size > 1;
+}
+
+/** Whether a word has a usual translation and exceptions. Words such as "take" have many, and none is usual. */
+function isBad({ consistent, variants }) {
+  const named = variants.filter((variant) => variant.text);
+  const total = named.reduce((sum, variant) => sum + variant.words.length, 0);
+  return !consistent && named.length > 1 && 2 * named[0].words.length >= total;
 }
 
 function chainKey(chain) {
