@@ -464,9 +464,7 @@ def test_blocks_show_the_structure(translator: Translator, tmp_path: Path) -> No
     ]
 
 
-def test_a_low_score_is_doubtful_until_it_is_confirmed(
-    translator: Translator, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_low_score_is_doubtful_until_it_is_confirmed(translator: Translator, monkeypatch: pytest.MonkeyPatch) -> None:
     session = translated([Document.from_sentences(TEXT)], translator)
     scores = [0.0 if each["score"] is None else each["score"] for each in session.sentences]
     monkeypatch.setattr(session_state, "LOW_SCORE", sorted(scores)[1])

@@ -329,7 +329,8 @@ export class View {
   async changeGlossary(entries, said, again) {
     try {
       const changes = await this.work.setGlossary(entries);
-      tell(changes.length ? `${said} ${t("said.follow", { n: changes.length })}` : said);
+      if (changes.length) announce(`${said} ${t("said.follow", { n: changes.length })}`);
+      else tell(said);
       return true;
     } catch (error) {
       failed(error, again);
