@@ -5,6 +5,7 @@ import { h } from "./dom.js";
 import { doubt, formatted, t } from "./i18n.js";
 
 const LITTLE = 0.995; // a gate that lets so little context in is closed
+const MOST_CHIPS = 12; // linked words shown at once
 const DELAY = 120; // milliseconds: walking through sentences asks the server only where the user stops
 
 export class SentenceTab {
@@ -64,7 +65,8 @@ export class SentenceTab {
 
   /** Buttons for the linked words, so that chains can be lit without a pointer. */
   chains(sentence) {
-    const places = this.work.linkedWords(sentence.index);
+    const seen = new Set();
+    const places = this.work.linkedWords(sentence.index).filter(({ chain }) => !seen.has(chain) && seen.add(chain));
     if (!places.length) return [];
     const button = ({ chain, word }) =>
       h(
@@ -80,7 +82,20 @@ export class SentenceTab {
         word.text,
         h("span", { class: "count" }, formatted(chain.words.length)),
       );
-    return [h("h3", {}, t("explain.words")), h("div", { class: "chips" }, places.map(button))];
+    const shown = this.opened === sentence.index ? places : foremost(places);
+    const rest = h(
+      "button",
+      { type: "button", class: "chip rest", onclick: () => this.openChips(sentence.index) },
+      t("chains.more", { n: places.length - shown.length }),
+    );
+    const chips = h("div", { class: "chips" }, shown.map(button), shown.length < places.length ? rest : null);
+    return [h("h3", {}, t("explain.words")), chips];
+  }
+
+  openChips(index) {
+    this.opened = index;
+    this.draw();
+    this.element.querySelector(".chip")?.focus();
   }
 
   read(index) {
@@ -201,4 +216,12 @@ export class SentenceTab {
       ),
     );
   }
+}
+
+/** Returns the inconsistent words, and the first others, in the order of the sentence. */
+function foremost(places) {
+  if (places.length <= MOST_CHIPS + 1) return places;
+  const bad = places.filter(({ chain }) => chain.isBad);
+  const good = places.filter(({ chain }) => !chain.isBad).slice(0, Math.max(0, MOST_CHIPS - bad.length));
+  return places.filter((place) => place.chain.isBad || good.includes(place));
 }

@@ -19,7 +19,7 @@ export default {
   "start.remove": "Delete {name}",
   "start.confirmRemove": "Delete “{name}” and all its corrections?",
   "start.exampleName": "Harbour report",
-  "start.languages": "From {source} to {target}",
+  "start.languages": "{source} to {target}",
   "start.more": "Show more",
   "format.text": "Text",
   "start.textName": "Pasted text",

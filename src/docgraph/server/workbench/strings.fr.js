@@ -19,7 +19,7 @@ export default {
   "start.remove": "Supprimer {name}",
   "start.confirmRemove": "Supprimer « {name} » et toutes ses corrections ?",
   "start.exampleName": "Rapport sur le port",
-  "start.languages": "De la langue {source} vers la langue {target}",
+  "start.languages": "{source} vers {target}",
   "start.more": "En afficher plus",
   "format.text": "Texte",
   "start.textName": "Texte collé",

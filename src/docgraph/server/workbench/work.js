@@ -8,6 +8,8 @@ import { commonest, folded } from "./text.js";
 import { store, stored } from "./dom.js";
 import { draftKey } from "./editor.js";
 
+const USUAL = 2 / 3; // share of the places of a word that have its usual translation
+const FEW = 5; // places: below, half of them are enough
 const GRAPH_DELAY = 500; // milliseconds without changes before the graph is read again
 
 export class Work extends EventTarget {
@@ -348,7 +350,8 @@ function isInformative(chain) {
 function isBad({ consistent, variants }) {
   const named = variants.filter((variant) => variant.text);
   const total = named.reduce((sum, variant) => sum + variant.words.length, 0);
-  return !consistent && named.length > 1 && 2 * named[0].words.length >= total;
+  const share = named.length ? named[0].words.length / total : 1;
+  return !consistent && named.length > 1 && share >= (total < FEW ? 1 / 2 : USUAL);
 }
 
 function chainKey(chain) {
