@@ -123,7 +123,7 @@ export class ChainsTab {
     const hasWays = !chain.consistent && named.length > 1;
     return [
       back,
-      h("h3", { class: "title" }, nameOf(chain), " ", h("span", { class: "soft" }, t(`chains.${chain.relation}`))),
+      h("h2", { class: "title" }, nameOf(chain), " ", h("span", { class: "soft" }, t(`chains.${chain.relation}`))),
       ...(hasWays ? [h("p", { class: chain.isBad ? "bad" : "soft" }, t("chains.inconsistent", { n: named.length }))] : []),
       ...chain.variants.map((variant, place) => this.variant(chain, variant, place, hasWays)),
     ];
@@ -140,7 +140,7 @@ export class ChainsTab {
       "section",
       { class: "variant", "data-hue": hasWays && variant.text ? Math.min(place, 3) : 0 },
       h(
-        "h4",
+        "h3",
         {},
         h("i", { class: "swatch", "aria-hidden": "true" }),
         name,

@@ -54,7 +54,7 @@ export class SentenceTab {
   doubts(sentence) {
     if (!sentence.doubtful.length) return [];
     return [
-      h("h3", { class: "bad" }, t("explain.doubts")),
+      h("h2", { class: "bad" }, t("explain.doubts")),
       h(
         "ul",
         { class: "plain-list" },
@@ -89,7 +89,7 @@ export class SentenceTab {
       t("chains.more", { n: places.length - shown.length }),
     );
     const chips = h("div", { class: "chips" }, shown.map(button), shown.length < places.length ? rest : null);
-    return [h("h3", {}, t("explain.words")), chips];
+    return [h("h2", {}, t("explain.words")), chips];
   }
 
   openChips(index) {
@@ -130,12 +130,12 @@ export class SentenceTab {
     parts.push(...this.referents(hints));
     if (explanation.memory.length) {
       const pair = (each) => h("li", {}, h("span", { class: "soft" }, each.source), h("br"), each.translation);
-      parts.push(h("h3", {}, t("explain.memory")), h("ul", { class: "plain-list" }, explanation.memory.map(pair)));
+      parts.push(h("h2", {}, t("explain.memory")), h("ul", { class: "plain-list" }, explanation.memory.map(pair)));
     }
     const others = explanation.n_best.filter((each) => each.translation !== work.inspected.translation);
     if (others.length)
       parts.push(
-        h("h3", {}, t("explain.others")),
+        h("h2", {}, t("explain.others")),
         h(
           "ul",
           { class: "plain-list" },
@@ -183,7 +183,7 @@ export class SentenceTab {
         ),
       );
     };
-    return [h("h3", { class: side }, t(`explain.${side}`)), h("ul", { class: `reads ${side}` }, weights.map(item))];
+    return [h("h2", { class: side }, t(`explain.${side}`)), h("ul", { class: `reads ${side}` }, weights.map(item))];
   }
 
   /** What words of the sentence refer to: "It ← la voiture", and the sentence where that is. */
@@ -197,7 +197,7 @@ export class SentenceTab {
       const go = () => this.actions.go(sentence);
       return h("li", {}, h("button", { type: "button", class: "read", title, onclick: go }, at, ...parts));
     };
-    return [h("h3", {}, t("explain.hints")), h("ul", { class: "reads" }, hints.map(item))];
+    return [h("h2", {}, t("explain.hints")), h("ul", { class: "reads" }, hints.map(item))];
   }
 
   other({ translation }) {

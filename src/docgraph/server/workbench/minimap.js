@@ -50,7 +50,7 @@ export class Minimap {
     context.scale(scale, scale);
     const style = getComputedStyle(this.element);
     const step = height / Math.max(1, work.sentences.length);
-    const thickness = Math.max(1.5, step > 4 ? step - 1.5 : step);
+    const thickness = Math.max(1.5, step > 4 ? Math.min(step - 1.5, 8) : step);
     const places = this.places();
     for (const kind of KINDS) {
       context.fillStyle = style.getPropertyValue(`--mini-${kind}`);

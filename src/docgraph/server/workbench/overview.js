@@ -37,7 +37,7 @@ export class Overview {
     this.plot = h("div", { class: "plot" });
     this.scroller = h(
       "div",
-      { class: "plot-scroll", tabindex: 0, role: "region", "aria-label": t("overview") },
+      { class: "plot-scroll", tabindex: 0, role: "region", "aria-label": t("panel.chains") },
       this.plot,
     );
     this.element = h(

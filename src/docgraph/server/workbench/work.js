@@ -57,6 +57,7 @@ export class Work extends EventTarget {
   close() {
     this.stop?.();
     clearTimeout(this.graphTimer);
+    clearTimeout(this.arrangeTimer);
     this.closed = true;
   }
 
@@ -99,6 +100,7 @@ export class Work extends EventTarget {
     const before = this.sentences[sentence.index];
     this.sentences[sentence.index] = sentence;
     if (this.graphState !== "none" && before.translation !== sentence.translation) this.readGraphSoon();
+    else if (this.graph && before.state !== sentence.state) this.arrangeSoon();
     if (!this.dirty.size) requestAnimationFrame(() => this.flush());
     this.dirty.add(sentence.index);
   }
@@ -116,8 +118,14 @@ export class Work extends EventTarget {
     this.graphTimer = setTimeout(() => this.readGraph(), GRAPH_DELAY);
   }
 
+  /** Sorts the chains again when changes have settled. */
+  arrangeSoon() {
+    clearTimeout(this.arrangeTimer);
+    this.arrangeTimer = setTimeout(() => this.arrange(), GRAPH_DELAY);
+  }
+
   async readGraph() {
-    if (this.closed) return;
+    if (this.closed) return undefined;
     if (this.graphState === "none") this.graphState = "reading";
     let graph;
     try {
@@ -127,11 +135,18 @@ export class Work extends EventTarget {
       this.graphState = this.chains.length ? "read" : "failed";
       return this.emit("graph");
     }
+    this.graph = graph;
+    this.graphState = "read";
+    return this.arrange();
+  }
+
+  /** Sorts the chains of the graph, and the translations of each. */
+  arrange() {
     const key = this.lit && chainKey(this.lit);
-    this.chains = graph.chains
+    const isConfirmed = (word) => this.sentences[word.sentence]?.state === "confirmed";
+    this.chains = this.graph.chains
       .filter(isInformative)
-      .map((chain, id) => ({ ...chain, id, variants: variantsOf(chain) }))
-      .map((chain) => ({ ...chain, isBad: isBad(chain) }))
+      .map((chain, id) => ({ ...chain, id, ...variantsOf(chain, isConfirmed) }))
       .sort((a, b) => b.isBad - a.isBad || b.words.length - a.words.length);
     this.chainsAt = new Map();
     for (const chain of this.chains) {
@@ -141,7 +156,6 @@ export class Work extends EventTarget {
       }
     }
     this.lit = key ? (this.chains.find((chain) => chainKey(chain) === key) ?? null) : null;
-    this.graphState = "read";
     this.emit("graph");
     return this.emit("chain");
   }
@@ -328,17 +342,21 @@ const FILTERS = {
   },
 };
 
-/** Returns [{text, words}] of a chain: its translations, the commonest first. Plurals and feminines count as one. */
-function variantsOf(chain) {
+/** Returns {variants, isBad}: the translations of a chain as [{text, words}], the usual one first, and whether it is
+ * inconsistent. Plurals and feminines count as one. In an inconsistent chain, what the user confirmed is usual. */
+function variantsOf(chain, isConfirmed) {
   const variants = new Map();
   for (const word of chain.words) {
     const key = folded(word.translation?.text ?? "").replace(/(?<=\p{L}{3})(?:es|[esx])$/u, "");
     if (!variants.has(key)) variants.set(key, []);
     variants.get(key).push(word);
   }
-  return [...variants.values()]
+  const sorted = [...variants.values()]
     .map((words) => ({ text: commonest(words.map((word) => word.translation?.text ?? "")), words }))
     .sort((a, b) => !a.text - !b.text || b.words.length - a.words.length);
+  if (!isInconsistent(chain, sorted)) return { variants: sorted, isBad: false };
+  const confirmed = ({ text, words }) => (text ? words.filter(isConfirmed).length : -1);
+  return { variants: sorted.sort((a, b) => confirmed(b) - confirmed(a)), isBad: true };
 }
 
 /** Whether a chain tells a translator something: mentions in the same words are in the chain of that word already. */
@@ -347,7 +365,7 @@ function isInformative(chain) {
 }
 
 /** Whether a word has a usual translation and exceptions. Words such as "take" have many, and none is usual. */
-function isBad({ consistent, variants }) {
+function isInconsistent({ consistent }, variants) {
   const named = variants.filter((variant) => variant.text);
   const total = named.reduce((sum, variant) => sum + variant.words.length, 0);
   const share = named.length ? named[0].words.length / total : 1;
