@@ -10,7 +10,7 @@ from workbench.chromium import SENTENCES, Workbench, alone
 
 def test_a_cancelled_translation_goes_on(workbench: Workbench) -> None:
     workbench.open_start()
-    workbench.page.locator("#text").fill("\n".join(SENTENCES * 40))
+    workbench.page.locator("#text").fill("\n".join(SENTENCES * 12))
     workbench.page.locator(".paste button").click()
     workbench.page.get_by_role("button", name="Cancel").click()
     workbench.page.get_by_role("button", name="Continue").wait_for()

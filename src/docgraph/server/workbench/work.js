@@ -21,7 +21,8 @@ export class Work extends EventTarget {
     this.chainsAt = new Map(); // sentence -> [{chain, word}]
     this.graphState = "none";
     this.glossary = [];
-    this.comparison = null; // Map: index -> translation without context
+    this.comparison = null; // Map: index -> translation without context, while it is shown
+    this.alone = null; // the same as the server told it
     this.current = Number(stored(`at.${job.id}`, 0));
     this.hovered = null; // the sentence under a resting pointer
     this.reads = { index: null, source: [], target: [] }; // what a sentence read: [{sentence, weight}]
@@ -317,8 +318,9 @@ export class Work extends EventTarget {
   async compare() {
     if (this.comparison) this.comparison = null;
     else {
-      const plain = await this.during("compare", api.getComparison(this.job.id));
-      this.comparison = new Map(plain.map((each) => [each.index, each.translation]));
+      // No correction changes what a sentence is translated to alone, so that the server is asked once.
+      this.alone ??= await this.during("compare", api.getComparison(this.job.id));
+      this.comparison = new Map(this.alone.map((each) => [each.index, each.translation]));
     }
     if (this.filter === "different" && !this.comparison) this.filter = "all";
     this.emit("comparison");
