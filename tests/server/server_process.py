@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import threading
+from collections.abc import Mapping
 from typing import Any
 
 import httpx
@@ -20,13 +21,13 @@ _ADDRESS = re.compile(r"serving (http://\S+)/ ")
 class ServerProcess:
     """`docgraph serve` with a database."""
 
-    def __init__(self, database: str, *options: str) -> None:
+    def __init__(self, database: str, *options: str, environment: Mapping[str, str] | None = None) -> None:
         command = [sys.executable, "-m", "docgraph", "serve", "--no-browser", "--port", "0", "--threads", "1"]
         self._process = subprocess.Popen(
             [*command, "--database", database, *options],
             stderr=subprocess.PIPE,
             text=True,
-            env={**os.environ, "OMP_NUM_THREADS": "1"},
+            env={**os.environ, "OMP_NUM_THREADS": "1", **(environment or {})},
         )
         self.log: list[str] = []
         """The lines that the server has written."""

@@ -171,6 +171,7 @@ def test_metrics_count_requests_and_sentences(client: TestClient) -> None:
         ("GET", "/v1/jobs/none/download", {}, 404),
         ("DELETE", "/v1/jobs/none", {}, 404),
         ("POST", "/v1/jobs/none/cancel", {}, 404),
+        ("POST", "/v1/jobs/none/resume", {}, 404),
         ("GET", "/v1/nothing", {}, 404),
         ("PUT", "/v1/translate", {}, 405),
         ("GET", "/v1/jobs?limit=x", {}, 422),
@@ -246,6 +247,7 @@ def test_cancelled_and_deleted_jobs(tmp_path: Path) -> None:
         assert client.post(f"/v1/jobs/{id}/cancel").json()["state"] == "cancelled"
         assert read_events(client, f"/v1/jobs/{id}/events")[-1][2]["state"] == "cancelled"
         assert client.get(f"/v1/jobs/{id}/download").content == b"A door."
+        assert client.post(f"/v1/jobs/{id}/resume").json()["state"] == "queued"
         assert client.delete(f"/v1/jobs/{id}").status_code == 204
         assert client.get(f"/v1/jobs/{id}").status_code == 404
 

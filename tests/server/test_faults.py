@@ -25,6 +25,7 @@ from server.server_process import SOAK, ServerProcess
 StartServer = Callable[..., ServerProcess]
 KILLS = 20 if SOAK else 2
 LEASE = ("--lease", "1")
+FAKETIME = next(Path("/usr/lib").glob("*/faketime/libfaketimeMT.so.1"), None)
 AUDIT = {
     "sqlite": """CREATE TRIGGER audit_saves AFTER UPDATE ON sentences BEGIN
         INSERT INTO audit VALUES (NEW.job, NEW."index"); END""",
@@ -40,8 +41,8 @@ def start() -> Iterator[StartServer]:
     """Starts servers, which end with the test."""
     started: list[ServerProcess] = []
 
-    def start_server(database: str, *options: str) -> ServerProcess:
-        started.append(ServerProcess(database, *options))
+    def start_server(database: str, *options: str, **settings: Any) -> ServerProcess:
+        started.append(ServerProcess(database, *options, **settings))
         return started[-1]
 
     yield start_server
@@ -87,7 +88,8 @@ def wait_until(condition: Callable[[], bool]) -> None:
 def wait_for_progress(server: ServerProcess, ids: list[str]) -> None:
     """Returns when some sentences are translated."""
     done = sum(server.job(id)["translated"] for id in ids)
-    wait_until(lambda: sum(server.job(id)["translated"] for id in ids) > done)
+    every = sum(server.job(id)["sentences"] for id in ids)
+    wait_until(lambda: sum(server.job(id)["translated"] for id in ids) > min(done, every - 1))
 
 
 def check_jobs(server: ServerProcess, ids: list[str], texts: list[list[str]]) -> None:
@@ -127,6 +129,35 @@ def test_a_server_takes_up_the_jobs_of_another_that_was_killed(database: str, st
     wait_until(lambda: sum(second.job(id)["state"] == "running" for id in ids) >= 3)  # both servers are at work
     first.kill()
     check_jobs(second, ids, texts)
+    second.stop()
+    check_audit(database, sum(map(len, texts)))
+
+
+@pytest.mark.skipif(FAKETIME is None, reason="libfaketime is not installed (Debian: apt-get install libfaketime)")
+def test_clocks_that_jump_lose_nothing_and_repeat_nothing(database: str, start: StartServer, tmp_path: Path) -> None:
+    """The clock of SQLite jumps with the servers'; that of PostgreSQL does not."""
+    clock = tmp_path / "clock"
+    clock.write_text("+0")
+    faked = {
+        "LD_PRELOAD": str(FAKETIME),
+        "FAKETIME_TIMESTAMP_FILE": str(clock),
+        "FAKETIME_CACHE_DURATION": "1",
+        "FAKETIME_DONT_FAKE_MONOTONIC": "1",
+    }
+    texts = documents(4, 400 if SOAK else 30)
+    first = start(database, *LEASE, environment=faked)
+    start_audit(database)
+    second = start(database, *LEASE, environment=faked)
+    ids = [post(first.client, f"job {n}", sentences) for n, sentences in enumerate(texts)]
+    seen = set()
+    for jump in ("+1d", "-3d", "+90s", "+400d", "+0"):
+        clock.write_text(jump)
+        time.sleep(1)  # until the servers read it
+        wait_for_progress(second, ids)
+        seen |= {second.job(id)["updated"][:10] for id in ids}
+    assert len(seen) > 1 or database.startswith("postgresql")
+    check_jobs(second, ids, texts)
+    first.stop()
     second.stop()
     check_audit(database, sum(map(len, texts)))
 

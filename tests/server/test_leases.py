@@ -10,7 +10,7 @@ import pytest
 
 from docgraph.server.database import ConflictError
 from docgraph.server.leases import ATTEMPTS, Lease, LeaseLostError
-from docgraph.server.storage import Store
+from docgraph.server.storage import QueueFullError, Store
 from server.test_storage import add, translated
 
 
@@ -147,6 +147,29 @@ def test_a_cancelled_job_is_not_claimed_and_its_server_is_fenced(store: Store) -
     assert store.leases.claim() is None
     revision = store.get(id).revision
     assert store.cancel(id).revision == revision
+
+
+def test_a_cancelled_or_failed_job_is_resumed(store: Store) -> None:
+    id, leases = add(store, limit=1).id, store.leases
+    old = leases.claim()
+    assert old is not None
+    leases.save_progress(old, store.get(id).revision, translated(0))
+    store.cancel(id)
+    other = add(store, limit=1).id
+    with pytest.raises(QueueFullError):
+        store.resume(id, queue_limit=1)
+    assert store.get(id).state == "cancelled"
+    store.cancel(other)
+    assert store.resume(id, queue_limit=1).state == "queued"
+    new = leases.claim()
+    assert new is not None
+    assert new.job == id
+    assert store.resume(id, queue_limit=1).state == "running"  # no-op
+    with pytest.raises(LeaseLostError):
+        leases.save_progress(old, store.get(id).revision, translated(1))
+    leases.finish(new, "failed", "a reason")
+    resumed = store.resume(id, queue_limit=1)
+    assert (resumed.state, resumed.error, resumed.translated) == ("queued", None, 1)
 
 
 def test_a_job_that_is_given_back_is_claimed_at_once(store: Store) -> None:

@@ -17,7 +17,7 @@ from docgraph.formats import read, render
 from docgraph.model.config import LinkedConfig
 from docgraph.model.systems import pointer
 from docgraph.model.systems.pointer import add_recall
-from docgraph.server import draft
+from docgraph.server import draft, session_state
 from docgraph.server.session import Session
 from docgraph.translation import corrections
 from docgraph.translation import document_decoding as decoding
@@ -462,3 +462,13 @@ def test_blocks_show_the_structure(translator: Translator, tmp_path: Path) -> No
         ("paragraph", 1),
         ("cell", 2),
     ]
+
+
+def test_a_low_score_is_doubtful_until_it_is_confirmed(translator: Translator, monkeypatch: pytest.MonkeyPatch) -> None:
+    session = translated([Document.from_sentences(TEXT)], translator)
+    scores = [0.0 if each["score"] is None else each["score"] for each in session.sentences]
+    monkeypatch.setattr(session_state, "LOW_SCORE", sorted(scores)[1])
+    doubtful = [each["index"] for each in session.sentences if "low score" in each["doubtful"]]
+    assert doubtful == [scores.index(min(scores))]
+    session.correct(doubtful[0], texts(session)[doubtful[0]] or "", confirm=True)
+    assert not any("low score" in each["doubtful"] for each in session.sentences if each["index"] == doubtful[0])

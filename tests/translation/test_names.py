@@ -28,6 +28,8 @@ def names_of(*texts: str, translations: list[str | None] | None = None) -> NameT
         ("Tom Reyes wrote the report.", {"Tom", "Reyes"}),
         ("We thank Dr. Marsh and Miss Hill.", {"Marsh", "Hill"}),
         ("Elizabeth Marsh's letter arrived.", {"Elizabeth", "Marsh"}),
+        ("Thank you, Mr President; Mr Prime Minister, Mrs Commissioner, we agree.", set()),
+        ("Mr President Barroso met Mr Speaker.", {"Barroso"}),
         ("Push the code to GitHub.", {"GitHub"}),
         ("The road to Woking is closed.", {"Woking"}),
         ("They saw the Meeting and the Reading room.", set()),

@@ -326,7 +326,7 @@ def test_the_translation_is_downloaded(workbench: Workbench, tmp_path: Path) -> 
     path.write_bytes(content)
     [document] = read(path)
     assert document.texts == workbench.translations()
-    for kind, suffix in (("XLIFF", ".xlf"), ("TMX", ".tmx"), ("TSV", ".tsv")):
+    for kind, suffix in (("XLIFF", ".xlf"), ("TMX", ".tmx"), ("TSV", ".tsv"), ("HTML", ".html")):
         name, content = downloaded(workbench, kind)
         assert name.endswith((suffix, f"{suffix}iff"))
         assert KNOWN in content.decode()

@@ -113,6 +113,16 @@ async def cancel_job(request: Request, id: str) -> Job:
     return _job(state, record)
 
 
+@router.post("/{id}/resume", summary="Go on translating a job", responses=error_answers(404, 429, 507))
+async def resume_job(request: Request, id: str) -> Job:
+    """Queues a job that was cancelled or failed; what is translated already stays. No-op for any other job."""
+    state = state_of(request)
+    record = await state.in_thread(lambda: state.store.resume(id, state.limits.jobs))
+    state.queue.notify()
+    state.changes.tell(id)
+    return _job(state, record)
+
+
 @router.get("/{id}/sentences", summary="List the sentences of a job", responses=_MISSING)
 async def list_sentences(
     request: Request,

@@ -163,7 +163,7 @@ class Session:
         if state.translation is None or state.confirmed:
             return []
         if state.translation == state.machine:
-            return list(state.doubtful)
+            return state.doubts
         found = doubts(self._texts[index], state.translation, self.translator.languages)
         return [doubt.reason for doubt in found]
 

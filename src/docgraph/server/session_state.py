@@ -12,6 +12,9 @@ from docgraph.translation.result import SentenceTranslation
 GlossaryEntries = list[dict[str, str]]
 """Terms and their translations: {"source": ..., "target": ...}."""
 
+LOW_SCORE = -2.5
+"""A translation with a lower score is doubtful."""
+
 
 @dataclass(frozen=True)
 class SentenceState:
@@ -36,6 +39,12 @@ class SentenceState:
     def known(self) -> str | None:
         """The confirmed translation, which is context for other sentences."""
         return self.translation if self.confirmed else None
+
+    @property
+    def doubts(self) -> list[str]:
+        """Doubts about `machine`, with a low score among them."""
+        is_low = self.score is not None and self.score < LOW_SCORE
+        return [*self.doubtful, *(["low score"] if is_low else [])]
 
     @property
     def segments(self) -> list[Hypothesis]:

@@ -202,6 +202,16 @@ class Store:
             connection.execute(jobs.update().where(jobs.c.id == id, waits).values(released("cancelled")))
         return self.get(id)
 
+    def resume(self, id: str, queue_limit: int) -> JobRecord:
+        """Queues a job again that was cancelled or failed; no-op for any other."""
+        with self.database.writing() as connection:
+            changes = {**released("queued"), "error": None, "attempts": 0}
+            ended = jobs.c.state.in_(("cancelled", "failed"))
+            resumed = connection.execute(jobs.update().where(jobs.c.id == id, ended).values(changes)).rowcount
+            if resumed and self._waiting(connection) > queue_limit:
+                raise QueueFullError  # the transaction is undone
+        return self.get(id)
+
     def save_change(self, id: str, revision: int, change: SessionRecord) -> JobRecord:
         """Saves a correction made to revision `revision`; raises ConflictError if there is a later one."""
         with self.database.writing() as connection:

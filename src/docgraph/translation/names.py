@@ -43,6 +43,11 @@ _NOT_NAMES = frozenset(
     """January February March April May June July August September October November December
     Monday Tuesday Wednesday Thursday Friday Saturday Sunday Christmas Easter God Internet Web""".split()  # noqa: SIM905
 )
+_OFFICES = frozenset(
+    """Ambassador Attorney Chair Chairman Chairperson Chairwoman Chancellor Commissioner Doctor Governor Judge Justice
+    Mayor Minister President Prime Professor Rapporteur Secretary Senator Speaker Vice Vice-President""".split()  # noqa: SIM905
+)
+"""What people are addressed as after a title: Madam President is no person named President."""
 _LONG = 4
 """Letters of words that are capitalised in Title Case, where capitals say nothing."""
 _SIMILAR = 0.5
@@ -189,9 +194,10 @@ def _name_words(texts: Sequence[str], occurrences: Sequence[Sequence[_Word]]) ->
     given, found = _given_names(), dict[str, bool]()
     for text, words in zip(texts, occurrences, strict=True):
         for place, word in enumerate(words):
-            if word.text in _NOT_NAMES or len(word.text) < 2:
-                continue
             before = words[place - 1] if place and text[words[place - 1].end : word.start] == " " else None
+            addressed = word.title is not None or (before is not None and before.text in _OFFICES)
+            if word.text in _NOT_NAMES or (addressed and word.text in _OFFICES) or len(word.text) < 2:
+                continue
             after = next((each for each in words[place + 1 : place + 2] if each.start == word.end + 1), None)
             is_given, unknown = word.text.lower() in given, not _is_known(word.text.lower(), "en")
             leads = after is not None and (after.inside or not _is_known(after.text.lower(), "en"))

@@ -74,7 +74,8 @@ async function call(method, path, options) {
 
 const at = (id, rest = "") => `/v1/jobs/${encodeURIComponent(id)}${rest}`;
 
-export const listJobs = () => call("GET", "/v1/jobs");
+export const listJobs = (limit, offset) => call("GET", `/v1/jobs?limit=${limit}&offset=${offset}`);
+export const getModels = () => call("GET", "/v1/models");
 export const getJob = (id) => call("GET", at(id));
 export const getSentences = (id) => call("GET", at(id, "/sentences"));
 export const getGraph = (id) => call("GET", at(id, "/graph"));
@@ -83,6 +84,7 @@ export const getComparison = (id) => call("GET", at(id, "/compare"));
 export const explain = (id, index, signal) => call("GET", at(id, `/sentences/${index}/explain`), { signal });
 export const removeJob = (id) => call("DELETE", at(id));
 export const cancel = (id) => call("POST", at(id, "/cancel"));
+export const resume = (id) => call("POST", at(id, "/resume"));
 export const undo = (id) => call("POST", at(id, "/undo"));
 export const redo = (id) => call("POST", at(id, "/redo"));
 export const putGlossary = (id, entries) => call("PUT", at(id, "/glossary"), { json: entries });

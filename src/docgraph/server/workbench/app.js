@@ -20,6 +20,8 @@ const app = {
   },
 };
 
+let dropped = null; // a file that was dropped on a document, for the start page to upload
+
 async function route() {
   notice("");
   app.shown?.close();
@@ -35,6 +37,8 @@ function openStart() {
   drawStartHeader(app);
   app.shown = new Start(app);
   document.getElementById("main").replaceChildren(app.shown.element);
+  if (dropped) app.shown.upload(dropped);
+  dropped = null;
 }
 
 async function openDocument(id) {
@@ -74,6 +78,14 @@ api.onKeyNeeded(() =>
   }),
 );
 window.addEventListener("hashchange", route);
+// Without this, the browser would leave the page for a file that is dropped on a document.
+window.addEventListener("dragover", (event) => event.dataTransfer.types.includes("Files") && event.preventDefault());
+window.addEventListener("drop", (event) => {
+  if (app.shown instanceof Start || !event.dataTransfer.files.length) return;
+  event.preventDefault();
+  [dropped] = event.dataTransfer.files;
+  location.hash = "#";
+});
 document.addEventListener("keydown", (event) => {
   if (event.key === "?" && app.shown instanceof Start && !event.target.matches("input, textarea")) showHelp();
 });

@@ -8,9 +8,14 @@ const MOST = 200; // chains listed at once; the search finds the others
 const MOST_PLACES = 150; // places listed for each translation
 const AROUND = 24; // characters shown on each side of a word
 
-/** Returns the name of a chain: its commonest word. */
+const MOST_NAMES = 3; // words that name a chain of mentions
+
+/** Returns the name of a chain: its commonest word, or the different words that refer to one thing. */
 export function nameOf(chain) {
-  return commonest(chain.words.map((word) => word.text));
+  const texts = chain.words.map((word) => word.text);
+  if (chain.relation === "lexical") return commonest(texts);
+  const different = [...new Map(texts.map((text) => [folded(text), text])).values()];
+  return different.slice(0, MOST_NAMES).join(", ") + (different.length > MOST_NAMES ? " …" : "");
 }
 
 /** Whether the words of a chain or their translations contain a text. */
@@ -68,7 +73,7 @@ export class ChainsTab {
     if (!chains.length) return hint("chains.none");
     const found = chains.filter((chain) => matches(chain, this.search.value));
     if (!found.length) return hint("chains.noMatch");
-    const bad = found.filter((chain) => !chain.consistent).length;
+    const bad = found.filter((chain) => chain.isBad).length;
     const summary = t("chains.summary", { n: found.length }) + (bad ? ` · ${t("chains.summaryBad", { n: bad })}` : "");
     return [
       h("p", { class: "eyebrow" }, summary),
@@ -88,7 +93,7 @@ export class ChainsTab {
         "button",
         {
           type: "button",
-          class: `chain${chain.consistent ? "" : " bad"}`,
+          class: `chain${chain.isBad ? " bad" : ""}`,
           onclick: () => this.open(chain),
           onfocus: () => this.work.light(chain),
           onpointerenter: () => this.work.light(chain),
@@ -115,16 +120,16 @@ export class ChainsTab {
       t("chains.all"),
     );
     const named = chain.variants.filter((variant) => variant.text);
-    const isBad = !chain.consistent && named.length > 1;
+    const hasWays = !chain.consistent && named.length > 1;
     return [
       back,
-      h("h3", { class: "title" }, nameOf(chain), " ", h("span", { class: "soft" }, t(`chains.${chain.relation}`))),
-      ...(isBad ? [h("p", { class: "bad" }, t("chains.inconsistent", { n: named.length }))] : []),
-      ...chain.variants.map((variant, place) => this.variant(chain, variant, place, isBad)),
+      h("h2", { class: "title" }, nameOf(chain), " ", h("span", { class: "soft" }, t(`chains.${chain.relation}`))),
+      ...(hasWays ? [h("p", { class: chain.isBad ? "bad" : "soft" }, t("chains.inconsistent", { n: named.length }))] : []),
+      ...chain.variants.map((variant, place) => this.variant(chain, variant, place, hasWays)),
     ];
   }
 
-  variant(chain, variant, place, isBad) {
+  variant(chain, variant, place, hasWays) {
     const fix = h(
       "button",
       { type: "button", class: "fix", onclick: () => this.actions.fixAll(chain, variant.text) },
@@ -133,15 +138,15 @@ export class ChainsTab {
     const name = variant.text || t("chains.untranslated");
     return h(
       "section",
-      { class: "variant", "data-hue": isBad && variant.text ? Math.min(place, 3) : 0 },
+      { class: "variant", "data-hue": hasWays && variant.text ? Math.min(place, 3) : 0 },
       h(
-        "h4",
+        "h3",
         {},
         h("i", { class: "swatch", "aria-hidden": "true" }),
         name,
         h("span", { class: "count" }, formatted(variant.words.length)),
       ),
-      ...(isBad && variant.text ? [fix] : []),
+      ...(hasWays && variant.text ? [fix] : []),
       h("ul", { class: "places" }, this.places(variant.words)),
     );
   }
@@ -155,8 +160,7 @@ export class ChainsTab {
   place(word) {
     const { source } = this.work.sentences[word.sentence];
     const [start, end] = [codeUnits(source, word.start), codeUnits(source, word.end)];
-    const before = source.slice(Math.max(0, start - AROUND), start);
-    const after = source.slice(end, end + AROUND);
+    const [first, last] = [wordStart(source, start - AROUND, start), wordEnd(source, end, end + AROUND)];
     return h(
       "li",
       {},
@@ -167,13 +171,27 @@ export class ChainsTab {
         h(
           "span",
           { class: "snippet" },
-          start > AROUND ? "…" : "",
-          before,
+          first > 0 ? "… " : "",
+          source.slice(first, start),
           h("b", {}, source.slice(start, end)),
-          after,
-          source.length > end + AROUND ? "…" : "",
+          source.slice(end, last),
+          last < source.length ? " …" : "",
         ),
       ),
     );
   }
+}
+
+/** Returns where the first whole word between two places of a text starts. */
+function wordStart(text, from, to) {
+  if (from <= 0) return 0;
+  const space = text.indexOf(" ", from - 1);
+  return space < 0 || space >= to ? to : space + 1;
+}
+
+/** Returns where the last whole word between two places of a text ends. */
+function wordEnd(text, from, to) {
+  if (to >= text.length) return text.length;
+  const space = text.lastIndexOf(" ", to);
+  return space < from ? from : space;
 }

@@ -5,6 +5,7 @@ import { h } from "./dom.js";
 import { doubt, formatted, t } from "./i18n.js";
 
 const LITTLE = 0.995; // a gate that lets so little context in is closed
+const MOST_CHIPS = 12; // linked words shown at once
 const DELAY = 120; // milliseconds: walking through sentences asks the server only where the user stops
 
 export class SentenceTab {
@@ -42,14 +43,18 @@ export class SentenceTab {
   score(sentence) {
     if (sentence.score === null || sentence.score === undefined) return [];
     return [
-      h("span", { class: "aside" }, `${t("explain.score")} ${formatted(sentence.score, { maximumFractionDigits: 2 })}`),
+      h(
+        "span",
+        { class: "aside", title: t("explain.scoreTitle") },
+        `${t("explain.score")} ${formatted(sentence.score, { maximumFractionDigits: 2 }).replace("-", "−")}`,
+      ),
     ];
   }
 
   doubts(sentence) {
     if (!sentence.doubtful.length) return [];
     return [
-      h("h3", { class: "bad" }, t("explain.doubts")),
+      h("h2", { class: "bad" }, t("explain.doubts")),
       h(
         "ul",
         { class: "plain-list" },
@@ -60,14 +65,15 @@ export class SentenceTab {
 
   /** Buttons for the linked words, so that chains can be lit without a pointer. */
   chains(sentence) {
-    const places = this.work.linkedWords(sentence.index);
+    const seen = new Set();
+    const places = this.work.linkedWords(sentence.index).filter(({ chain }) => !seen.has(chain) && seen.add(chain));
     if (!places.length) return [];
     const button = ({ chain, word }) =>
       h(
         "button",
         {
           type: "button",
-          class: `chip${chain.consistent ? "" : " bad"}`,
+          class: `chip${chain.isBad ? " bad" : ""}`,
           title: t("explain.places", { n: chain.words.length }),
           onfocus: () => this.work.light(chain),
           onpointerenter: () => this.work.light(chain),
@@ -76,7 +82,20 @@ export class SentenceTab {
         word.text,
         h("span", { class: "count" }, formatted(chain.words.length)),
       );
-    return [h("h3", {}, t("explain.words")), h("div", { class: "chips" }, places.map(button))];
+    const shown = this.opened === sentence.index ? places : foremost(places);
+    const rest = h(
+      "button",
+      { type: "button", class: "chip rest", onclick: () => this.openChips(sentence.index) },
+      t("chains.more", { n: places.length - shown.length }),
+    );
+    const chips = h("div", { class: "chips" }, shown.map(button), shown.length < places.length ? rest : null);
+    return [h("h2", {}, t("explain.words")), chips];
+  }
+
+  openChips(index) {
+    this.opened = index;
+    this.draw();
+    this.element.querySelector(".chip")?.focus();
   }
 
   read(index) {
@@ -104,16 +123,19 @@ export class SentenceTab {
     const hasRead = source.length + target.length > 0 && (gate === null || gate < LITTLE);
     if (hasRead && gate !== null) parts.push(this.gate(gate));
     if (hasRead) parts.push(...this.weights("source", source), ...this.weights("target", target));
-    else if (!hints.length) parts.push(h("p", { class: "hint" }, t("explain.none")));
+    else if (!hints.length) {
+      const isConfirmed = work.inspected.state === "confirmed";
+      parts.push(h("p", { class: "hint" }, t(isConfirmed ? "explain.confirmed" : "explain.none")));
+    }
     parts.push(...this.referents(hints));
     if (explanation.memory.length) {
       const pair = (each) => h("li", {}, h("span", { class: "soft" }, each.source), h("br"), each.translation);
-      parts.push(h("h3", {}, t("explain.memory")), h("ul", { class: "plain-list" }, explanation.memory.map(pair)));
+      parts.push(h("h2", {}, t("explain.memory")), h("ul", { class: "plain-list" }, explanation.memory.map(pair)));
     }
     const others = explanation.n_best.filter((each) => each.translation !== work.inspected.translation);
     if (others.length)
       parts.push(
-        h("h3", {}, t("explain.others")),
+        h("h2", {}, t("explain.others")),
         h(
           "ul",
           { class: "plain-list" },
@@ -161,7 +183,7 @@ export class SentenceTab {
         ),
       );
     };
-    return [h("h3", { class: side }, t(`explain.${side}`)), h("ul", { class: `reads ${side}` }, weights.map(item))];
+    return [h("h2", { class: side }, t(`explain.${side}`)), h("ul", { class: `reads ${side}` }, weights.map(item))];
   }
 
   /** What words of the sentence refer to: "It ← la voiture", and the sentence where that is. */
@@ -175,7 +197,7 @@ export class SentenceTab {
       const go = () => this.actions.go(sentence);
       return h("li", {}, h("button", { type: "button", class: "read", title, onclick: go }, at, ...parts));
     };
-    return [h("h3", {}, t("explain.hints")), h("ul", { class: "reads" }, hints.map(item))];
+    return [h("h2", {}, t("explain.hints")), h("ul", { class: "reads" }, hints.map(item))];
   }
 
   other({ translation }) {
@@ -194,4 +216,12 @@ export class SentenceTab {
       ),
     );
   }
+}
+
+/** Returns the inconsistent words, and the first others, in the order of the sentence. */
+function foremost(places) {
+  if (places.length <= MOST_CHIPS + 1) return places;
+  const bad = places.filter(({ chain }) => chain.isBad);
+  const good = places.filter(({ chain }) => !chain.isBad).slice(0, Math.max(0, MOST_CHIPS - bad.length));
+  return places.filter((place) => place.chain.isBad || good.includes(place));
 }

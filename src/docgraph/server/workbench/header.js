@@ -5,8 +5,10 @@ import { h, icon, store } from "./dom.js";
 import { currentLanguage, setLanguage, t } from "./i18n.js";
 import { menu, menuHeading, menuItem } from "./menu.js";
 import { failed } from "./messages.js";
+import { isBeingTranslated } from "./work.js";
 
-const KINDS = ["original", "xliff", "tmx", "tsv"];
+const KINDS = ["original", "xliff", "tmx", "tsv", "html"];
+const PATIENCE = 400; // milliseconds before an activity of the server is shown
 const NAMES = { en: "English", fr: "Français" };
 
 /** Returns a button of the header; a visible text is its name, and the title says more. */
@@ -29,11 +31,17 @@ export function drawStartHeader(app) {
 export function drawDocumentHeader(app, work, view) {
   const name = h("h1", { title: work.job.name }, work.job.name);
   const status = h("span", { class: "status" });
+  const activity = h("span", { class: "activity", role: "status" });
   const progress = h("progress", { max: 1, "aria-label": t("state.running") });
   const cancel = h(
     "button",
     { type: "button", class: "small", onclick: () => api.cancel(work.job.id).catch(failed) },
     t("cancel"),
+  );
+  const resume = h(
+    "button",
+    { type: "button", class: "small", onclick: () => work.resume().catch(failed) },
+    t("resume"),
   );
   const undo = tool("undo", t("undo"), () => view.step("undo"), { "aria-keyshortcuts": "U" });
   const redo = tool("redo", t("redo"), () => view.step("redo"), { "aria-keyshortcuts": "Shift+U" });
@@ -57,18 +65,28 @@ export function drawDocumentHeader(app, work, view) {
     progress.value = job.sentences ? done / job.sentences : 0;
     progress.classList.toggle("confirming", job.state === "done");
     progress.hidden = job.state === "failed";
-    cancel.hidden = !["queued", "running"].includes(job.state);
+    cancel.hidden = !isBeingTranslated(job);
+    resume.hidden = !["cancelled", "failed"].includes(job.state) || job.translated === job.sentences;
     undo.disabled = job.can_undo === false;
     redo.disabled = job.can_redo === false;
     compare.disabled = job.state !== "done";
     compare.setAttribute("aria-pressed", String(work.comparison !== null));
     overview.setAttribute("aria-pressed", String(view.isOverview));
   };
+  let timer = null;
+  const drawActivity = () => {
+    const name = work.activities.at(-1);
+    clearTimeout(timer);
+    compare.setAttribute("aria-busy", String(work.activities.includes("compare")));
+    if (!name) activity.textContent = "";
+    else timer = setTimeout(() => (activity.textContent = t(`activity.${name}`)), PATIENCE);
+  };
   work.on("job sentences list comparison view", draw);
+  work.on("activity", drawActivity);
   draw();
   document.getElementById("header").replaceChildren(
     h("a", { class: "tool home", href: "#", "aria-label": t("documents"), title: t("documents") }, icon("back")),
-    h("div", { class: "title" }, name, h("div", { class: "progress" }, status, cancel)),
+    h("div", { class: "title" }, name, h("div", { class: "progress" }, status, cancel, resume, activity)),
     h("span", { class: "spacer" }),
     h("div", { class: "tools" }, undo, redo),
     h(
@@ -114,7 +132,7 @@ function setTheme(theme) {
 
 async function downloadAs(work, kind) {
   try {
-    const { blob, name } = await api.download(work.job.id, kind);
+    const { blob, name } = await work.during("download", api.download(work.job.id, kind));
     const address = URL.createObjectURL(blob);
     h("a", { href: address, download: name ?? `${work.job.name}.${kind}` }).click();
     setTimeout(() => URL.revokeObjectURL(address), 60_000);

@@ -2,7 +2,7 @@
 // browser over the text (CSS.highlights), so that nothing in the document is rebuilt and nothing moves.
 
 import { textRange } from "./rows.js";
-import { codeUnits } from "./text.js";
+import { codeUnits, occurrences } from "./text.js";
 
 export class Highlighter {
   constructor(work, list) {
@@ -50,7 +50,7 @@ export class Highlighter {
       if (!this.list.isNear(word.sentence)) continue; // painted when the user scrolls there
       this.list.rows[word.sentence].classList.add("lit");
       lit["chain-source"].push(this.rangeOf(word, "source"));
-      const isOther = !work.lit.consistent && !main.has(word);
+      const isOther = work.lit.isBad && !main.has(word);
       lit[isOther ? "chain-other" : "chain-target"].push(this.rangeOf(word, "target"));
     }
     const shown = [Number(this.list.hovered?.dataset.index ?? work.current)];
@@ -61,7 +61,7 @@ export class Highlighter {
   }
 
   paintSearch() {
-    const query = this.work.query.toLowerCase();
+    const { query } = this.work;
     const ranges = [];
     for (const row of query ? this.list.rows : []) {
       if (row.hidden || !this.list.isNear(row.dataset.index)) continue;
@@ -70,8 +70,7 @@ export class Highlighter {
         ["source", sentence.source],
         ["target", sentence.translation ?? ""],
       ]) {
-        const place = text.toLowerCase().indexOf(query);
-        if (place >= 0) ranges.push(textRange(row.querySelector(`.${side}`), place, place + query.length));
+        for (const place of occurrences(text, query)) ranges.push(textRange(row.querySelector(`.${side}`), ...place));
       }
     }
     setHighlight("found", ranges);

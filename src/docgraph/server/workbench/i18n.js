@@ -9,6 +9,17 @@ let language = initial();
 let plural = new Intl.PluralRules(language);
 let number = new Intl.NumberFormat(language);
 
+/** Returns the locale of the interface: that of the browser (en-GB) if it is of the same language. */
+function locale() {
+  return navigator.languages?.find((each) => each.slice(0, 2) === language) ?? language;
+}
+
+/** Returns the name of a language, such as "French"; the code if it is unknown. */
+export function languageName(code) {
+  const name = new Intl.DisplayNames(language, { type: "language" }).of(code);
+  return name[0].toLocaleUpperCase(language) + name.slice(1);
+}
+
 function initial() {
   const chosen = stored("language");
   if (chosen in LANGUAGES) return chosen;
@@ -48,14 +59,16 @@ export function formatted(value, options) {
 export function when(date) {
   const value = new Date(typeof date === "number" ? date * 1000 : date);
   const isToday = value.toDateString() === new Date().toDateString();
-  return new Intl.DateTimeFormat(language, isToday ? { timeStyle: "short" } : { dateStyle: "medium" }).format(value);
+  return new Intl.DateTimeFormat(locale(), isToday ? { timeStyle: "short" } : { dateStyle: "medium" }).format(value);
 }
 
 /** Returns a doubt of the server ("18 is missing") in the language of the interface. */
 export function doubt(reason) {
+  if (`doubt.${reason}` in en) return t(`doubt.${reason}`);
   const missing = /^(.*) is missing$/s.exec(reason);
   if (missing) return t("doubt.missing", { what: missing[1] });
-  return `doubt.${reason}` in en ? t(`doubt.${reason}`) : reason;
+  const term = /^(.*) is not '(.*)'$/s.exec(reason);
+  return term ? t("doubt.term", { source: term[1], target: term[2] }) : reason;
 }
 
 document.documentElement.lang = language;

@@ -3,8 +3,8 @@
 import { h, store } from "./dom.js";
 import { draftKey, Editor } from "./editor.js";
 import { Highlighter } from "./highlights.js";
-import { t } from "./i18n.js";
-import { announce, failed, notice } from "./messages.js";
+import { languageName, t } from "./i18n.js";
+import { announce, failed, notice, tell } from "./messages.js";
 import { buildRow, estimatedHeight, fillRow, textOffset } from "./rows.js";
 
 const CHUNK = 25; // rows in a chunk
@@ -72,9 +72,17 @@ export class List {
   }
 
   rebuildColumns(refill = true) {
-    const names = ["", "source", "translation", ...(this.work.comparison ? ["row.plain"] : []), ""];
-    const header = (name) => h("div", { role: name ? "columnheader" : "gridcell" }, name && t(name));
-    this.head.replaceChildren(...names.map(header));
+    const { comparison, job } = this.work;
+    const header = (name, ...more) => h("div", { role: name ? "columnheader" : "gridcell" }, name && t(name), ...more);
+    const language = (code) => (code ? [h("span", { class: "language" }, languageName(code))] : []);
+    const [source, target] = job.languages ?? [];
+    this.head.replaceChildren(
+      header(""),
+      header("source", ...language(source)),
+      header("translation", ...language(target)),
+      ...(comparison ? [header("row.plain")] : []),
+      header(""),
+    );
     this.grid.classList.toggle("comparing", this.work.comparison !== null);
     if (refill) this.refresh(this.rows.keys());
   }
@@ -143,7 +151,7 @@ export class List {
     }
     this.estimate();
     this.empty.hidden = shown > 0 || !work.sentences.length;
-    this.empty.textContent = t("search.none");
+    this.empty.textContent = t(work.query || work.filter === "all" ? "search.none" : `none.${work.filter}`);
     this.highlights.paintSearch();
     return shown;
   }
@@ -215,7 +223,7 @@ export class List {
     this.leaveEditor();
     const row = this.rows[sentence.index];
     this.editor = new Editor(work, row, sentence);
-    if (this.editor.isRestored) announce(t("said.draft"));
+    if (this.editor.isRestored) tell(t("said.draft"));
     fillRow(work, row);
     this.mark();
     this.editor.focusAt(this.editor.isRestored ? null : caret);
@@ -248,7 +256,7 @@ export class List {
     this.editor.forget();
     this.closeEditor();
     this.focus();
-    if (wasDirty) announce(t("said.discarded"));
+    if (wasDirty) tell(t("said.discarded"));
   }
 
   closeEditor(shown = null) {
@@ -302,7 +310,7 @@ export class List {
       const said = [t(confirm ? "said.confirmed" : wasConfirmed ? "said.reopened" : "said.saved", { n })];
       if (changes.length) said.push(t("said.follow", { n: changes.length }));
       if (isLast) said.push(t("said.allConfirmed"));
-      announce(said.join(" "));
+      (isLast ? tell : announce)(said.join(" "));
     } catch (error) {
       store(draftKey(this.work, index), text);
       if (error.status === 409) {

@@ -9,6 +9,18 @@ export function announce(message) {
   live.textContent = live.textContent === message ? `${message}\u00a0` : message;
 }
 
+const SHOWN = 4000; // milliseconds
+let fading = null;
+
+/** Speaks a message and shows it for a moment: for what nothing else on the page shows. */
+export function tell(message) {
+  announce(message);
+  const live = document.getElementById("live");
+  live.classList.add("shown");
+  clearTimeout(fading);
+  fading = setTimeout(() => live.classList.remove("shown"), SHOWN);
+}
+
 /** Shows a message that needs to be seen, with an optional button; an empty message removes it. */
 export function notice(message, action = null) {
   const place = document.getElementById("notice");
@@ -18,7 +30,12 @@ export function notice(message, action = null) {
     { class: "quiet", type: "button", "aria-label": t("close"), onclick: () => notice("") },
     icon("close"),
   );
-  return place.replaceChildren(h("div", { class: "notice" }, h("span", {}, message), action, close));
+  return place.replaceChildren(h("div", { class: "notice" }, h("span", {}, sentence(message)), action, close));
+}
+
+/** Returns a message of the server, which begins like an error of the command line, as a sentence of the page. */
+function sentence(message) {
+  return /^\p{Ll}+ /u.test(message) ? message[0].toUpperCase() + message.slice(1) : message;
 }
 
 /** Shows an error of a call to the server; `again` is offered where the server was not reached. */

@@ -35,7 +35,7 @@ export class Minimap {
 
   placeWindow() {
     const { scrollTop, scrollHeight, clientHeight } = this.list.element;
-    this.window.hidden = scrollHeight <= clientHeight;
+    this.element.classList.toggle("whole", scrollHeight <= clientHeight); // all of it is on the screen already
     this.window.style.top = `${(100 * scrollTop) / scrollHeight}%`;
     this.window.style.height = `${(100 * clientHeight) / scrollHeight}%`;
   }
@@ -50,7 +50,7 @@ export class Minimap {
     context.scale(scale, scale);
     const style = getComputedStyle(this.element);
     const step = height / Math.max(1, work.sentences.length);
-    const thickness = Math.max(1.5, Math.min(step - 0.5, 5));
+    const thickness = Math.max(1.5, step > 4 ? Math.min(step - 1.5, 8) : step);
     const places = this.places();
     for (const kind of KINDS) {
       context.fillStyle = style.getPropertyValue(`--mini-${kind}`);

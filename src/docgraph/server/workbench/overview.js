@@ -37,14 +37,19 @@ export class Overview {
     this.plot = h("div", { class: "plot" });
     this.scroller = h(
       "div",
-      { class: "plot-scroll", tabindex: 0, role: "region", "aria-label": t("overview") },
+      { class: "plot-scroll", tabindex: 0, role: "region", "aria-label": t("panel.chains") },
       this.plot,
     );
     this.element = h(
       "section",
       { class: "overview", "aria-label": t("overview") },
       this.tools,
-      h("p", { class: "hint" }, t("overview.hint"), ...["confirmed", "proposal", "doubtful"].map(legend)),
+      h(
+        "p",
+        { class: "hint" },
+        t("overview.hint"),
+        h("span", { class: "legends" }, ["confirmed", "proposal", "doubtful"].map(legend)),
+      ),
       this.scroller,
       this.tip,
     );
@@ -91,7 +96,7 @@ export class Overview {
     if (!this.isShown) return;
     const { chains, sentences, graphState } = this.work;
     const found = chains.filter(
-      (chain) => (!this.onlyBad.checked || !chain.consistent) && matches(chain, this.search.value),
+      (chain) => (!this.onlyBad.checked || chain.isBad) && matches(chain, this.search.value),
     );
     this.plot.style.setProperty("--count", sentences.length);
     this.plot.style.setProperty("--zoom", ZOOMS[this.zoom]);
@@ -131,7 +136,7 @@ export class Overview {
       "button",
       {
         type: "button",
-        class: `plot-name${chain.consistent ? "" : " bad"}`,
+        class: `plot-name${chain.isBad ? " bad" : ""}`,
         title: ways,
         onclick: () => this.actions.showChain(chain),
         onfocus: () => this.work.light(chain),

@@ -4,6 +4,7 @@
 import { h } from "./dom.js";
 import { doubt, t } from "./i18n.js";
 import { difference } from "./text.js";
+import { isBeingTranslated } from "./work.js";
 
 const KINDS = new Set(["heading", "list item", "cell", "quotation", "caption", "cue", "message"]);
 
@@ -76,7 +77,10 @@ function fillActions(work, row, sentence) {
 
 function fillTarget(work, row, sentence) {
   const text = h("span", { class: "text" });
-  if (sentence.state === "waiting") {
+  if (sentence.state === "waiting" && !isBeingTranslated(work.job)) {
+    text.classList.add("missing");
+    text.textContent = t("row.missing");
+  } else if (sentence.state === "waiting") {
     text.classList.add("pending");
     text.style.setProperty("--length", Math.min(1, 0.25 + sentence.source.length / 120));
   } else if (sentence.proposal !== null) text.append(...marked(sentence.translation ?? "", sentence.proposal));
@@ -122,7 +126,9 @@ function fillComparison(work, row, sentence) {
   const shown = isSame
     ? [h("span", { class: "same" }, t("row.same"))]
     : withoutRemoved(sentence.translation ?? "", plain);
-  const cell = h("div", { class: "plain", role: "gridcell", lang: work.job.languages?.[1] }, ...shown);
+  const label = h("span", { class: "plain-label" }, t("row.plain"));
+  const text = h("span", { class: "plain-text" }, ...shown);
+  const cell = h("div", { class: "plain", role: "gridcell", lang: work.job.languages?.[1] }, label, text);
   row.querySelector(".actions").before(cell);
 }
 

@@ -2,19 +2,20 @@
 
 import * as api from "./api.js";
 import { h, icon, store } from "./dom.js";
-import { formatted, t, when } from "./i18n.js";
+import { formatted, languageName, t, when } from "./i18n.js";
 import { announce, ask, failed, notice } from "./messages.js";
 
 const EXAMPLE = [
-  "The harbour of Port Verne was damaged by the storms of last winter.",
-  "The harbour master presented the damage report to the committee.",
-  "The seawall must be repaired before the end of the year.",
-  "The harbour is important for small businesses in the region.",
-  "According to the damage report, the seawall can no longer protect the fishing boats.",
-  "The harbour master asked whether the European Union could finance the seawall.",
-  "The committee thanked the harbour master and will vote on the damage report in April.",
-  "Without a new seawall, the harbour would have to close.",
-].join("\n");
+  "The harbour of Port Verne was damaged by the storms of last winter. " +
+    "The harbour master presented the damage report to the committee.",
+  "The seawall must be repaired before the end of the year. " +
+    "The harbour is important for small businesses in the region. " +
+    "According to the damage report, the seawall can no longer protect the fishing boats.",
+  "The harbour master asked whether the European Union could finance the seawall. " +
+    "The committee thanked the harbour master and will vote on the damage report in April. " +
+    "Without a new seawall, the harbour would have to close.",
+].join("\n\n");
+const PAGE = 20; // documents listed at once
 const REFRESH = 2000; // milliseconds between looks at documents that are being translated
 
 export class Start {
@@ -29,11 +30,27 @@ export class Start {
     this.status = h("p", { class: "uploading", role: "status" });
     this.text = h("textarea", { id: "text", rows: 4, maxlength: 1_000_000 });
     this.jobs = h("ul", { class: "jobs" });
-    this.element = h("div", { class: "start" }, this.intro(), this.dropZone(), this.saved(), this.paste());
+    this.languages = h("p", { class: "languages" });
+    this.limit = PAGE;
+    this.more = h("button", { type: "button", class: "more", hidden: true, onclick: () => this.showMore() }, t("start.more"));
+    this.element = h("div", { class: "start" }, this.intro(), this.dropZone(), this.paste(), this.saved());
     this.stop = new AbortController();
     this.listenForDrops();
     this.readJobs();
     this.readFormats();
+    this.readLanguages();
+  }
+
+  /** Shows what the model translates from and to. */
+  async readLanguages() {
+    const [model] = await api.getModels().catch(() => []);
+    const [source, target] = model?.languages ?? [];
+    if (!source || !target) return;
+    const names = { source: languageName(source), target: languageName(target) };
+    this.languages.replaceChildren(
+      h("span", { class: "visually-hidden" }, t("start.languages", names)),
+      h("span", { "aria-hidden": "true" }, `${names.source} → ${names.target}`),
+    );
   }
 
   /** Lets the file dialog offer only files that can be translated. */
@@ -48,7 +65,7 @@ export class Start {
   }
 
   intro() {
-    return h("div", { class: "intro" }, h("h1", {}, t("start.title")), h("p", {}, t("start.lead")));
+    return h("div", { class: "intro" }, h("h1", {}, t("start.title")), h("p", {}, t("start.lead")), this.languages);
   }
 
   dropZone() {
@@ -102,6 +119,7 @@ export class Start {
       { class: "saved", "aria-labelledby": "saved" },
       h("h2", { id: "saved" }, t("start.saved")),
       this.jobs,
+      this.more,
     );
   }
 
@@ -155,12 +173,13 @@ export class Start {
   async readJobs() {
     let jobs;
     try {
-      jobs = await api.listJobs();
+      jobs = await api.listJobs(this.limit + 1, 0);
     } catch (error) {
       return failed(error, () => this.readJobs());
     }
     if (this.stop.signal.aborted) return undefined;
-    const list = [...(jobs.jobs ?? jobs)].sort((a, b) => (a.updated < b.updated ? 1 : -1));
+    const list = jobs.slice(0, this.limit).sort((a, b) => (a.updated < b.updated ? 1 : -1));
+    this.more.hidden = jobs.length <= this.limit;
     this.jobs.replaceChildren(
       ...(list.length ? list.map((job) => this.item(job)) : [h("li", { class: "hint" }, t("start.none"))]),
     );
@@ -169,11 +188,18 @@ export class Start {
     return undefined;
   }
 
+  async showMore() {
+    const before = this.jobs.children.length;
+    this.limit += PAGE;
+    await this.readJobs();
+    this.jobs.children[before]?.querySelector("a").focus();
+  }
+
   item(job) {
     const isOpen = ["queued", "running"].includes(job.state);
     const share = formatted(job.sentences ? job.translated / job.sentences : 0, { style: "percent" });
     const state = isOpen ? `${t(`state.${job.state}`)} ${share}` : job.state === "done" ? "" : t(`state.${job.state}`);
-    const facts = [job.format, t("sentences", { n: job.sentences }), when(job.updated), state]
+    const facts = [formatName(job.format), t("sentences", { n: job.sentences }), when(job.updated), state]
       .filter(Boolean)
       .join(" · ");
     const name = t("start.remove", { name: job.name });
@@ -212,4 +238,11 @@ export class Start {
       failed(error);
     }
   }
+}
+
+/** Returns the name of a format as people write it: "lines" is text, "docx" is DOCX. */
+function formatName(format) {
+  const [base] = format.split(":");
+  const names = { lines: t("format.text"), text: t("format.text"), markdown: "Markdown", properties: "Properties" };
+  return names[base] ?? base.toUpperCase();
 }

@@ -84,6 +84,26 @@ export function codeUnits(text, codePoints) {
   return units;
 }
 
+/** Returns [start, end) of every place where a text contains a query, whatever its case and accents. */
+export function occurrences(text, query) {
+  const [wanted, places] = [folded(query), []];
+  if (!wanted) return [];
+  let all = "";
+  const origin = []; // for each unit of the folded text, where it comes from
+  for (let start = 0; start < text.length; ) {
+    const char = String.fromCodePoint(text.codePointAt(start));
+    const part = folded(char);
+    for (let i = 0; i < part.length; i++) origin.push(start);
+    all += part;
+    start += char.length;
+  }
+  origin.push(text.length);
+  for (let at = all.indexOf(wanted); at >= 0; at = all.indexOf(wanted, at + wanted.length)) {
+    places.push([origin[at], origin[at + wanted.length]]);
+  }
+  return places;
+}
+
 /** Folds case and accents, for searching. */
 export function folded(text) {
   return text.normalize("NFD").replace(/\p{M}/gu, "").toLowerCase();

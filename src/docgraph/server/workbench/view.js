@@ -6,7 +6,7 @@ import { drawDocumentHeader } from "./header.js";
 import { formatted, t } from "./i18n.js";
 import { handleKey } from "./keys.js";
 import { List } from "./list.js";
-import { announce, failed, notice } from "./messages.js";
+import { announce, failed, notice, tell } from "./messages.js";
 import { Minimap } from "./minimap.js";
 import { nameOf } from "./chains.js";
 import { Overview } from "./overview.js";
@@ -80,7 +80,9 @@ export class View {
     work.on("job", () => {
       if (state !== "done" && work.job.state === "done") announce(t("said.done"));
       if (state !== "failed" && work.job.state === "failed") notice(work.job.error ?? t("status.failed"));
+      const isOther = state !== work.job.state;
       state = work.job.state;
+      if (isOther) this.list.refresh(work.indices("waiting")); // they are no longer, or again, about to come
     });
   }
 
@@ -205,7 +207,7 @@ export class View {
   /** Goes to the next sentence of a kind. */
   walk(filter, direction) {
     const index = this.work.next(filter, direction);
-    if (index === null) announce(t(filter === "doubtful" ? "said.noDoubt" : "said.noProposal"));
+    if (index === null) tell(t(filter === "doubtful" ? "said.noDoubt" : "said.noProposal"));
     else this.list.go(index);
   }
 
@@ -228,10 +230,10 @@ export class View {
     this.list.leaveEditor();
     try {
       const changes = await this.work.step(verb);
-      announce(t(verb === "undo" ? "said.undone" : "said.redone"));
+      tell(t(verb === "undo" ? "said.undone" : "said.redone"));
       if (changes.length) this.list.go(changes[0].index, { edit: false });
     } catch (error) {
-      if (error.status === 409) announce(t(verb === "undo" ? "said.nothing" : "said.nothingRedo"));
+      if (error.status === 409) tell(t(verb === "undo" ? "said.nothing" : "said.nothingRedo"));
       else failed(error, () => this.step(verb));
     }
   }
@@ -247,10 +249,10 @@ export class View {
   }
 
   async compare() {
-    if (this.work.job.state !== "done") return;
+    if (this.work.job.state !== "done" || this.work.activities.includes("compare")) return;
     try {
       await this.work.compare();
-      if (this.work.comparison) announce(t("said.compared", { n: this.work.count("different") }));
+      if (this.work.comparison) tell(t("said.compared", { n: this.work.count("different") }));
     } catch (error) {
       failed(error, () => this.compare());
     }
@@ -327,7 +329,8 @@ export class View {
   async changeGlossary(entries, said, again) {
     try {
       const changes = await this.work.setGlossary(entries);
-      announce(changes.length ? `${said} ${t("said.follow", { n: changes.length })}` : said);
+      if (changes.length) announce(`${said} ${t("said.follow", { n: changes.length })}`);
+      else tell(said);
       return true;
     } catch (error) {
       failed(error, again);

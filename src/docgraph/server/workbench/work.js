@@ -1,6 +1,6 @@
 // Work: one document under correction, as the page knows it. It speaks to the server and tells its listeners what
 // changed: "job", "sentences" (detail: indices), "list" (other sentences altogether), "graph", "glossary", "comparison",
-// "current", "inspected" (the sentence that is explained), "reads" (what it read), "chain" (the chain that is lit),
+// "activity" (what the server is doing for the user), "current", "inspected" (the sentence that is explained), "reads" (what it read), "chain" (the chain that is lit),
 // "view" (filter or search), "connection".
 
 import * as api from "./api.js";
@@ -8,6 +8,8 @@ import { commonest, folded } from "./text.js";
 import { store, stored } from "./dom.js";
 import { draftKey } from "./editor.js";
 
+const USUAL = 2 / 3; // share of the places of a word that have its usual translation
+const FEW = 5; // places: below, half of them are enough
 const GRAPH_DELAY = 500; // milliseconds without changes before the graph is read again
 
 export class Work extends EventTarget {
@@ -19,7 +21,8 @@ export class Work extends EventTarget {
     this.chainsAt = new Map(); // sentence -> [{chain, word}]
     this.graphState = "none";
     this.glossary = [];
-    this.comparison = null; // Map: index -> translation without context
+    this.comparison = null; // Map: index -> translation without context, while it is shown
+    this.alone = null; // the same as the server told it
     this.current = Number(stored(`at.${job.id}`, 0));
     this.hovered = null; // the sentence under a resting pointer
     this.reads = { index: null, source: [], target: [] }; // what a sentence read: [{sentence, weight}]
@@ -27,6 +30,7 @@ export class Work extends EventTarget {
     this.filter = "all";
     this.query = "";
     this.dirty = new Set();
+    this.activities = []; // what the server is doing for the user: names of texts
     this.changes = Promise.resolve(); // the last change that was sent
   }
 
@@ -54,6 +58,7 @@ export class Work extends EventTarget {
   close() {
     this.stop?.();
     clearTimeout(this.graphTimer);
+    clearTimeout(this.arrangeTimer);
     this.closed = true;
   }
 
@@ -96,6 +101,7 @@ export class Work extends EventTarget {
     const before = this.sentences[sentence.index];
     this.sentences[sentence.index] = sentence;
     if (this.graphState !== "none" && before.translation !== sentence.translation) this.readGraphSoon();
+    else if (this.graph && before.state !== sentence.state) this.arrangeSoon();
     if (!this.dirty.size) requestAnimationFrame(() => this.flush());
     this.dirty.add(sentence.index);
   }
@@ -113,20 +119,36 @@ export class Work extends EventTarget {
     this.graphTimer = setTimeout(() => this.readGraph(), GRAPH_DELAY);
   }
 
+  /** Sorts the chains again when changes have settled. */
+  arrangeSoon() {
+    clearTimeout(this.arrangeTimer);
+    this.arrangeTimer = setTimeout(() => this.arrange(), GRAPH_DELAY);
+  }
+
   async readGraph() {
-    if (this.closed) return;
+    if (this.closed) return undefined;
     if (this.graphState === "none") this.graphState = "reading";
     let graph;
     try {
-      graph = await api.getGraph(this.job.id);
+      const isFirst = this.graphState === "reading";
+      graph = await (isFirst ? this.during("graph", api.getGraph(this.job.id)) : api.getGraph(this.job.id));
     } catch {
       this.graphState = this.chains.length ? "read" : "failed";
       return this.emit("graph");
     }
+    this.graph = graph;
+    this.graphState = "read";
+    return this.arrange();
+  }
+
+  /** Sorts the chains of the graph, and the translations of each. */
+  arrange() {
     const key = this.lit && chainKey(this.lit);
-    this.chains = graph.chains
-      .map((chain, id) => ({ ...chain, id, variants: variantsOf(chain) }))
-      .sort((a, b) => a.consistent - b.consistent || b.words.length - a.words.length);
+    const isConfirmed = (word) => this.sentences[word.sentence]?.state === "confirmed";
+    this.chains = this.graph.chains
+      .filter(isInformative)
+      .map((chain, id) => ({ ...chain, id, ...variantsOf(chain, isConfirmed) }))
+      .sort((a, b) => b.isBad - a.isBad || b.words.length - a.words.length);
     this.chainsAt = new Map();
     for (const chain of this.chains) {
       for (const word of chain.words) {
@@ -135,7 +157,6 @@ export class Work extends EventTarget {
       }
     }
     this.lit = key ? (this.chains.find((chain) => chainKey(chain) === key) ?? null) : null;
-    this.graphState = "read";
     this.emit("graph");
     return this.emit("chain");
   }
@@ -218,9 +239,19 @@ export class Work extends EventTarget {
 
   // Changes --------------------------------------------------------------------------------------------------------
 
+  /** Tells listeners of an activity until a promise is settled; returns the promise. */
+  during(activity, promise) {
+    this.activities.push(activity);
+    this.emit("activity");
+    return promise.finally(() => {
+      this.activities.splice(this.activities.indexOf(activity), 1);
+      this.emit("activity");
+    });
+  }
+
   /** Calls the server when earlier changes are done. */
   inTurn(send) {
-    const sent = this.changes.then(send);
+    const sent = this.during("change", this.changes.then(send));
     this.changes = sent.catch(() => {}); // a change that fails does not stop the next one
     return sent;
   }
@@ -254,6 +285,11 @@ export class Work extends EventTarget {
     return this.inTurn(() => this.changed(api[verb](this.job.id, indices)));
   }
 
+  /** Goes on with a translation that was cancelled or failed. */
+  async resume() {
+    this.setJob(await api.resume(this.job.id));
+  }
+
   /** Undoes or redoes a change. */
   step(verb) {
     return this.inTurn(async () => {
@@ -278,23 +314,26 @@ export class Work extends EventTarget {
     return changes;
   }
 
+  /** Reads the translations without context, or drops them. */
   async compare() {
     if (this.comparison) this.comparison = null;
     else {
-      const plain = await api.getComparison(this.job.id);
-      this.comparison = new Map(plain.map((each) => [each.index, each.translation]));
+      // No correction changes what a sentence is translated to alone, so that the server is asked once.
+      this.alone ??= await this.during("compare", api.getComparison(this.job.id));
+      this.comparison = new Map(this.alone.map((each) => [each.index, each.translation]));
     }
     if (this.filter === "different" && !this.comparison) this.filter = "all";
     this.emit("comparison");
   }
 }
 
-function isBeingTranslated(job) {
+export function isBeingTranslated(job) {
   return job.state === "queued" || job.state === "running";
 }
 
 const FILTERS = {
   all: () => true,
+  waiting: (sentence) => sentence.state === "waiting",
   doubtful: (sentence) => sentence.doubtful.length > 0 && sentence.state !== "confirmed",
   proposals: (sentence) => sentence.proposal !== null,
   open: (sentence) => sentence.state === "translated",
@@ -305,17 +344,34 @@ const FILTERS = {
   },
 };
 
-/** Returns [{text, words}] of a chain: its translations, the commonest first. Plurals and feminines count as one. */
-function variantsOf(chain) {
+/** Returns {variants, isBad}: the translations of a chain as [{text, words}], the usual one first, and whether it is
+ * inconsistent. Plurals and feminines count as one. In an inconsistent chain, what the user confirmed is usual. */
+function variantsOf(chain, isConfirmed) {
   const variants = new Map();
   for (const word of chain.words) {
     const key = folded(word.translation?.text ?? "").replace(/(?<=\p{L}{3})(?:es|[esx])$/u, "");
     if (!variants.has(key)) variants.set(key, []);
     variants.get(key).push(word);
   }
-  return [...variants.values()]
+  const sorted = [...variants.values()]
     .map((words) => ({ text: commonest(words.map((word) => word.translation?.text ?? "")), words }))
     .sort((a, b) => !a.text - !b.text || b.words.length - a.words.length);
+  if (!isInconsistent(chain, sorted)) return { variants: sorted, isBad: false };
+  const confirmed = ({ text, words }) => (text ? words.filter(isConfirmed).length : -1);
+  return { variants: sorted.sort((a, b) => confirmed(b) - confirmed(a)), isBad: true };
+}
+
+/** Whether a chain tells a translator something: mentions in the same words are in the chain of that word already. */
+function isInformative(chain) {
+  return chain.relation === "lexical" || new Set(chain.words.map((word) => folded(word.text))).size > 1;
+}
+
+/** Whether a word has a usual translation and exceptions. Words such as "take" have many, and none is usual. */
+function isInconsistent({ consistent }, variants) {
+  const named = variants.filter((variant) => variant.text);
+  const total = named.reduce((sum, variant) => sum + variant.words.length, 0);
+  const share = named.length ? named[0].words.length / total : 1;
+  return !consistent && named.length > 1 && share >= (total < FEW ? 1 / 2 : USUAL);
 }
 
 function chainKey(chain) {

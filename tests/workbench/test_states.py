@@ -1,0 +1,99 @@
+"""The workbench in headless Chromium: what it says while and after the server works, and on empty lists."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from workbench.chromium import SENTENCES, Workbench, alone
+
+
+def test_a_cancelled_translation_goes_on(workbench: Workbench) -> None:
+    workbench.open_start()
+    workbench.page.locator("#text").fill("\n".join(SENTENCES * 12))
+    workbench.page.locator(".paste button").click()
+    workbench.page.get_by_role("button", name="Cancel").click()
+    workbench.page.get_by_role("button", name="Continue").wait_for()
+    assert "waiting" in workbench.states()
+    assert workbench.page.locator(".missing").count() == workbench.states().count("waiting")
+    workbench.page.get_by_role("button", name="Continue").click()
+    workbench.page.locator(".missing").first.wait_for(state="detached")
+    workbench.wait_until_done()
+    assert workbench.page.get_by_role("button", name="Continue").count() == 0
+
+
+def test_a_file_dropped_on_a_document_is_translated(example: Workbench) -> None:
+    script = """(text) => {
+        const dataTransfer = new DataTransfer();
+        dataTransfer.items.add(new File([text], "dropped.txt"));
+        const event = new DragEvent("drop", { dataTransfer, bubbles: true, cancelable: true });
+        document.querySelector(".row").dispatchEvent(event);
+    }"""
+    example.page.evaluate(script, SENTENCES[0])
+    example.page.wait_for_function("() => document.querySelector('header h1')?.textContent === 'dropped.txt'")
+    example.wait_until_done()
+    assert example.translations() == [alone()[0]]
+
+
+def test_messages_are_seen(example: Workbench) -> None:
+    example.choose(0)
+    example.page.keyboard.press("d")
+    message = example.page.locator("#live.shown", has_text="No doubtful sentence is left.")
+    message.wait_for()
+    box = message.bounding_box()
+    assert box["width"] > 100
+    message.wait_for(state="detached")
+
+
+def test_empty_lists_say_why(example: Workbench) -> None:
+    for name, text in (("Doubtful", "No sentence is doubtful."), ("Proposals", "No proposals.")):
+        example.page.get_by_role("group", name="Show").get_by_role("button", name=name).click()
+        assert example.page.locator(".nothing").inner_text().startswith(text)
+
+
+def test_a_search_marks_every_place_whatever_its_accents(workbench: Workbench) -> None:
+    workbench.open_start()
+    script = """async (pairs) => {
+        const { occurrences } = await import("/text.js");
+        return pairs.map(([text, query]) => occurrences(text, query).map((place) => text.slice(...place)));
+    }"""
+    pairs = [["Été, été, l'ÉTÉ", "ete"], ["😀 Où où", "ou"], ["e\u0301te", "ete"], ["abc", ""], ["aaa", "aa"]]
+    found = workbench.page.evaluate(script, pairs)
+    assert found == [["Été", "été", "ÉTÉ"], ["Où", "où"], ["e\u0301te"], [], ["aa"]]
+
+
+def test_doubts_are_told_in_french(workbench: Workbench) -> None:
+    workbench.open_start()
+    script = """async (reasons) => {
+        const { doubt, setLanguage } = await import("/i18n.js");
+        setLanguage("fr");
+        return reasons.map(doubt);
+    }"""
+    reasons = ["18 is missing", "negation is missing", "low score", "seawall is not 'digue'"]
+    told = workbench.page.evaluate(script, reasons)
+    assert told == ["18 manque", "la négation manque", "score faible", "« seawall » n’est pas « digue »"]
+
+
+def test_words_with_a_usual_translation_and_exceptions_are_inconsistent(example: Workbench) -> None:
+    def chain(text: str, translations: list[str], relation: str = "lexical") -> dict[str, Any]:
+        words = [
+            {"sentence": n, "start": 0, "end": 3, "text": text, "translation": {"start": 0, "end": 2, "text": each}}
+            for n, each in enumerate(translations)
+        ]
+        return {"words": words, "relation": relation, "consistent": len({*translations}) == 1}
+
+    chains = [
+        chain("take", ["prendre", "mener", "tenir", "porter", "avoir", "prendre"]),
+        chain("seawall", ["digue"] * 5 + ["mur"]),
+        chain("boat", ["bateau", "navire"]),
+        chain("harbour", ["port"] * 8),
+        chain("master", ["maître"] * 3, "coreference"),
+    ]
+    graph = json.dumps({"chains": chains, "links": []})
+    example.page.route("**/graph", lambda route: route.fulfill(body=graph, content_type="application/json"))
+    example.page.reload()
+    example.wait_until_done()
+    example.page.get_by_role("tab", name="Chains").click()
+    example.page.locator(".chain").first.wait_for()
+    assert example.page.locator(".chain .name").all_inner_texts() == ["seawall", "boat", "harbour", "take"]
+    assert example.page.locator(".chain.bad .name").all_inner_texts() == ["seawall", "boat"]
