@@ -30,8 +30,9 @@ CUDA_GRAPH_DEVICES: tuple[str, ...] = ("cuda",)
 """Device types on which greedy decoding and beam search run as CUDA graphs."""
 CACHE_POSITIONS = {"cpu": 1 << 15, "cuda": 1 << 18}
 """Maximum of sentences x beams x maximum length decoded at once: bounds memory whatever the number of sentences."""
-MIN_POSITIONS = 1 << 11
-"""Fewer sentences x beams x maximum length, about 16 sentences, are not divided between the threads of a CPU."""
+MIN_POSITIONS = 5 << 10
+"""Fewer sentences x beams x maximum length, about 30 sentences, are not divided between the threads of a CPU: threads
+take turns in the interpreter, and small groups spend most of their time there."""
 
 COMPACT_BELOW = 0.8
 """Finished sentences leave the batch once at most this share is still open, because moving the others has a cost."""
