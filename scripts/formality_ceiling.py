@@ -3,7 +3,8 @@
     python scripts/formality_ceiling.py test.en test.fr --documents 10 --beams 16 [--model en-fr]
 
 A French sentence is informal if it has forms of *tu* and none of *vous*, and formal if it has forms of *vous* and none
-of *tu* (docgraph.translation.formality); all others have no formality. The table has BLEU of all lines and of lines whose source has *you*:
+of *tu* (docgraph.translation.formality); all others have no formality. The table has BLEU of all lines and of lines
+whose source has *you*:
 
 - as translated: the first translation of beam search;
 - chosen, line / document: if the first translation has the other formality than the reference (than most lines of

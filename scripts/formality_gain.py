@@ -13,13 +13,12 @@ import argparse
 import time
 from pathlib import Path
 
-from formality_ceiling import FIRST, majority, table
-
 from docgraph.document import Document
 from docgraph.formats import read
 from docgraph.translation.formality import FormalityOption, formality_of
 from docgraph.translation.model_input import TranslationRequest
 from docgraph.translation.translator import Translator
+from formality_ceiling import FIRST, majority, table
 
 
 def _documents(source: Path, reference: Path, share: float) -> list[tuple[Document, list[str]]]:
@@ -52,8 +51,7 @@ def main() -> None:
     }
     rows: dict[str, list[str]] = {}
     seconds: dict[str, float] = {}
-    translator.translate("Are you there?")  # loads what is loaded on first use
-    for name, chosen in options.items():
+    for name, chosen in [("", options[FIRST]), *options.items()]:  # the first one loads what is loaded on first use
         begun = time.process_time()
         requests = [
             TranslationRequest(document, formality=option) for (document, _), option in zip(pairs, chosen, strict=True)
@@ -61,6 +59,7 @@ def main() -> None:
         rows[name] = [text for _, each in translator.translate_requests(requests) for text in each.texts]
         seconds[name] = time.process_time() - begun
     sources = [text for document, _ in pairs for text in document.texts]
+    del rows[""], seconds[""]
     print("\n".join(table(sources, references, rows)))
     print(", ".join(f"{name}: {value:.1f} s" for name, value in seconds.items()))
     lines = [line for each in references for line in each]

@@ -39,8 +39,16 @@ class ForbiddenWords:
         """
         self._words, self._ending, self._allowed = frozenset(words), ending, frozenset(allowed)
         self._compounds = tuple({text[: text.rindex("-") + 1] for text in self._allowed if "-" in text})
-        pieces = coder.pieces(range(coder.size))
-        self._texts = [piece.replace(SPACE, " ").lower().replace("’", "'") for piece in pieces]
+        pieces, (_, is_byte) = coder.pieces(range(coder.size)), coder.special_pieces()
+        # A single byte, such as <0xC3>, is no letter by itself.
+        self._texts = [
+            "\ufffd" if is_byte[token] else piece.replace(SPACE, " ").lower().replace("’", "'")
+            for token, piece in enumerate(pieces)
+        ]
+        self._bytes = [
+            bytes([int(piece[3:-1], 16)]) if is_byte[token] else piece.replace(SPACE, " ").encode()
+            for token, piece in enumerate(pieces)
+        ]
         self._heads: dict[str, list[int]] = {}
         """The tokens that continue a word, by the letters that they add to it."""
         self._other: list[int] = []
@@ -91,7 +99,7 @@ class ForbiddenWords:
 
     def _current_word(self, path: Sequence[int]) -> str:
         """Returns the letters after the last space or sign, with the first part of a compound that allows them."""
-        text = "".join(self._texts[token] for token in path[-_LAST:])
+        text = b"".join(self._bytes[token] for token in path[-_LAST:]).decode(errors="replace").lower()
         begin = len(text)
         while begin and text[begin - 1].isalnum():
             begin -= 1

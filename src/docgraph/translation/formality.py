@@ -109,9 +109,15 @@ def formality_of(text: str) -> Formality | None:
     Formal are pronouns, possessives and verbs in -ez, informal are pronouns and possessives: imperatives such as
     "regarde" are also forms of the third person.
     """
-    informal, formal = _count(text, "informal") > 0, _count(text, "formal") > 0
-    formal = formal or any(map(_is_formal_verb, tokens(text.lower())))
+    informal, formal = _has(text, "informal"), _has(text, "formal")
     return None if informal == formal else "informal" if informal else "formal"
+
+
+def _has(text: str, formality: Formality) -> bool:
+    """Returns whether a French sentence has words of a formality."""
+    if _count(text, formality):
+        return True
+    return formality == "formal" and any(map(_is_formal_verb, tokens(text.lower())))
 
 
 def _count(text: str, formality: Formality) -> int:
@@ -129,6 +135,14 @@ def _is_formal_verb(word: str) -> bool:
     from simplemma import lemmatize
 
     return str(lemmatize(word, lang="fr")).endswith(("er", "ir", "re"))
+
+
+@lru_cache(1 << 14)
+def _is_known(word: str) -> bool:
+    """Returns whether a French word is in the dictionary; punctuation, and words with an apostrophe, are."""
+    from simplemma import is_known
+
+    return not word.isalpha() or bool(is_known(word, lang="fr"))
 
 
 def has_you(source: str) -> bool:
@@ -175,16 +189,20 @@ class DocumentFormality:
         return self.formality == "formal" or not is_plural(source)
 
     def disagrees(self, source: str, translation: str) -> bool:
-        """Returns whether a translation has the other formality."""
-        return formality_of(translation) == self.other and self.applies(source)
+        """Returns whether a translation has words of the other formality, also if it has both."""
+        return _has(translation, self.other) and self.applies(source)
 
-    def accepts(self, before: str, after: str) -> bool:
-        """Returns whether a translation says `before`, which has the other formality, with this one.
+    def accepts(self, source: str, before: str, after: str) -> bool:
+        """Returns whether a translation says `before`, which has words of the other formality, without them.
 
-        It has not lost the address, and addresses nobody else: the subject of another verb must not become *tu*.
+        It must not lose the address or address anybody else, because the subject of another verb must not become *tu*,
+        and its new words must be in the dictionary or in the source.
         """
-        addressed, now = _count(before, self.other), _count(after, self.formality)
-        return formality_of(after) != self.other and (0 < now <= addressed if addressed else now == 0)
+        addressed, now = _count(before, self.other) + _count(before, self.formality), _count(after, self.formality)
+        if _has(after, self.other) or not (0 < now <= addressed if addressed else now == 0):
+            return False
+        new = {*tokens(after.lower())} - {*tokens(before.lower())} - {*tokens(source.lower())}
+        return all(map(_is_known, new))
 
 
 def decide(option: FormalityOption, samples: Iterable[Sample]) -> DocumentFormality | None:

@@ -83,7 +83,7 @@ def _formality_weight(segment: Segment, attempt: Attempt, first: Attempt, terms:
     if terms.formality is None or not terms.disagrees(segment, first.text):
         return _FORMALITY_WEIGHT if terms.disagrees(segment, attempt.text) else 0
     is_cheap = attempt.score >= first.score - terms.formality.max_loss or bool(terms.missing(segment, first.text))
-    return 0 if is_cheap and terms.formality.accepts(first.text, attempt.text) else _FORMALITY_WEIGHT
+    return 0 if is_cheap and terms.formality.accepts(segment.text, first.text, attempt.text) else _FORMALITY_WEIGHT
 
 
 Judge = Callable[[Segment, Hypothesis, DocumentTerms], Attempt]
