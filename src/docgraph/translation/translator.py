@@ -48,7 +48,7 @@ from docgraph.translation.document_decoding import (
 )
 from docgraph.translation.explain import ContextWeights, context_weights_of, hint_uses
 from docgraph.translation.forbidden_words import ForbiddenWords
-from docgraph.translation.formality import DocumentFormality, FormalityOption, Sample, check_option, decide, has_forms
+from docgraph.translation.formality import FormalityOption, Sample, check_option, decide, has_forms
 from docgraph.translation.hints import with_filled_hints
 from docgraph.translation.hypotheses import Hypothesis, SearchConfig
 from docgraph.translation.language_check import foreign_sentences
@@ -123,6 +123,16 @@ def _show_progress(batch: Iterable[Prepared], done: int) -> None:
     for prepared in batch:
         prepared.request.show_progress(prepared.own.start, min(max(done, 0), len(prepared.own)))
         done -= len(prepared.own)
+
+
+def _samples(prepared: Prepared, translations: Sequence[str | None]) -> Iterator[Sample]:
+    """Yields what decides the formality of a document, given the translation of each segment."""
+    segments = prepared.segments
+    for sentence, indices in enumerate(segments.of_sentence):
+        if (given := prepared.given.get(sentence)) is not None:
+            yield Sample(" ".join(segments[m].text for m in indices), given, given=True)
+        else:
+            yield from (Sample(segments[m].text, translations[m] or "") for m in indices)
 
 
 class Translator:
@@ -458,35 +468,19 @@ class Translator:
 
     def find_terms(self, prepared: Prepared, hypotheses: Hypotheses, names: bool = True) -> DocumentTerms:
         """Returns the terms of a document: those of the glossary and, given its translation, `names` and formality."""
-        glossary = prepared.request.glossary or self.glossary
+        glossary, formality = prepared.request.glossary or self.glossary, prepared.request.formality or self.formality
         finders: list[TermFinder] = [] if glossary is None else [glossary]
-        segments, formality = prepared.segments.segments, self._formality_of(prepared)
-        translations: list[str | None] = []
-        if (self.names and names) or formality == "auto":
+        segments, translations = prepared.segments.segments, list[str | None]()
+        names = names and self.names
+        if names or formality == "auto":
             translations = [
                 self.text(found[0], segment.source) if found and found[0].tokens else None
                 for segment, found in zip(segments, hypotheses, strict=True)
             ]
-        if self.names and names:
+        if names:
             texts = [segment.text for segment in segments]
             finders.append(find_names(texts, translations, self.languages, self._translate_separately))
-        return DocumentTerms(finders, self._decide_formality(prepared, translations, formality))
-
-    def _formality_of(self, prepared: Prepared) -> FormalityOption:
-        return prepared.request.formality or self.formality
-
-    def _decide_formality(
-        self, prepared: Prepared, translations: Sequence[str | None], option: FormalityOption
-    ) -> DocumentFormality | None:
-        """Returns the formality of a document, given the translations of its segments."""
-        segments, samples = prepared.segments, list[Sample]()
-        for sentence, indices in enumerate(segments.of_sentence):
-            given = prepared.given.get(sentence)
-            if given is not None:
-                samples.append(Sample(" ".join(segments[m].text for m in indices), given, given=True))
-            elif translations:
-                samples += [Sample(segments[m].text, translations[m] or "") for m in indices]
-        return decide(option, samples)
+        return DocumentTerms(finders, decide(formality, _samples(prepared, translations)))
 
     def _segments(self, prepared: Prepared, sentences: Collection[int] | None) -> dict[int, Segment]:
         """Returns the segments of some sentences of a document, or of all, without those that are known."""
