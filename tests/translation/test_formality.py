@@ -20,6 +20,7 @@ from docgraph.translation.formality import (
     check_option,
     decide,
     formality_of,
+    imperatives,
     is_plural,
     tokens,
 )
@@ -132,6 +133,14 @@ def test_an_alternative_keeps_the_address_and_adds_none_and_has_words_of_the_dic
     assert not accepts("Venez ici.", "Allez ici.")
     assert accepts("Allez à Zixpol.", "Va à Zyxpol.")
     assert not accepts("Vous renvoyez tout.", "Tu renvoyeras tout.")
+
+
+def test_a_formal_alternative_keeps_no_informal_imperative() -> None:
+    wanted = DocumentFormality("formal", 1.0)
+    assert imperatives("Fais signe. « Viens » : regarde-moi, mais prends tout.") == {"fais", "viens", "regarde"}
+    assert not imperatives("Est-ce que tu viens ? Mais oui.")
+    assert not wanted.accepts("", "Fais signe si tu viens.", "Fais signe si vous venez.")
+    assert wanted.accepts("", "Fais signe si tu viens.", "Faites signe si vous venez.")
 
 
 def test_a_sentence_with_both_formalities_disagrees_with_each() -> None:

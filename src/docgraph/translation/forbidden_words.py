@@ -74,8 +74,8 @@ class ForbiddenWords:
                 self._never.append(token)
             elif any(self.is_forbidden(word) for word, _ in ends):
                 self._rarely.append(token)
-        self._found: dict[str, tuple[list[int], list[int]]] = {}
-        self._places: dict[tuple[str, torch.device], tuple[Tensor, Tensor]] = {}
+        self._beginnings = {word[:end] for word in self._words | self._allowed for end in range(len(word) + 1)}
+        self._found: dict[tuple[str, torch.device], tuple[Tensor, Tensor]] = {}
 
     def is_forbidden(self, word: str) -> bool:
         """Returns whether a whole word, in small letters, is forbidden."""
@@ -98,22 +98,25 @@ class ForbiddenWords:
             own[rarely] -= PENALTY
 
     def _current_word(self, path: Sequence[int]) -> str:
-        """Returns the letters after the last space or sign, with the first part of a compound that allows them."""
+        """Returns the letters after the last space or sign, with the first part of a compound that allows them.
+
+        Of a word that no listed word begins with, only the last letters are returned, after a NUL.
+        """
         text = b"".join(self._bytes[token] for token in path[-_LAST:]).decode(errors="replace").lower()
         begin = len(text)
         while begin and text[begin - 1].isalnum():
             begin -= 1
         compound = next((each for each in self._compounds if text.endswith(each, 0, begin)), "")
-        return compound + text[begin:]
+        word = compound + text[begin:]
+        # Words that no listed word begins with differ only in whether the next letters complete the ending.
+        return word if word in self._beginnings else "\0" + word[-max(len(self._ending), 1) :]
 
     def _tokens(self, word: str, device: torch.device) -> tuple[Tensor, Tensor]:
         """Returns the tokens that complete a forbidden word after its beginning `word`, and those that may do so."""
-        if (word, device) not in self._places:
-            if word not in self._found:
-                self._found[word] = self._tokens_after(word)
-            never, rarely = (torch.tensor(each, dtype=torch.int64, device=device) for each in self._found[word])
-            self._places[word, device] = never, rarely
-        return self._places[word, device]
+        if (word, device) not in self._found:
+            never, rarely = (torch.tensor(each, dtype=torch.int64, device=device) for each in self._tokens_after(word))
+            self._found[word, device] = never, rarely
+        return self._found[word, device]
 
     def _tokens_after(self, word: str) -> tuple[list[int], list[int]]:
         never, rarely = set(self._never), set(self._rarely)

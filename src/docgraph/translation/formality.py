@@ -48,6 +48,7 @@ _NOT_ADDRESSED = re.compile(
     r"\b(?:rendez-vous|garde-à-vous|vis-à-vis|(?:le|un|du|ce|au|son|mon|quel|même|seul|bon) ton\b)", re.IGNORECASE
 )
 """Nouns that look like forms of address."""
+_FIRST_WORD = re.compile(r"(?:^|[.!?…:]\s|[«\"“(])\W*(\w+)")
 _YOU = re.compile(r"\b(?:you|your|yours|yourself|yourselves|thou|thee|thy|ye)\b", re.IGNORECASE)
 _SEVERAL = re.compile(
     r"\b(?:yourselves|y['’]all"
@@ -137,6 +138,22 @@ def _is_formal_verb(word: str) -> bool:
     return str(lemmatize(word, lang="fr")).endswith(("er", "ir", "re"))
 
 
+def imperatives(text: str) -> frozenset[str]:
+    """Returns first words of French sentences that look like informal imperatives, in small letters: "fais"."""
+    return frozenset(word for match in _FIRST_WORD.finditer(text.lower()) if _is_imperative(word := match[1]))
+
+
+@lru_cache(1 << 14)
+def _is_imperative(word: str) -> bool:
+    """Returns whether a first word may be an informal imperative."""
+    if word in ("aie", "sache", "va", "veuille"):
+        return True
+    from simplemma import lemmatize
+
+    lemma = str(lemmatize(word, lang="fr"))
+    return word.endswith(("e", "s")) and lemma != word and lemma.endswith(("er", "ir", "re"))
+
+
 @lru_cache(1 << 14)
 def _is_known(word: str) -> bool:
     """Returns whether a French word is in the dictionary; punctuation, and words with an apostrophe, are."""
@@ -155,10 +172,24 @@ def is_plural(source: str) -> bool:
     return _SEVERAL.search(source) is not None
 
 
-def forbidden_words(coder: SubwordCoder, formality: Formality) -> ForbiddenWords:
-    """Returns the French words of a formality as forbidden ones."""
+def forbidden_words(
+    coder: SubwordCoder, formality: Formality, exceptional: frozenset[str] = frozenset()
+) -> ForbiddenWords:
+    """Returns the French words of a formality as forbidden ones, given what `exceptional_words` returns."""
     words = PRONOUNS[formality] | POSSESSIVES[formality] | _VERBS[formality]
-    return ForbiddenWords(coder, words, _ENDING if formality == "formal" else "", _NO_VERBS)
+    if formality == "informal":
+        return ForbiddenWords(coder, words | exceptional)
+    return ForbiddenWords(coder, words, _ENDING, exceptional.union(_NO_VERBS))
+
+
+def exceptional_words(formality: Formality, source: str, translation: str) -> frozenset[str]:
+    """Returns words that are forbidden, or allowed, in another translation of one sentence without a formality.
+
+    Without the informal one, its imperatives are forbidden. Without the formal one, names in -ez are allowed.
+    """
+    if formality == "informal":
+        return imperatives(translation)
+    return frozenset(word for word in tokens(source.lower()) if word.endswith(_ENDING))
 
 
 @dataclass(frozen=True)
@@ -195,14 +226,16 @@ class DocumentFormality:
     def accepts(self, source: str, before: str, after: str) -> bool:
         """Returns whether a translation says `before`, which has words of the other formality, without them.
 
-        It must not lose the address or address anybody else, because the subject of another verb must not become *tu*,
-        and its new words must be in the dictionary or in the source.
+        It must not lose the address or address anybody else, because the subject of another verb must not become *tu*.
+        It must not keep informal imperatives, and its new words must be in the dictionary or in the source.
         """
         addressed, now = _count(before, self.other) + _count(before, self.formality), _count(after, self.formality)
         if _has(after, self.other) or not (0 < now <= addressed if addressed else now == 0):
             return False
-        new = {*tokens(after.lower())} - {*tokens(before.lower())} - {*tokens(source.lower())}
-        return all(map(_is_known, new))
+        words = {*tokens(after.lower())}
+        if self.formality == "formal" and words & imperatives(before):
+            return False
+        return all(map(_is_known, words - {*tokens(before.lower())} - {*tokens(source.lower())}))
 
 
 def decide(option: FormalityOption, samples: Iterable[Sample]) -> DocumentFormality | None:

@@ -15,7 +15,7 @@ from docgraph.translation.checks import Doubt, weight
 from docgraph.translation.constraints import Constraint, ConstraintEncoder, Constraints
 from docgraph.translation.document_decoding import Hypotheses
 from docgraph.translation.forbidden_words import ForbiddenWords
-from docgraph.translation.formality import DocumentFormality, Formality, forbidden_words, has_you
+from docgraph.translation.formality import DocumentFormality, Formality, exceptional_words, forbidden_words, has_you
 from docgraph.translation.hypotheses import Hypothesis
 from docgraph.translation.preprocessing import Segment
 from docgraph.translation.repair import Attempt
@@ -134,8 +134,8 @@ class TermEnforcer:
                 continue
             text = judge(segment, hypotheses[m][0], terms).text
             own = self._encoded(segment, terms.missing(segment, text))
-            if terms.disagrees(segment, text):
-                yield m, [*own, *self._words_of(terms)]
+            if terms.formality is not None and terms.disagrees(segment, text):
+                yield m, [*own, self._words_of(segment, text, terms.formality)]
             elif own:
                 yield m, [*own, *self.forbidden(segment, text, terms)]
 
@@ -144,15 +144,16 @@ class TermEnforcer:
         formality = terms.formality
         if formality is None or not has_you(segment.text) or not formality.applies(segment.text):
             return []
-        return [] if terms.disagrees(segment, translation) else self._words_of(terms)
+        return [] if terms.disagrees(segment, translation) else [self._words_of(segment, translation, formality)]
 
-    def _words_of(self, terms: DocumentTerms) -> list[ForbiddenWords]:
-        """Returns the words that the formality of a document forbids."""
-        assert terms.formality is not None
-        other = terms.formality.other
+    def _words_of(self, segment: Segment, translation: str, formality: DocumentFormality) -> ForbiddenWords:
+        """Returns the words that the formality of a document forbids in another translation of a segment."""
+        other = formality.other
+        if exceptional := exceptional_words(other, segment.text, translation):
+            return forbidden_words(self._target, other, exceptional)
         if other not in self._forbidden:
             self._forbidden[other] = forbidden_words(self._target, other)
-        return [self._forbidden[other]]
+        return self._forbidden[other]
 
     def _encoded(self, segment: Segment, missing: Sequence[Term]) -> list[Constraint]:
         """Returns the constraints of the terms that the translation of a segment lacks."""
