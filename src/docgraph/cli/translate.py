@@ -167,12 +167,12 @@ def translate(
         ),
     ] = True,
     formality: Annotated[
-        FormalityName | None,
+        FormalityName,
         typer.Option(
             help="How the translation addresses people, in a whole document: formal (vous), informal (tu), the one of"
-            " both that it mostly has (auto), or as each sentence comes (any). French only (default: auto)."
+            " both that it mostly has (auto), or as each sentence comes (any). Into French only."
         ),
-    ] = None,
+    ] = "any",
     repair: Annotated[
         bool,
         typer.Option(
@@ -250,8 +250,7 @@ def translate(
         jobs = find_jobs(files or [], None if output is None else Path(output), form, format, known, source_language)
         translator = Translator.load(folder, device, precision, threads, annotator, tag)
         translator.repair, translator.names, translator.keep_foreign = repair, names, not force
-        if formality is not None:
-            translator.formality = formality
+        translator.formality = formality
         if memory:
             from docgraph.translation.translation_memory import TranslationMemory
 
@@ -271,7 +270,7 @@ def translate(
         "the tag": str(tag),
         "the precision": str(precision),
         "the names": str(names),
-        "the formality": translator.formality,
+        "the formality": formality,
         "the repair": str(repair),
         "the languages that are translated": "all" if force else "",
         "the limits of subtitles": f"{reading_speed} {line_length}",

@@ -48,7 +48,7 @@ from docgraph.translation.document_decoding import (
 )
 from docgraph.translation.explain import ContextWeights, context_weights_of, hint_uses
 from docgraph.translation.forbidden_words import ForbiddenWords
-from docgraph.translation.formality import FormalityOption, Sample, check_option, decide, has_forms
+from docgraph.translation.formality import FormalityOption, Sample, check_option, decide
 from docgraph.translation.hints import with_filled_hints
 from docgraph.translation.hypotheses import Hypothesis, SearchConfig
 from docgraph.translation.language_check import foreign_sentences
@@ -158,7 +158,7 @@ class Translator:
         self.glossary = glossary
         self.names = True
         """Whether names are kept, the same way in a whole document (names.py)."""
-        self.formality = "auto" if has_forms(languages) else "any"
+        self.formality = "any"
         self.repair = True
         """Whether translations that fail the checks of checks.py are decoded again; they are reported in any case."""
         self.keep_foreign = True
