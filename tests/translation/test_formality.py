@@ -138,7 +138,7 @@ def test_an_alternative_keeps_the_address_and_adds_none_and_has_words_of_the_dic
 def test_a_formal_alternative_keeps_no_informal_imperative() -> None:
     wanted = DocumentFormality("formal", 1.0)
     assert imperatives("Fais signe. « Viens » : regarde-moi, mais prends tout.") == {"fais", "viens", "regarde"}
-    assert not imperatives("Est-ce que tu viens ? Mais oui.")
+    assert not imperatives("Est-ce que tu viens ? Mais oui. Allons, voyons !")
     assert not wanted.accepts("", "Fais signe si tu viens.", "Fais signe si vous venez.")
     assert wanted.accepts("", "Fais signe si tu viens.", "Faites signe si vous venez.")
 

@@ -151,7 +151,8 @@ def _is_imperative(word: str) -> bool:
     from simplemma import lemmatize
 
     lemma = str(lemmatize(word, lang="fr"))
-    return word.endswith(("e", "s")) and lemma != word and lemma.endswith(("er", "ir", "re"))
+    is_form = word.endswith(("e", "s")) and not word.endswith("ons")  # "allons" is not informal
+    return is_form and lemma != word and lemma.endswith(("er", "ir", "re"))
 
 
 @lru_cache(1 << 14)
