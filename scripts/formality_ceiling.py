@@ -2,8 +2,9 @@
 
     python scripts/formality_ceiling.py test.en test.fr --documents 10 --beams 16 [--model en-fr]
 
-A French sentence is familiar if it has forms of *tu* and none of *vous*, and formal if it has forms of *vous* and none
-of *tu*; all others have no formality. The table has BLEU of all lines and of lines whose source has *you*:
+A French sentence is informal if it has forms of *tu* and none of *vous*, and formal if it has forms of *vous* and none
+of *tu* (docgraph.translation.formality); all others have no formality. The table has BLEU of all lines and of lines
+whose source has *you*:
 
 - as translated: the first translation of beam search;
 - chosen, line / document: if the first translation has the other formality than the reference (than most lines of
@@ -17,12 +18,10 @@ of *tu*; all others have no formality. The table has BLEU of all lines and of li
 from __future__ import annotations
 
 import argparse
-import re
 from collections import Counter
 from collections.abc import Sequence
 from difflib import SequenceMatcher
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 import simplemma
@@ -32,45 +31,16 @@ from docgraph.evaluation.metrics import measure
 from docgraph.research.analysis_inputs import Documents, find_models, load_systems, read_text_documents
 from docgraph.research.context_use import difference_interval
 from docgraph.translation.document_decoding import decode_documents
+from docgraph.translation.formality import Formality, formality_of, has_you, role, tokens
 from docgraph.translation.hypotheses import SearchConfig
 
-Formality = Literal["tu", "vous"]
-_PRONOUNS: dict[Formality, frozenset[str]] = {
-    "tu": frozenset({"tu", "te", "t'", "toi", "toi-même"}),
-    "vous": frozenset({"vous", "vous-même", "vous-mêmes"}),
-}
-_POSSESSIVES: dict[Formality, frozenset[str]] = {
-    "tu": frozenset({"ton", "ta", "tes", "tien", "tienne", "tiens", "tiennes"}),
-    "vous": frozenset({"votre", "vos", "vôtre", "vôtres"}),
-}
-_TOKEN = re.compile(r"(?:toi|vous)-mêmes?|\w+['’]|\w+|\s+|[^\w\s]")
 FIRST = "as translated"
-_YOU = re.compile(r"\b(?:you|your|yours|yourself|yourselves|you're|you've|you'll|you'd)\b", re.IGNORECASE)
-
-
-def tokens(text: str) -> list[str]:
-    """Returns words, spaces and punctuation marks; joined, they are the text."""
-    return _TOKEN.findall(text)
-
-
-def _role(token: str, formality: Formality) -> str | None:
-    word = token.lower().replace("’", "'")
-    if word in _PRONOUNS[formality]:
-        return "pronoun"
-    return "possessive" if word in _POSSESSIVES[formality] else None
-
-
-def formality(text: str) -> Formality | None:
-    """Returns the formality of a French sentence; None if it has none or both."""
-    words = tokens(text)
-    found: list[Formality] = [one for one in ("tu", "vous") if any(_role(word, one) for word in words)]
-    return found[0] if len(found) == 1 else None
 
 
 def _key(token: str) -> str:
     """Returns what two tokens of different formality have in common."""
-    role = _role(token, "tu") or _role(token, "vous")
-    return f"<{role}>" if role else simplemma.lemmatize(token.lower(), lang="fr")
+    found = role(token, "informal") or role(token, "formal")
+    return f"<{found}>" if found else simplemma.lemmatize(token.lower(), lang="fr")
 
 
 def replaced(translation: str, reference: str) -> str:
@@ -84,14 +54,14 @@ def replaced(translation: str, reference: str) -> str:
 
 def choose(candidates: Sequence[str], wanted: Formality | None) -> str:
     """Returns the first candidate, or the first one of the wanted formality if the first one has the other one."""
-    if wanted is None or formality(candidates[0]) in (None, wanted):
+    if wanted is None or formality_of(candidates[0]) in (None, wanted):
         return candidates[0]
-    return next((text for text in candidates if formality(text) == wanted), candidates[0])
+    return next((text for text in candidates if formality_of(text) == wanted), candidates[0])
 
 
 def majority(references: Sequence[str]) -> Formality | None:
     """Returns the more frequent formality of a document; None in a tie."""
-    counts = Counter(filter(None, map(formality, references)))
+    counts = Counter(filter(None, map(formality_of, references)))
     ranked = counts.most_common(2)
     return None if not ranked or (len(ranked) == 2 and ranked[0][1] == ranked[1][1]) else ranked[0][0]
 
@@ -102,8 +72,8 @@ def outputs(candidates: Sequence[Sequence[Sequence[str]]], references: Sequence[
     for document, lines in zip(candidates, references, strict=True):
         tag = majority(lines)
         for texts, reference in zip(document, lines, strict=True):
-            wanted = formality(reference)
-            is_wrong = wanted is not None and formality(texts[0]) not in (None, wanted)
+            wanted = formality_of(reference)
+            is_wrong = wanted is not None and formality_of(texts[0]) not in (None, wanted)
             rows[FIRST].append(texts[0])
             rows["chosen, line"].append(choose(texts, wanted))
             rows["chosen, document"].append(choose(texts, tag))
@@ -112,14 +82,14 @@ def outputs(candidates: Sequence[Sequence[Sequence[str]]], references: Sequence[
 
 
 def table(sources: Sequence[str], references: Sequence[Sequence[str]], rows: dict[str, list[str]]) -> list[str]:
-    """Returns the lines of the table and, below it, how often translation and reference disagree.
+    """Returns the lines of the table and, below it, how often translations and references disagree.
 
     Differences to the first row have the middle 95% of 1,000 resamples of documents.
     """
     lines = [line for document in references for line in document]
     bounds = np.cumsum([0, *map(len, references)])
     measured = measure("bleu", EvaluationSet(lines, rows, bounds))
-    asked = np.array([_YOU.search(source) is not None for source in sources])
+    asked = np.array([has_you(source) for source in sources])
     first, *_ = rows.values()
     text = [f"{len(lines):,} lines in {len(references)} documents, {asked.sum():,} lines with *you*", ""]
     text += [
@@ -137,12 +107,19 @@ def table(sources: Sequence[str], references: Sequence[Sequence[str]], rows: dic
             cells += [f"{value:.2f}", f"{value - other:+.2f} [{low:+.2f}, {high:+.2f}]" if name != FIRST else ""]
         changed = sum(one != other for one, other in zip(found, first, strict=True))
         text.append(f"| {name} | {' | '.join(cells)} | {changed} |")
-    counts = Counter(zip(map(formality, lines), map(formality, first), strict=True))
-    both = counts["tu", "tu"] + counts["vous", "vous"]
-    wrong = counts["tu", "vous"] + counts["vous", "tu"]
-    text += ["", f"reference tu, translation vous: {counts['tu', 'vous']}; vous, tu: {counts['vous', 'tu']}; "]
-    text[-1] += f"both tu or both vous: {both}; disagreement {100 * wrong / max(both + wrong, 1):.1f}%"
-    return text
+    return [*text, "", *(f"{name}: {disagreement(lines, found)}" for name, found in rows.items())]
+
+
+def disagreement(references: Sequence[str], translations: Sequence[str]) -> str:
+    """Returns how often references and translations have different formalities, of those that have one in both."""
+    counts = Counter(zip(map(formality_of, references), map(formality_of, translations), strict=True))
+    both = counts["informal", "informal"] + counts["formal", "formal"]
+    informal, formal = counts["informal", "formal"], counts["formal", "informal"]
+    share = 100 * (informal + formal) / max(both + informal + formal, 1)
+    return (
+        f"reference tu, translation vous: {informal}; vous, tu: {formal}; both tu or both vous: {both}; "
+        f"disagreement {share:.1f}%"
+    )
 
 
 def familiar_or_formal(documents: Documents, share: float) -> Documents:
@@ -150,7 +127,7 @@ def familiar_or_formal(documents: Documents, share: float) -> Documents:
     kept = [
         one
         for one in documents.documents
-        if sum(formality(text) is not None for text in one.reference) >= share * len(one)
+        if sum(formality_of(text) is not None for text in one.reference) >= share * len(one)
     ]
     return Documents(kept, documents.tokenizer, documents.name)
 

@@ -13,6 +13,7 @@ from typer.testing import CliRunner, Result
 from cli.refusals import refusal
 from docgraph.cli import app
 from docgraph.formats import read
+from docgraph.model.model_folder import ModelFolder
 from docgraph.translation.resume import FINISHED
 from formats.format_examples import docx
 from formats.format_examples import run as word
@@ -333,6 +334,17 @@ def test_bad_input_is_reported_in_one_line(
     assert "pass --format lines" in failure("--model", model, a, "--known", known, "--format", "markdown")
     assert "--known belongs to one file" in failure("--model", model, a, a, "--known", known, "-o", tmp_path / "o")
     assert "there is no format 'pdf'" in failure("--model", model, a, "--format", "pdf")
+
+
+def test_formality_is_refused_for_languages_without_its_forms(
+    plain: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(ModelFolder, "languages", ("en", "de"))
+    (tmp_path / "a.txt").write_text(LINES, encoding="utf-8")
+    told = fails(monkeypatch, capsys, tmp_path / "a.txt", "--model", plain, "--formality", "formal")
+    assert "known for French only, not for 'de'" in told
+    run(plain, tmp_path / "a.txt", "--formality", "any")
+    run(plain, tmp_path / "a.txt")
 
 
 ODD = {

@@ -11,10 +11,13 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
+from docgraph.document import Document
 from docgraph.formats import read, render
 from docgraph.server.limits import ApiKeys, Limits
 from docgraph.translation.files import FileOptions, translate_files
+from docgraph.translation.formality import FormalityOption, formality_of
 from docgraph.translation.jobs import find_jobs
+from docgraph.translation.model_input import TranslationRequest
 from server.server_examples import EXAMPLES, embedded_translator, finished_job, serving
 from translation.translator_examples import Silent
 
@@ -61,6 +64,29 @@ def test_terms_of_a_glossary_are_used(client: TestClient) -> None:
     assert "brise-lames" not in plain.lower()
     refused = client.post("/v1/translate", json={**body, "glossary": [{"source": " ", "target": "x"}]})
     assert refused.status_code == 422
+
+
+ADDRESSED = ["You forgot your coat.", "The harbour is closed.", "Are you tired?"]
+
+
+@pytest.mark.parametrize("formality", ["formal", "informal"])
+def test_a_formality_is_used_for_texts_files_and_jobs(client: TestClient, formality: FormalityOption) -> None:
+    request = TranslationRequest(Document.from_sentences(ADDRESSED), formality=formality)
+    [(_, expected)] = embedded_translator().translate_requests([request])
+    assert [formality_of(text) for text in expected.texts] == [formality, None, formality]
+    body = {"sentences": ADDRESSED, "formality": formality}
+    answer = client.post("/v1/translate", json=body).json()
+    assert [each["translation"] for each in answer["sentences"]] == expected.texts
+    upload = {"file": ("letter.txt", "\n".join(ADDRESSED).encode())}
+    fields = {"format": "lines", "formality": formality}
+    assert client.post("/v1/translate", files=upload, data=fields).text.splitlines() == expected.texts
+    for created in (client.post("/v1/jobs", json=body), client.post("/v1/jobs", files=upload, data=fields)):
+        job = finished_job(client, created.json()["id"])
+        sentences = client.get(f"/v1/jobs/{job['id']}/sentences").json()
+        assert [each["translation"] for each in sentences] == expected.texts
+    assert client.post("/v1/translate", json={**body, "formality": "polite"}).status_code == 422
+    refused = client.post("/v1/jobs", files=upload, data={"formality": "polite"})
+    assert (refused.status_code, "choose auto" in refused.json()["error"]["message"]) == (422, True)
 
 
 def test_a_file_is_translated_in_its_format(client: TestClient) -> None:

@@ -10,6 +10,7 @@ import pytest
 from libretranslatepy import LibreTranslateAPI
 
 from docgraph.server.limits import ApiKeys
+from docgraph.translation.formality import formality_of
 from server.live_server import live_server
 from server.server_examples import EXAMPLES, embedded_translator
 
@@ -80,6 +81,14 @@ def test_deepl(address: str) -> None:
     assert answer["translations"][0]["detected_source_language"] == "EN"
     refused = httpx.post(f"{address}/v2/translate", json={**body, "target_lang": "DE"}, headers=headers)
     assert (refused.status_code, refused.json().keys()) == (400, {"message"})
+
+
+@pytest.mark.parametrize(("name", "formality"), [("more", "formal"), ("prefer_less", "informal")])
+def test_deepl_formality(address: str, name: str, formality: str) -> None:
+    body = {"text": "You forgot your coat.", "target_lang": "FR", "formality": name}
+    headers = {"Authorization": "DeepL-Auth-Key secret"}
+    answer = httpx.post(f"{address}/v2/translate", json=body, headers=headers, timeout=60).raise_for_status().json()
+    assert formality_of(answer["translations"][0]["text"]) == formality
 
 
 def test_a_deepl_form_may_repeat_the_text(address: str) -> None:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 ModeName = Literal["parallel", "sequential"]
 PrecisionName = Literal["float32", "bfloat16", "int8"]
+FormalityName = Literal["auto", "formal", "informal", "any"]
 _HINT = "(--explain or --jsonl shows why)"
 
 
@@ -156,6 +157,13 @@ def translate(
             " that loses or changes one is decoded again."
         ),
     ] = True,
+    formality: Annotated[
+        FormalityName,
+        typer.Option(
+            help="How the translation addresses people, in a whole document: formal (vous), informal (tu), the one of"
+            " both that it mostly has (auto), or as each sentence comes (any). Into French only."
+        ),
+    ] = "any",
     repair: Annotated[
         bool,
         typer.Option(
@@ -234,6 +242,7 @@ def translate(
         jobs = find_jobs(files or [], None if output is None else Path(output), form, format, known, source_language)
         translator = Translator.load(folder, device, precision, threads, annotator, tag)
         translator.repair, translator.names, translator.keep_foreign = repair, names, not force
+        translator.formality = formality
         if memory:
             from docgraph.translation.translation_memory import TranslationMemory
 
@@ -253,6 +262,7 @@ def translate(
         "the tag": str(tag),
         "the precision": str(precision),
         "the names": str(names),
+        "the formality": formality,
         "the repair": str(repair),
         "the languages that are translated": "all" if force else "",
         "the limits of subtitles": f"{reading_speed} {line_length}",

@@ -143,7 +143,7 @@ def _translate_text(state: ServerState, body: TranslateBody) -> TranslateAnswer:
         document = Document.from_sentences(body.sentences or [])
     terms = [(entry.source, entry.target or None) for entry in body.glossary or []]
     glossary = Glossary.of(terms, state.translator.languages) if terms else None
-    request = TranslationRequest(document, body.known or (), glossary=glossary)
+    request = TranslationRequest(document, body.known or (), glossary=glossary, formality=body.formality)
     [(_, translation)] = state.translator.translate_requests([request])
     sentences = [
         SentenceTranslationAnswer(source=each.source, translation=each.text, score=each.score, doubtful=[*each.doubts])
@@ -161,7 +161,8 @@ def translate_file(state: ServerState, upload: Upload) -> bytes:
     if sum(len(text) for document in documents for text in document.texts) > state.limits.max_characters:
         message = f"the file has more than {state.limits.max_characters:,} characters; translate it as a job"
         raise ApiError(413, message)
-    return state.render([*state.translator.translate_all(documents)])
+    requests = [TranslationRequest(document, formality=upload.formality) for document in documents]
+    return state.render([translation for _, translation in state.translator.translate_requests(requests)])
 
 
 @router.post("/v1/graph", summary="The document graph of a text", responses=error_answers(408, 413, 422, 429))

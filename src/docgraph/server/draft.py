@@ -15,6 +15,7 @@ from docgraph.document import Document
 from docgraph.formats.atoms import shown_texts
 from docgraph.server.session_state import GlossaryEntries, SentenceState
 from docgraph.translation.corrections import Finished, follow_correction, translate_sentences, warm_up
+from docgraph.translation.formality import FormalityOption
 from docgraph.translation.glossary import Glossary
 from docgraph.translation.hypotheses import SearchConfig
 from docgraph.translation.relevance import Judgements
@@ -29,8 +30,16 @@ STEP = 24
 class Draft:
     """The documents of a file and their translations; sentences are numbered through all documents."""
 
-    def __init__(self, documents: Sequence[Document], translator: Translator, search: SearchConfig) -> None:
+    def __init__(
+        self,
+        documents: Sequence[Document],
+        translator: Translator,
+        search: SearchConfig,
+        formality: FormalityOption | None = None,
+    ) -> None:
+        """`formality` is that of the translator by default."""
         self.documents, self.translator, self.search = list(documents), translator, search
+        self.formality = formality
         self.texts = [text for document in self.documents for text in shown_texts(document)]
         self.spans = list(_spans(self.documents))
         self.states = [SentenceState()] * len(self.texts)
@@ -148,6 +157,7 @@ class Draft:
                 self.search,
                 known=self.known(number),
                 glossary=self._glossary(self.glossary),
+                formality=self.formality,
                 finished=self.finished(number, again),
             )
             self._set_machine(number, translated)
@@ -192,6 +202,7 @@ class Draft:
             self.search,
             finished=self.finished(number),
             glossary=self._glossary(self.glossary),
+            formality=self.formality,
             again=again,
             judged=self._judged[number],
         )

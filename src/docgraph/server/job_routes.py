@@ -17,6 +17,7 @@ from docgraph.server.session import Session
 from docgraph.server.sessions import difference
 from docgraph.server.state import ServerState
 from docgraph.server.storage import JobRecord, NotFoundError
+from docgraph.translation.formality import check_option
 
 router = APIRouter(prefix="/v1/jobs", dependencies=[Depends(with_key)], tags=["jobs"])
 _MISSING = error_answers(404)
@@ -48,14 +49,15 @@ async def create_job(
 def _as_upload(body: JobBody) -> Upload:
     name = safe_name(body.name)
     if body.sentences is None:
-        return Upload(name, (body.text or "").encode(), "text", body.force)
+        return Upload(name, (body.text or "").encode(), "text", body.force, body.formality)
     content = render([Document.from_sentences([line.strip() or "-" for line in body.sentences])])
     assert isinstance(content, str)
-    return Upload(name, content.encode(), "lines", body.force)
+    return Upload(name, content.encode(), "lines", body.force, body.formality)
 
 
 def add_job(state: ServerState, upload: Upload, request_key: str | None = None) -> JobRecord:
     """Reads a document and queues it."""
+    check_option(upload.formality or "any", state.translator.languages)
     documents = state.parse(upload.content, upload.name, upload.format)
     if not upload.force:
         state.check_language(documents)
@@ -67,7 +69,7 @@ def add_job(state: ServerState, upload: Upload, request_key: str | None = None) 
         upload.name,
         documents[0].format,
         upload.content,
-        difference(Session(documents, state.translator), ()),
+        difference(Session(documents, state.translator, formality=upload.formality), ()),
         queue_limit=state.limits.jobs,
         request_key=request_key,
     )

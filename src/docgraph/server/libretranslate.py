@@ -15,7 +15,9 @@ from docgraph.server.job_routes import add_job, download_file
 from docgraph.server.requests import Upload, form_of, parse_json, safe_name, state_of, validated
 from docgraph.server.schemas import Text
 from docgraph.server.state import ServerState
+from docgraph.translation.formality import FormalityOption, has_forms
 from docgraph.translation.language_check import language_name, language_shares
+from docgraph.translation.model_input import TranslationRequest
 
 router = APIRouter(tags=["LibreTranslate"])
 public = APIRouter(tags=["LibreTranslate"])
@@ -59,6 +61,7 @@ class DeepLFields(_Fields):
     target_lang: Text
     source_lang: Text | None = None
     tag_handling: Literal["html"] | None = None
+    formality: Literal["default", "more", "less", "prefer_more", "prefer_less"] = "default"
 
 
 async def _fields(request: Request, model: type[F]) -> F:
@@ -95,14 +98,26 @@ def _check_pair(state: ServerState, source: str | None, target: str) -> None:
         raise ApiError(400, f"this server translates from {languages[0]} to {languages[1]} only")
 
 
-def _translate(state: ServerState, texts: list[str], format: str) -> list[str]:
+_FORMALITIES: dict[str, FormalityOption] = {"more": "formal", "less": "informal"}
+
+
+def _formality(state: ServerState, name: str) -> FormalityOption | None:
+    """Returns the formality of DeepL's name; a preference is ignored in a language without forms of address."""
+    option = _FORMALITIES.get(name.removeprefix("prefer_"))
+    return None if name.startswith("prefer_") and not has_forms(state.translator.languages) else option
+
+
+def _translate(
+    state: ServerState, texts: list[str], format: str, formality: FormalityOption | None = None
+) -> list[str]:
     """Returns translated texts, which keep their layout."""
     if sum(map(len, texts)) > state.limits.max_characters:
         raise ApiError(413, f"the text is longer than {state.limits.max_characters:,} characters; send less at once")
     documents = [state.parse(text.encode(), "<text>", format) for text in texts]
     flat = [document for each in documents for document in each]
-    translations = iter(state.translator.translate_all(flat))
-    return [state.render([next(translations) for _ in each]).decode() for each in documents]
+    requests = (TranslationRequest(document, formality=formality) for document in flat)
+    translations = state.translator.translate_requests(requests)
+    return [state.render([next(translations)[1] for _ in each]).decode() for each in documents]
 
 
 @router.post("/translate", summary="Translate as LibreTranslate does", openapi_extra=_body(TranslateFields))
@@ -213,6 +228,9 @@ async def deepl_translate(request: Request) -> dict[str, Any]:
     state, fields = state_of(request), await _fields(request, DeepLFields)
     _check_pair(state, fields.source_lang, fields.target_lang)
     texts = [fields.text] if isinstance(fields.text, str) else fields.text
-    translated = await state.translating(request, lambda: _translate(state, texts, fields.tag_handling or "text"))
+    formality = _formality(state, fields.formality)
+    translated = await state.translating(
+        request, lambda: _translate(state, texts, fields.tag_handling or "text", formality)
+    )
     source = (state.translator.languages or ("",))[0].upper()
     return {"translations": [{"detected_source_language": source, "text": text} for text in translated]}

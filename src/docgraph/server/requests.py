@@ -17,6 +17,7 @@ from starlette.requests import ClientDisconnect
 from docgraph.formats import get_format
 from docgraph.server.errors import ApiError
 from docgraph.server.state import ServerState
+from docgraph.translation.formality import FORMALITY_OPTIONS, FormalityOption
 
 M = TypeVar("M", bound=BaseModel)
 _UNSAFE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
@@ -32,6 +33,7 @@ class Upload:
     format: str | None = None
     force: bool = False
     """Translate it even if it is in another language than the model's."""
+    formality: FormalityOption | None = None
 
     @property
     def attachment(self) -> dict[str, str]:
@@ -74,6 +76,7 @@ def request_body(model: type[BaseModel]) -> dict[str, Any]:
             "file": {"type": "string", "format": "binary"},
             "format": {"type": "string", "description": "Format of the file (default: by its name)."},
             "force": {"type": "boolean", "description": "Translate it whatever its language."},
+            "formality": {"type": "string", "enum": [*FORMALITY_OPTIONS], "description": "How it addresses people."},
         },
     }
     schema = model.model_json_schema(ref_template="#/components/schemas/{model}")
@@ -129,11 +132,14 @@ async def form_of(request: Request) -> dict[str, Any]:
 async def upload(request: Request) -> Upload:
     """Returns the field `file` of a form."""
     fields = await form_of(request)
-    file, format = fields.get("file"), fields.get("format")
+    file, format, formality = fields.get("file"), fields.get("format"), fields.get("formality") or None
     if not isinstance(file, UploadFile):
         raise ApiError(422, "the form has no file; send one as the field 'file'")
     if isinstance(format, str) and format:
         get_format(format)
     else:
         format = None
-    return Upload(safe_name(file.filename), await file.read(), format, fields.get("force") in ("true", "1"))
+    if formality is not None and formality not in FORMALITY_OPTIONS:
+        raise ApiError(422, f"formality: there is no '{formality}'; choose {', '.join(FORMALITY_OPTIONS)}")
+    force = fields.get("force") in ("true", "1")
+    return Upload(safe_name(file.filename), await file.read(), format, force, formality)

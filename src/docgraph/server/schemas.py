@@ -9,6 +9,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validat
 
 from docgraph.server.database import State
 from docgraph.server.storage import JobRecord
+from docgraph.translation.formality import FormalityOption
 
 
 def _encodable(text: str) -> str:
@@ -56,6 +57,15 @@ class TextBody(Body):
         return len(self.text or "") + sum(map(len, self.sentences or []))
 
 
+Formality = Annotated[
+    FormalityOption | None,
+    Field(
+        description="How the translation addresses people: formal (vous), informal (tu), auto (the one of both that the"
+        " document mostly has), or any (default: as the server says)."
+    ),
+]
+
+
 class TranslateBody(TextBody):
     """What to translate, and what is known of the translation."""
 
@@ -77,6 +87,7 @@ class TranslateBody(TextBody):
     known: list[Text | None] | None = Field(
         None, description="A known translation or null for each sentence. Known translations are kept and are context."
     )
+    formality: Formality = None
 
     @model_validator(mode="after")
     def _known_of_sentences(self) -> TranslateBody:
@@ -93,6 +104,7 @@ class JobBody(TextBody):
     )
     name: Name = Field("text.txt", description="The name of the document.")
     force: bool = Field(False, description="Translate it even if it is in another language than the model's.")
+    formality: Formality = None
 
 
 class SentenceTranslationAnswer(BaseModel):

@@ -32,6 +32,7 @@ from docgraph.translation.bilingual import BILINGUAL, BilingualSegment
 from docgraph.translation.chains import DocumentChains
 from docgraph.translation.checks import doubts
 from docgraph.translation.corrections import explain_sentence
+from docgraph.translation.formality import FormalityOption
 from docgraph.translation.hypotheses import SearchConfig
 from docgraph.translation.translator import Translator
 
@@ -50,10 +51,11 @@ class Session:
         translator: Translator,
         state: Mapping[str, Any] | None = None,
         search: SearchConfig = SearchConfig(),
+        formality: FormalityOption | None = None,
     ) -> None:
         """`documents` are those of one file, in order; sentences are numbered through all of them. `state` is that of
-        an earlier session."""
-        self._draft = Draft(documents, translator, search)
+        an earlier session. `formality` is that of the translator by default."""
+        self._draft = Draft(documents, translator, search, formality)
         self.deferred = False
         """Whether a change leaves the sentences that follow to `translate`, which another session does."""
         self._undone: list[Step] = []
@@ -72,6 +74,7 @@ class Session:
         if len(states) != len(self._texts):
             raise DocgraphError("the saved work has another number of sentences; translate the document again")
         draft.states, draft.glossary = states, [dict(entry) for entry in state.get("glossary", [])]
+        draft.formality = state.get("formality")
         draft.read_known = {int(index): known for index, known in state.get("read_known", {}).items()}
         draft.read_glossary = state.get("read_glossary")
         self._done, self._undone = ([Step(**step) for step in state.get(name, [])] for name in ("done", "undone"))
@@ -84,6 +87,7 @@ class Session:
             "digest": self._digest,
             "sentences": [asdict(each) for each in self._states],
             "glossary": [dict(entry) for entry in self.glossary],
+            "formality": self._draft.formality,
             "read_known": {str(index): known for index, known in self._draft.read_known.items()},
             "read_glossary": self._draft.read_glossary,
             "done": [asdict(step) for step in self._done],

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from docgraph.document import Document
 from docgraph.model.model_folder import CONFIG, ModelFolder
 from docgraph.translation.files import FileOptions
+from docgraph.translation.formality import FormalityOption
 from docgraph.translation.model_input import TranslationRequest
 from docgraph.translation.result import Translation
 from docgraph.translation.translator import Precision, Translator
@@ -38,6 +39,8 @@ class TranslationTask:
     annotator: str | None = None
     tag: str | None = None
     repair: bool = True
+    names: bool = True
+    formality: FormalityOption = "any"
     memory: TranslationMemory | None = field(default=None, repr=False)
     terms: tuple[Entry, ...] | None = field(default=None, repr=False)
     """The entries of the glossary."""
@@ -52,8 +55,8 @@ class TranslationTask:
         names = (CONFIG, folder.weights.name, *(path.name for path in folder.tokenizer_files()))
         files = tuple((name, (folder.path / name).read_bytes()) for name in names)
         terms = None if translator.glossary is None else tuple(translator.glossary.entries)
-        used = {"repair": translator.repair, "memory": translator.memory, "terms": terms}
-        return cls(files, options, **used, **settings)  # type: ignore[arg-type]
+        used = {name: getattr(translator, name) for name in ("repair", "names", "formality", "memory")}
+        return cls(files, options, **used, terms=terms, **settings)  # type: ignore[arg-type]
 
     def load(self) -> Translator:
         """Loads the translator on a worker."""
@@ -61,7 +64,8 @@ class TranslationTask:
             for name, content in self.model:
                 Path(folder, name).write_bytes(content)
             translator = Translator.load(folder, self.device, self.precision, 1, self.annotator, self.tag)
-        translator.repair, translator.memory = self.repair, self.memory
+        translator.repair, translator.names, translator.memory = self.repair, self.names, self.memory
+        translator.formality = self.formality
         if self.terms is not None:
             from docgraph.translation.glossary import Glossary
 

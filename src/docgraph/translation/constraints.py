@@ -1,4 +1,4 @@
-"""Lexical constraints: phrases that a translation must contain, as token sequences.
+"""Lexical constraints: phrases that a translation must contain, as token sequences, and words that it must not contain.
 
 A constraint has alternatives, for example the forms of a word; one of them must appear. An alternative may say which
 tokens must not stand next to it, so that a phrase is not glued to other letters and elision is right: "d'Elizabeth" and
@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from docgraph.model.tokenizer import SPACE, SubwordCoder
+from docgraph.translation.forbidden_words import ForbiddenWords
 
 _JOINED = "d'"
 """Encoded before a phrase to find its tokens where no space precedes it."""
@@ -46,8 +47,8 @@ class Constraint:
         return max(len(phrase.tokens) for phrase in self.alternatives)
 
 
-Constraints = Mapping[int, Sequence[Constraint]]
-"""The constraints of some sentences, by index."""
+Constraints = Mapping[int, Sequence[Constraint | ForbiddenWords]]
+"""The constraints of some sentences, by index; forbidden words at most once for each."""
 
 
 class ConstraintEncoder:

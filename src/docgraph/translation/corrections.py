@@ -30,6 +30,7 @@ from docgraph.translation.document_decoding import (
     untranslated,
 )
 from docgraph.translation.explain import ContextWeights, context_weights_of, hint_uses
+from docgraph.translation.formality import FormalityOption, formality_of, has_you
 from docgraph.translation.hints import fill_hints, with_filled_hints
 from docgraph.translation.hypotheses import Hypothesis, SearchConfig
 from docgraph.translation.model_input import Prepared, TranslationRequest
@@ -63,6 +64,7 @@ def translate_sentences(
     *,
     known: Sequence[str | None] = (),
     glossary: Glossary | None = None,
+    formality: FormalityOption | None = None,
     finished: Finished | None = None,
 ) -> dict[int, SentenceTranslation]:
     """Translates some sentences of a document as `Translator.translate` would, in less time.
@@ -70,7 +72,7 @@ def translate_sentences(
     Sentences in `finished` are not decoded again. A model that reads whole documents translates the whole document.
     """
     chosen = sorted({*sentences})
-    request = TranslationRequest(document, known, glossary=glossary)
+    request = TranslationRequest(document, known, glossary=glossary, formality=formality)
     if translator.needs.reads_document:
         [(_, translation)] = translator.translate_requests([request], search)
         return {m: translation.sentences[m] for m in chosen}
@@ -88,6 +90,7 @@ def follow_correction(
     *,
     finished: Finished,
     glossary: Glossary | None = None,
+    formality: FormalityOption | None = None,
     again: Iterable[int] = (),
     judged: Judgements | None = None,
 ) -> dict[int, SentenceTranslation]:
@@ -95,17 +98,23 @@ def follow_correction(
 
     `finished` has the sentences that are translated; the others are left out. The terms of the sentences in `again`
     have changed. `judged` has the judgements of earlier corrections of the document; new ones are added.
-    Sentences are decoded that read other given translations than before (relevance.py), or whose hints say other words.
+    Sentences are decoded that read other given translations than before (relevance.py), whose hints say other words, or
+    that address people if the formality of the document changes.
     The document is then the same as one that is translated with the known translations `after`.
     """
-    old, new = (translator.prepare(TranslationRequest(document, known, glossary=glossary)) for known in (before, after))
+    old, new = (
+        translator.prepare(TranslationRequest(document, known, glossary=glossary, formality=formality))
+        for known in (before, after)
+    )
     unknown = [m for m in finished if m not in new.given]
     reopened = {m for m in unknown if m in old.given}
     if old.given == new.given and not {*again}:
         return {}
     if translator.needs.reads_document:
         chosen = unknown if translator.needs.reads_own_translations else reopened.union(again)
-        return translate_sentences(translator, document, chosen, search, known=after, glossary=glossary)
+        return translate_sentences(
+            translator, document, chosen, search, known=after, glossary=glossary, formality=formality
+        )
     earlier = _Work(translator, old, search, finished)
     work = _Work(translator, new, search, {m: each for m, each in finished.items() if m not in reopened})
     read, reads = earlier.read(judged), work.read(judged)
@@ -113,7 +122,7 @@ def follow_correction(
     based = {m for m in changed if m in work.translations and work.place(m) in reads}
     missing = [m for m in new.segments_of(unknown) if m not in work.translations]
     decoded = work.follow_hints(earlier, {*changed, *missing}, based)
-    return work.sentences({*again, *decoded, *work.with_other_names(earlier, unknown)})
+    return work.sentences({*again, *decoded, *work.with_other_terms(earlier, unknown)})
 
 
 @dataclass
@@ -213,15 +222,22 @@ class _Work:
         said = {m: [[next(words) for _ in side] for side in pair] for m, pair in changed.items()}
         return {m for m, (before, now) in said.items() if before != now}
 
-    def with_other_names(self, earlier: _Work, sentences: Iterable[int]) -> set[int]:
-        """Returns the sentences in which other terms are found than in an `earlier` work."""
+    def with_other_terms(self, earlier: _Work, sentences: Iterable[int]) -> set[int]:
+        """Returns the sentences with other terms than in an `earlier` work, or that another formality concerns."""
         mine, theirs = (each.translator.find_terms(each.prepared, each.hypotheses) for each in (self, earlier))
-        segments = self.prepared.segments
+        segments, same = self.prepared.segments, mine.formality == theirs.formality
         return {
             m
             for m in sentences
             if any(mine.find(segments[k].text) != theirs.find(segments[k].text) for k in segments.of_sentence[m])
+            or (not same and any(map(self._addresses, segments.of_sentence[m])))
         }
+
+    def _addresses(self, segment: int) -> bool:
+        """Returns whether the formality of the document may change the translation of a segment."""
+        source, found = self.prepared.segments[segment], self.translations.get(segment)
+        translation = self.translator.text(found[0], source.source) if found else ""
+        return has_you(source.text) or formality_of(translation) is not None
 
     @property
     def hypotheses(self) -> Hypotheses:

@@ -31,6 +31,7 @@ from docgraph.model.packing import windows
 from docgraph.model.systems import context_class, context_needs, prepare
 from docgraph.model.tokenizer import Tokenizer, words_by_space
 from docgraph.translation.constraints import Constraint, Constraints
+from docgraph.translation.forbidden_words import ForbiddenWords
 from docgraph.translation.hints import fill_hints
 from docgraph.translation.hypotheses import Hypothesis, SearchConfig
 from docgraph.translation.relevance import judges_relevance, linked_columns, relevant_sentences
@@ -549,9 +550,9 @@ class _GroupDecoder:
         return [s for s, hypothesis in zip(sentences, verified, strict=True) if hypothesis is None]
 
 
-def _with_hints(constraint: Constraint, hints: Sequence[Hint]) -> Constraint:
+def _with_hints(constraint: Constraint | ForbiddenWords, hints: Sequence[Hint]) -> Constraint | ForbiddenWords:
     """Returns a constraint for the sentence with its hints."""
-    if constraint.source is None or not hints:
+    if isinstance(constraint, ForbiddenWords) or constraint.source is None or not hints:
         return constraint
     first, last = (moved_by(place, hints) for place in (constraint.source.start, constraint.source.stop - 1))
     return replace(constraint, source=range(first, last + 1))

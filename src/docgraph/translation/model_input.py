@@ -29,6 +29,7 @@ from docgraph.model.systems import context_needs
 from docgraph.model.tokenizer import Tokenizer
 from docgraph.translation.document_decoding import Hypotheses, Known, any_given, chunks, given_hypotheses
 from docgraph.translation.excerpt import Excerpt, with_referents
+from docgraph.translation.formality import FormalityOption
 from docgraph.translation.hypotheses import Hypothesis
 from docgraph.translation.preprocessing import Preprocessor, Segment, Segments
 from docgraph.translation.stand_ins import mask
@@ -52,6 +53,8 @@ class TranslationRequest:
     """Hypotheses of segments that an interrupted run has decoded, as passed to `record`."""
     glossary: Glossary | None = None
     """Terms of this document; by default those of the translator."""
+    formality: FormalityOption | None = None
+    """How this document addresses people; by default as the translator says."""
 
     def record(self, first: int, hypotheses: Hypotheses) -> None:
         """Called when the hypotheses of the segments from `first` on are final. No-op; subclasses may store them."""

@@ -9,8 +9,9 @@ import bisect
 import itertools
 import math
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
+from typing import TypeVar
 
 import numpy as np
 import torch
@@ -22,9 +23,12 @@ from docgraph.model.document_transformer import DecodingState, DocumentTransform
 from docgraph.model.memory import Memories
 from docgraph.model.transformer import Reader
 from docgraph.translation.constrained_search import constrained_search, num_rows, room_for
-from docgraph.translation.constraints import Constraints
+from docgraph.translation.constraints import Constraint, Constraints
 from docgraph.translation.cuda_graph_search import cuda_graph_search
+from docgraph.translation.forbidden_words import ForbiddenWords
 from docgraph.translation.hypotheses import Hypothesis, SearchConfig, forbid, top_candidates
+
+T = TypeVar("T")
 
 CUDA_GRAPH_DEVICES: tuple[str, ...] = ("cuda",)
 """Device types on which greedy decoding and beam search run as CUDA graphs."""
@@ -58,28 +62,37 @@ def search(
     ones, and memory is bounded. The translation of a sentence does not depend on the others in its group. Sentences
     with `constraints` are decoded apart, by beam search even if the others are sampled; one whose constraints do not
     fit its maximum length has no translation. `on_decoded` receives the number of sentences of each group without
-    constraints.
+    required phrases.
     """
     chosen = range(batch.num_sentences) if sentences is None else sentences
     lengths = batch.source.sentences.boundaries.diff().tolist()
     positions = model.config.transformer.max_positions
     limits = {s: config.max_length(lengths[s], positions) for s in chosen}
-    constrained = {s: constraints[s] for s in chosen if constraints.get(s)} if constraints else {}
-    hypotheses = _free_search(
-        model, batch, encoded, memories, config, {s: limits[s] for s in chosen if s not in constrained}, on_decoded
-    )
+    wanted = {s: constraints[s] for s in chosen if constraints.get(s)} if constraints else {}
+    forbidden = {s: each for s, own in wanted.items() for each in own if isinstance(each, ForbiddenWords)}
+    required = {s: [each for each in own if isinstance(each, Constraint)] for s, own in wanted.items()}
+    constrained = {s: own for s, own in required.items() if own}
+    hypotheses: dict[int, list[Hypothesis]] = {}
+    for has_forbidden in (False, True):
+        own_limits = {s: limits[s] for s in chosen if s not in constrained and (s in forbidden) == has_forbidden}
+        hypotheses |= _free_search(model, batch, encoded, memories, config, own_limits, on_decoded, forbidden)
     by_rows: dict[int, dict[int, int]] = {}
     for s, own in constrained.items():
         limit = min(limits[s] + room_for(own), positions - 1)
         by_rows.setdefault(num_rows(own, config), {})[s] = limit
+
+    def decode(beams: int, limits: dict[int, int], group: list[int]) -> list[list[Hypothesis]]:
+        group_limits = [limits[s] for s in group]
+        places = torch.tensor(group, device=encoded.device)
+        state = model.start(batch, encoded, memories, beams, max(group_limits) + 1, places)
+        rows = Rows(model, state, group_limits, config, [forbidden.get(s) for s in group])
+        constrained_search(rows, [constrained[s] for s in group])
+        return rows.finished
+
     for beams, some_limits in by_rows.items():
-        for group in length_groups(some_limits, beams, _cache_positions(encoded)):
-            group_limits = [some_limits[s] for s in group]
-            places = torch.tensor(group, device=encoded.device)
-            state = model.start(batch, encoded, memories, beams, max(group_limits) + 1, places)
-            rows = Rows(model, state, group_limits, config)
-            constrained_search(rows, [constrained[s] for s in group])
-            hypotheses.update(zip(group, rows.finished, strict=True))
+        groups = length_groups(some_limits, beams, _cache_positions(encoded))
+        for group, found in zip(groups, _map(encoded)(partial(decode, beams, some_limits), groups), strict=True):
+            hypotheses.update(zip(group, found, strict=True))
     return [hypotheses[s] for s in chosen]
 
 
@@ -91,16 +104,20 @@ def _free_search(
     config: SearchConfig,
     limits: dict[int, int],
     on_decoded: Callable[[int], None] | None,
+    forbidden: Mapping[int, ForbiddenWords],
 ) -> dict[int, list[Hypothesis]]:
-    """Returns the translations of sentences without constraints; `limits` has the maximum length of each."""
+    """Returns the translations of sentences without required phrases; `limits` has the maximum length of each.
+
+    All of them have forbidden words, or none.
+    """
     if not limits:
         return {}
     beams = config.n_best if config.sampling else config.beams
     device = encoded.device.type
     use_graphs = device in CUDA_GRAPH_DEVICES and not config.sampling and not torch.is_autocast_enabled(device)
-    use_graphs = use_graphs and not config.no_repeat_ngram
-    in_threads = device == "cpu" and not torch.is_autocast_enabled(device)
-    groups = length_groups(limits, beams, _group_positions(limits, beams) if in_threads else _cache_positions(encoded))
+    use_graphs = use_graphs and not config.no_repeat_ngram and not forbidden.keys() & limits.keys()
+    positions = _group_positions(limits, beams) if device == "cpu" else _cache_positions(encoded)
+    groups = length_groups(limits, beams, positions)
 
     def start(group: list[int], reader: Reader | None = None) -> DecodingState:
         room = 0 if use_graphs else max(limits[s] for s in group) + 1
@@ -114,23 +131,30 @@ def _free_search(
         group_limits = [limits[s] for s in group]
         if use_graphs:
             return cuda_graph_search(model, state, group_limits, config)
-        running = GroupSearch(model, batch, state, group_limits, config)
+        running = GroupSearch(model, batch, state, group_limits, config, [forbidden.get(s) for s in group])
         while running.is_open:
             running.extend(running.rows.step())
         return running.rows.finished
 
     hypotheses: dict[int, list[Hypothesis]] = {}
-    for group, finished in zip(groups, (map_in_threads if in_threads else map)(decode, groups), strict=True):
+    for group, finished in zip(groups, _map(encoded)(decode, groups), strict=True):
         hypotheses.update(zip(group, finished, strict=True))
         if on_decoded is not None:
             on_decoded(len(group))
     return hypotheses
 
 
+def _map(encoded: Tensor) -> Callable[[Callable[[list[int]], T], list[list[int]]], Iterable[T]]:
+    """Returns `map`, or one that uses all threads of a CPU. Autocasting is a setting of the current thread."""
+    device = encoded.device.type
+    return map_in_threads if device == "cpu" and not torch.is_autocast_enabled(device) else map
+
+
 def _group_positions(limits: dict[int, int], beams: int) -> int:
     """Returns the maximum of sentences x beams x maximum length of a group, so that each thread has a group."""
     threads, total = torch.get_num_threads(), beams * sum(limit + 1 for limit in limits.values())
-    return max(min(CACHE_POSITIONS["cpu"], total) // threads, MIN_POSITIONS)
+    most = CACHE_POSITIONS["cpu"]
+    return min(most, max(min(most, total) // threads, MIN_POSITIONS))
 
 
 def _cache_positions(encoded: Tensor) -> int:
@@ -184,11 +208,20 @@ def length_groups(limits: dict[int, int], beams: int, positions: int) -> list[li
 class Rows:
     """Partial hypotheses of a group: K rows for each of the S' sentences still in the batch."""
 
-    def __init__(self, model: DocumentTransformer, state: DecodingState, limits: list[int], config: SearchConfig):
+    def __init__(
+        self,
+        model: DocumentTransformer,
+        state: DecodingState,
+        limits: list[int],
+        config: SearchConfig,
+        forbidden: Sequence[ForbiddenWords | None] = (),
+    ) -> None:
+        """`limits` are the maximum lengths of the sentences, `forbidden` the words that each must not contain."""
         transformer = model.config.transformer
         device = state.sentences.device
         self.model, self.state, self.config = model, state, config
         self.eos = transformer.eos
+        self._forbidden = forbidden
         self.tokens = torch.full((len(limits), state.beams, max(limits) + 2), transformer.bos, device=device)
         """[S', K, T], begin-of-sentence first."""
         self.totals = torch.zeros(len(limits), state.beams, device=device)
@@ -223,7 +256,13 @@ class Rows:
         forbid(log_probabilities, time, limits, self.model.config.transformer, self.config)
         if self.config.no_repeat_ngram:
             self._forbid_repeats(log_probabilities, self.config.no_repeat_ngram)
-        return log_probabilities.view(*self.totals.shape, -1)
+        by_sentence = log_probabilities.view(*self.totals.shape, -1)
+        if any(self._forbidden):
+            for place, paths in enumerate(self.tokens[:, :, 1 : self.time + 1].tolist()):
+                words = self._forbidden[self.active[place]]
+                if words is not None and not self.done[self.active[place]]:
+                    words.apply(by_sentence[place], paths)
+        return by_sentence
 
     def _forbid_repeats(self, log_probabilities: Tensor, size: int) -> None:
         """Forbids tokens [R, V] that would complete `size` tokens which the row has already, in place."""
@@ -273,9 +312,10 @@ class GroupSearch:
         state: DecodingState,
         limits: list[int],
         config: SearchConfig,
+        forbidden: Sequence[ForbiddenWords | None] = (),
     ) -> None:
-        """`limits` are the maximum lengths of the sentences of `state`."""
-        self.rows = rows = Rows(model, state, limits, config)
+        """`limits` are the maximum lengths of the sentences of `state`, `forbidden` what each must not contain."""
+        self.rows = rows = Rows(model, state, limits, config, forbidden)
         self.is_open = True
         if config.sampling:
             self._extend = partial(_extend_independently, rows, _sampler(rows, batch))

@@ -1,6 +1,7 @@
-"""Enforcement of terms: sentences whose translations lack a prescribed term are decoded again with constraints.
+"""Enforcement of terms and formality: sentences that lack a term or have the wrong formality are decoded again.
 
-A translation that has all its terms is never touched, so that terms cost nothing in other sentences.
+A translation that has all its terms and the right formality is never touched, so that both cost nothing in other
+sentences.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ from docgraph.model.tokenizer import SubwordCoder
 from docgraph.translation.checks import Doubt, weight
 from docgraph.translation.constraints import Constraint, ConstraintEncoder, Constraints
 from docgraph.translation.document_decoding import Hypotheses
+from docgraph.translation.forbidden_words import ForbiddenWords
+from docgraph.translation.formality import DocumentFormality, Formality, exceptional_words, forbidden_words, has_you
 from docgraph.translation.hypotheses import Hypothesis
 from docgraph.translation.preprocessing import Segment
 from docgraph.translation.repair import Attempt
@@ -24,6 +27,8 @@ MAX_CONSTRAINTS = 8
 _QUOTATION_MARKS, _QUOTATION_WEIGHT = '"«»', 10
 _WEIGHT = 25
 """Weight of a missing term among the doubts of a translation."""
+_FORMALITY_WEIGHT = 3
+"""Weight of the wrong formality, which is less than that of any doubt."""
 
 
 @dataclass(eq=False)
@@ -31,6 +36,8 @@ class DocumentTerms:
     """The terms of one document."""
 
     finders: Sequence[TermFinder] = ()
+    formality: DocumentFormality | None = None
+    """How the document addresses people; None if that is not decided."""
     _found: dict[str, list[Term]] = field(default_factory=dict)
 
     def find(self, text: str) -> list[Term]:
@@ -49,6 +56,10 @@ class DocumentTerms:
         """Returns a doubt for each term that a translation lacks."""
         return [Doubt(_reason(term), _WEIGHT) for term in self.missing(segment, translation)]
 
+    def disagrees(self, segment: Segment, translation: str) -> bool:
+        """Returns whether a translation has another formality than the document."""
+        return self.formality is not None and self.formality.disagrees(segment.text, translation)
+
     def uses(self, segments: Sequence[Segment], translation: str) -> tuple[TermUse, ...]:
         """Returns the glossary terms of a sentence, given its segments and its translation."""
         terms = [term for each in segments for term in self.find(each.text) if term.origin == "glossary"]
@@ -60,10 +71,19 @@ def _reason(term: Term) -> str:
     return f"{term.source} is missing" if term.source in term.targets else f"{term.source} is not '{term.target}'"
 
 
-def _badness(attempt: Attempt, first: Attempt) -> int:
-    """Returns the weight of the doubts of an attempt, and of quotation marks that the first one does not have."""
+def _badness(segment: Segment, attempt: Attempt, first: Attempt, terms: DocumentTerms) -> int:
+    """Returns the weight of the doubts of an attempt, of quotation marks that the first one lacks, and of formality."""
     marks = [Counter(char for char in each.text if char in _QUOTATION_MARKS) for each in (attempt, first)]
-    return weight(attempt.doubts) + (0 if marks[0] == marks[1] else _QUOTATION_WEIGHT)
+    quotation = 0 if marks[0] == marks[1] else _QUOTATION_WEIGHT
+    return weight(attempt.doubts) + quotation + _formality_weight(segment, attempt, first, terms)
+
+
+def _formality_weight(segment: Segment, attempt: Attempt, first: Attempt, terms: DocumentTerms) -> int:
+    """Returns the weight of the wrong formality, or of a right one that costs too much."""
+    if terms.formality is None or not terms.disagrees(segment, first.text):
+        return _FORMALITY_WEIGHT if terms.disagrees(segment, attempt.text) else 0
+    is_cheap = attempt.score >= first.score - terms.formality.max_loss or bool(terms.missing(segment, first.text))
+    return 0 if is_cheap and terms.formality.accepts(segment.text, first.text, attempt.text) else _FORMALITY_WEIGHT
 
 
 Judge = Callable[[Segment, Hypothesis, DocumentTerms], Attempt]
@@ -77,8 +97,9 @@ class TermEnforcer:
 
     def __init__(self, source: SubwordCoder, target: SubwordCoder, language: str | None, tag: str | None) -> None:
         """`language` is the target language."""
-        self._source, self._tag = source, tag
+        self._source, self._target, self._tag = source, target, tag
         self._encoder = ConstraintEncoder(target, language)
+        self._forbidden: dict[Formality, ForbiddenWords] = {}
 
     def enforce(
         self,
@@ -86,7 +107,7 @@ class TermEnforcer:
         judge: Judge,
         decode: Decode,
     ) -> None:
-        """Replaces hypotheses that lack a term, in place, by ones that are less doubtful.
+        """Replaces hypotheses that lack a term or have the wrong formality, in place, by better ones.
 
         A document is given by the segments to look at, the hypotheses of all segments, and its terms.
         """
@@ -97,19 +118,42 @@ class TermEnforcer:
             for m, new in found.items():
                 first = judge(segments[m], hypotheses[m][0], terms)
                 attempts = [judge(segments[m], each, terms) for each in new]
-                order = sorted(range(len(new)), key=lambda rank: _badness(attempts[rank], first))
-                if order and _badness(attempts[order[0]], first) < _badness(first, first):
+                badness = [_badness(segments[m], each, first, terms) for each in attempts]
+                order = sorted(range(len(new)), key=badness.__getitem__)
+                if order and badness[order[0]] < _badness(segments[m], first, first, terms):
                     hypotheses[m] = [new[rank] for rank in order][: len(hypotheses[m])]
 
     def _constraints(
         self, segments: Mapping[int, Segment], hypotheses: Hypotheses, terms: DocumentTerms, judge: Judge
-    ) -> Iterator[tuple[int, list[Constraint]]]:
-        """Yields the constraints of every segment whose best hypothesis lacks a term."""
+    ) -> Iterator[tuple[int, list[Constraint | ForbiddenWords]]]:
+        """Yields the constraints of every segment whose best hypothesis lacks a term or has the wrong formality."""
         for m, segment in segments.items():
-            if hypotheses[m] and hypotheses[m][0].tokens and terms.find(segment.text):
-                missing = terms.missing(segment, judge(segment, hypotheses[m][0], terms).text)
-                if missing and (own := self._encoded(segment, missing)):
-                    yield m, own
+            if not hypotheses[m] or not hypotheses[m][0].tokens:
+                continue
+            if terms.formality is None and not terms.find(segment.text):
+                continue
+            text = judge(segment, hypotheses[m][0], terms).text
+            own = self._encoded(segment, terms.missing(segment, text))
+            if terms.formality is not None and terms.disagrees(segment, text):
+                yield m, [*own, self._words_of(segment, text, terms.formality)]
+            elif own:
+                yield m, [*own, *self.forbidden(segment, text, terms)]
+
+    def forbidden(self, segment: Segment, translation: str, terms: DocumentTerms) -> list[ForbiddenWords]:
+        """Returns what a new translation of a segment must not contain, so that it keeps the right formality."""
+        formality = terms.formality
+        if formality is None or not has_you(segment.text) or not formality.applies(segment.text):
+            return []
+        return [] if terms.disagrees(segment, translation) else [self._words_of(segment, translation, formality)]
+
+    def _words_of(self, segment: Segment, translation: str, formality: DocumentFormality) -> ForbiddenWords:
+        """Returns the words that the formality of a document forbids in another translation of a segment."""
+        other = formality.other
+        if exceptional := exceptional_words(other, segment.text, translation):
+            return forbidden_words(self._target, other, exceptional)
+        if other not in self._forbidden:
+            self._forbidden[other] = forbidden_words(self._target, other)
+        return self._forbidden[other]
 
     def _encoded(self, segment: Segment, missing: Sequence[Term]) -> list[Constraint]:
         """Returns the constraints of the terms that the translation of a segment lacks."""

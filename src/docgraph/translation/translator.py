@@ -34,7 +34,7 @@ from docgraph.model.quantize import pack_for_cpu
 from docgraph.model.systems import context_needs
 from docgraph.model.tokenizer import UNKNOWN, Tokenizer
 from docgraph.translation.checks import Doubt, doubts
-from docgraph.translation.constraints import Constraints
+from docgraph.translation.constraints import Constraint, Constraints
 from docgraph.translation.document_decoding import (
     BATCH_TOKENS,
     BaseTranslations,
@@ -47,6 +47,8 @@ from docgraph.translation.document_decoding import (
     decode_documents,
 )
 from docgraph.translation.explain import ContextWeights, context_weights_of, hint_uses
+from docgraph.translation.forbidden_words import ForbiddenWords
+from docgraph.translation.formality import FormalityOption, Sample, check_option, decide
 from docgraph.translation.hints import with_filled_hints
 from docgraph.translation.hypotheses import Hypothesis, SearchConfig
 from docgraph.translation.language_check import foreign_sentences
@@ -123,6 +125,16 @@ def _show_progress(batch: Iterable[Prepared], done: int) -> None:
         done -= len(prepared.own)
 
 
+def _samples(prepared: Prepared, translations: Sequence[str | None]) -> Iterator[Sample]:
+    """Yields what decides the formality of a document, given the translation of each segment."""
+    segments = prepared.segments
+    for sentence, indices in enumerate(segments.of_sentence):
+        if (given := prepared.given.get(sentence)) is not None:
+            yield Sample(" ".join(segments[m].text for m in indices), given, given=True)
+        else:
+            yield from (Sample(segments[m].text, translations[m] or "") for m in indices)
+
+
 class Translator:
     """Translates documents. Threads may share a translator; they take turns."""
 
@@ -146,6 +158,7 @@ class Translator:
         self.glossary = glossary
         self.names = True
         """Whether names are kept, the same way in a whole document (names.py)."""
+        self.formality = "any"
         self.repair = True
         """Whether translations that fail the checks of checks.py are decoded again; they are reported in any case."""
         self.keep_foreign = True
@@ -222,6 +235,17 @@ class Translator:
             )
         self.inputs.memory = memory
         self.state_cache: StateCache | None = {} if self.needs.only_given_translations else None
+
+    @property
+    def formality(self) -> FormalityOption:
+        """How translations address people: "formal" (vous), "informal" (tu), as the model does ("any"), or the one of
+        these that a document mostly has ("auto", formality.py)."""
+        return self._formality
+
+    @formality.setter
+    def formality(self, option: FormalityOption) -> None:
+        check_option(option, self.languages)
+        self._formality: FormalityOption = option
 
     @property
     def language(self) -> str:
@@ -321,6 +345,7 @@ class Translator:
 
     def prepare(self, request: TranslationRequest) -> Prepared:
         """Segments a document and builds the model input."""
+        check_option(request.formality or "any", self.languages)
         return self.inputs.prepare(request, self.foreign_sentences(request.document))
 
     def _greedy_scores(self, texts: Sequence[str]) -> list[float]:
@@ -328,7 +353,9 @@ class Translator:
         examples = [example_from_text([text], self.tokenizer, tag=self.tag) for text in texts]
         return [document.sentences[0][0].score for document in self.decoder(examples, SearchConfig(beams=1))]
 
-    def _decode(self, batch: list[Prepared], options: Options) -> list[Decoded]:
+    def _decode(
+        self, batch: list[Prepared], options: Options, constraints: Sequence[Constraints] | None = None
+    ) -> list[Decoded]:
         """Decodes documents, or one chunk of a document, together."""
         examples = [prepared.example for prepared in batch if prepared.example is not None]
         decoded = self.decoder(
@@ -337,6 +364,7 @@ class Translator:
             options.mode,
             tokens=options.tokens,
             known=[prepared.known for prepared in batch],
+            constraints=constraints,
             on_final=lambda index, first, hypotheses: batch[index].record(first, hypotheses),
             progress=lambda done, _: _show_progress(batch, done),
         )
@@ -417,7 +445,8 @@ class Translator:
         options: Options,
         sentences: Collection[int] | None = None,
     ) -> list[Decoded]:
-        """Returns decoded documents with their terms; sentences that lack a term are decoded again.
+        """Returns decoded documents with their terms; sentences that lack one, or disagree with the formality of their
+        document, are decoded again.
 
         `sentences` are the ones that are looked at; None for all.
         """
@@ -438,18 +467,20 @@ class Translator:
         return results
 
     def find_terms(self, prepared: Prepared, hypotheses: Hypotheses, names: bool = True) -> DocumentTerms:
-        """Returns the terms of a document: those of the glossary and, given its translation, `names`."""
-        glossary = prepared.request.glossary or self.glossary
+        """Returns the terms of a document: those of the glossary and, given its translation, `names` and formality."""
+        glossary, formality = prepared.request.glossary or self.glossary, prepared.request.formality or self.formality
         finders: list[TermFinder] = [] if glossary is None else [glossary]
-        if self.names and names:
-            segments = prepared.segments.segments
+        segments, translations = prepared.segments.segments, list[str | None]()
+        names = names and self.names
+        if names or formality == "auto":
             translations = [
                 self.text(found[0], segment.source) if found and found[0].tokens else None
                 for segment, found in zip(segments, hypotheses, strict=True)
             ]
+        if names:
             texts = [segment.text for segment in segments]
             finders.append(find_names(texts, translations, self.languages, self._translate_separately))
-        return DocumentTerms(finders)
+        return DocumentTerms(finders, decide(formality, _samples(prepared, translations)))
 
     def _segments(self, prepared: Prepared, sentences: Collection[int] | None) -> dict[int, Segment]:
         """Returns the segments of some sentences of a document, or of all, without those that are known."""
@@ -616,7 +647,7 @@ class Translator:
         self, prepared: Prepared, decoded: Decoded, pieces: Sequence[Piece], search: SearchConfig
     ) -> Hypotheses:
         """Returns the hypotheses of pieces, each with what its segment reads; a part of a segment has no hints."""
-        excerpts, first = [], dict(enumerate(decoded.first))
+        excerpts, first, forbidden = [], dict(enumerate(decoded.first)), self._forbidden(prepared, decoded, pieces)
         for shown, own in chunks(len(prepared.segments)):
             if chosen := [(place, piece) for place, piece in pieces if place in own]:
                 excerpt = self.inputs.excerpt(prepared, shown, [place for place, _ in chosen], first)
@@ -630,31 +661,50 @@ class Translator:
                     for row, (place, _) in enumerate(chosen)
                     if row not in other
                 }
-                excerpts.append((len(chosen), self.inputs.with_source(excerpt, other), base))
+                wanted = {row: forbidden[place] for row, (place, _) in enumerate(chosen) if place in forbidden}
+                excerpts.append((len(chosen), self.inputs.with_source(excerpt, other), base, wanted))
         found = self.decoder(
-            [each.example for _, each, _ in excerpts],
+            [each.example for _, each, _, _ in excerpts],
             search,
-            known=[each.known for _, each, _ in excerpts],
-            base=[base for _, _, base in excerpts],
+            known=[each.known for _, each, _, _ in excerpts],
+            constraints=[wanted for _, _, _, wanted in excerpts],
+            base=[base for _, _, base, _ in excerpts],
         )
         return [
-            each for (count, _, _), document in zip(excerpts, found, strict=True) for each in document.sentences[:count]
+            each
+            for (count, _, _, _), document in zip(excerpts, found, strict=True)
+            for each in document.sentences[:count]
         ]
+
+    def _forbidden(self, prepared: Prepared, decoded: Decoded, pieces: Iterable[Piece]) -> Constraints:
+        """Returns the words that new translations of some segments must not contain, by segment."""
+        found = {}
+        for place in dict.fromkeys(place for place, _ in pieces):
+            segment = prepared.segments[place]
+            text = self.text(decoded.hypotheses[place][0], segment.source)
+            if words := self._enforcer.forbidden(segment, text, decoded.terms):
+                found[place] = words
+        return found
 
     def _decode_in_document(
         self, prepared: Prepared, decoded: Decoded, pieces: Sequence[Piece], search: SearchConfig
     ) -> Hypotheses:
         """Returns the hypotheses of pieces, each in the place of its segment in the document."""
-        batch = []
+        batch, constraints, forbidden = [], list[Constraints](), self._forbidden(prepared, decoded, pieces)
         for shown, own in chunks(len(prepared.segments)):
             by_place = {m: [piece for place, piece in pieces if place == m] for m in own}
             texts: list[tuple[Segment, list[Hypothesis]]] = []
+            wanted: dict[int, Sequence[Constraint | ForbiddenWords]] = {}
             for m in shown:
                 again = [(piece, list[Hypothesis]()) for piece in by_place.get(m, ())]
+                if m in forbidden:
+                    wanted |= dict.fromkeys(range(len(texts), len(texts) + len(again)), forbidden[m])
                 texts += again or [(prepared.segments[m], decoded.hypotheses[m])]
             if any(by_place.values()):
                 batch.append(self._in_context(texts))
-        results = self._decode(batch, Options(search, "parallel", explain=False, tokens=BATCH_TOKENS))
+                constraints.append(wanted)
+        options = Options(search, "parallel", explain=False, tokens=BATCH_TOKENS)
+        results = self._decode(batch, options, constraints)
         return [
             result.hypotheses[m]
             for one, result in zip(batch, results, strict=True)
