@@ -18,12 +18,12 @@ from pathlib import Path
 
 import numpy as np
 
-from corpus_folders import FILES, read_documents
+from corpus_folders import read_documents
 from docgraph.annotate.registry import load_pipeline
 from docgraph.annotation import Annotation
 from docgraph.document import Document
 from docgraph.translation.hints import fill_documents
-from docgraph.translation.preprocessing import example_from_text
+from docgraph.translation.model_input import example_from_text
 from docgraph.translation.translator import Translator
 from pronouns.french import Gender, Lexicon
 from pronouns.pairs import IMPERSONAL
@@ -87,7 +87,7 @@ def main() -> None:
     for folder in folders:
         for split in arguments.split:
             total = Counter[str]()
-            for lines in read_documents(folder, [name.replace("train", split) for name in FILES]):
+            for lines in read_documents(folder, split):
                 texts, references = ([line[side].strip() for line in lines] for side in range(2))
                 total += judge(texts, references, pipeline(Document.from_sentences(texts)), translator, lexicon)
             judged = total["right"] + total["wrong"]

@@ -16,7 +16,7 @@ from docgraph.translation.document_decoding import decode_documents
 from docgraph.translation.forbidden_words import PENALTY, ForbiddenWords
 from docgraph.translation.formality import forbidden_words, formality_of
 from docgraph.translation.hypotheses import SearchConfig
-from docgraph.translation.preprocessing import example_from_text
+from docgraph.translation.model_input import example_from_text
 from docgraph.translation.translator import Translator
 
 
