@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 from workbench.chromium import SENTENCES, Workbench, alone
@@ -97,3 +98,14 @@ def test_words_with_a_usual_translation_and_exceptions_are_inconsistent(example:
     example.page.locator(".chain").first.wait_for()
     assert example.page.locator(".chain .name").all_inner_texts() == ["seawall", "boat", "harbour", "take"]
     assert example.page.locator(".chain.bad .name").all_inner_texts() == ["seawall", "boat"]
+
+
+def test_the_form_of_address_is_chosen_for_a_document_and_remembered(workbench: Workbench) -> None:
+    text = "You forgot your coat.\nCan you help me?"
+    for formality, pronoun in (("informal", "tu"), ("formal", "vous")):
+        workbench.open_start()
+        workbench.page.locator("#formality").select_option(formality)
+        workbench.open_text(text)  # the choice is remembered on the new start page
+        assert all(re.search(rf"\b{pronoun}\b", each, re.IGNORECASE) for each in workbench.translations())
+    workbench.open_start()
+    assert workbench.page.locator("#formality").input_value() == "formal"

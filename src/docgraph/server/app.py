@@ -21,6 +21,7 @@ from docgraph.server.limits import RequestGuard
 from docgraph.server.requests import Upload, body_or_upload, request_body, state_of, with_key
 from docgraph.server.schemas import SentenceTranslationAnswer, TextBody, TranslateAnswer, TranslateBody, error_answers
 from docgraph.server.state import ServerConfig, ServerState
+from docgraph.translation.formality import has_forms
 from docgraph.translation.glossary import Glossary
 from docgraph.translation.model_input import TranslationRequest
 from docgraph.translation.translator import Translator
@@ -96,11 +97,16 @@ async def metrics(request: Request) -> Response:
 
 @router.get("/v1/models", summary="The model that translates")
 async def models(request: Request) -> list[dict[str, Any]]:
-    """Returns the models of the server; there is one."""
+    """Returns the models of the server; there is one. `formality` says whether its forms of address can be chosen."""
     state = state_of(request)
-    languages = list(state.translator.languages or (None, None))
-    fingerprint = state.config.model_fingerprint
-    return [{"name": state.config.model_name, "languages": languages, "fingerprint": fingerprint}]
+    return [
+        {
+            "name": state.config.model_name,
+            "languages": list(state.translator.languages or (None, None)),
+            "fingerprint": state.config.model_fingerprint,
+            "formality": has_forms(state.translator.languages),
+        }
+    ]
 
 
 @router.get("/v1/formats", summary="File formats that can be uploaded")

@@ -91,17 +91,18 @@ export const putGlossary = (id, entries) => call("PUT", at(id, "/glossary"), { j
 export const accept = (id, indices) => call("POST", at(id, "/proposals"), { json: { accept: indices } });
 export const refuse = (id, indices) => call("POST", at(id, "/proposals"), { json: { refuse: indices } });
 export const getFormats = () => call("GET", "/v1/formats");
-export const createFromText = (text, name, force) => call("POST", "/v1/jobs", { json: { text, name, force } });
+export const createFromText = (text, name, options) => call("POST", "/v1/jobs", { json: { text, name, ...options } });
 
 /** Stores a translation, and confirms it or not. Returns {sentence, changes}. */
 export const correct = (id, index, translation, confirm, revision) =>
   call("PATCH", at(id, `/sentences/${index}`), { json: { translation, confirm, revision } });
 
-/** Uploads a document; `force` translates it whatever its language. */
-export function createFromFile(file, force) {
+/** Uploads a document; `force` translates it whatever its language, `formality` says how it addresses people. */
+export function createFromFile(file, { force, formality }) {
   const body = new FormData();
   body.append("file", file, file.name);
   if (force) body.append("force", "true");
+  body.append("formality", formality);
   return call("POST", "/v1/jobs", { body });
 }
 

@@ -1,7 +1,7 @@
 // The start page: drop a document, paste text, or go on with a saved document.
 
 import * as api from "./api.js";
-import { h, icon, store } from "./dom.js";
+import { h, icon, store, stored } from "./dom.js";
 import { formatted, languageName, t, when } from "./i18n.js";
 import { announce, ask, failed, notice } from "./messages.js";
 
@@ -15,6 +15,7 @@ const EXAMPLE = [
     "The committee thanked the harbour master and will vote on the damage report in April. " +
     "Without a new seawall, the harbour would have to close.",
 ].join("\n\n");
+const FORMALITIES = ["any", "formal", "informal"];
 const PAGE = 20; // documents listed at once
 const REFRESH = 2000; // milliseconds between looks at documents that are being translated
 
@@ -31,6 +32,12 @@ export class Start {
     this.text = h("textarea", { id: "text", rows: 4, maxlength: 1_000_000 });
     this.jobs = h("ul", { class: "jobs" });
     this.languages = h("p", { class: "languages" });
+    this.formality = h(
+      "select",
+      { id: "formality", onchange: () => store("formality", this.formality.value) },
+      ...FORMALITIES.map((value) => h("option", { value }, t(`formality.${value}`))),
+    );
+    this.address = h("p", { class: "address", hidden: true }, h("label", { for: "formality" }, t("start.formality")), this.formality);
     this.limit = PAGE;
     this.more = h("button", { type: "button", class: "more", hidden: true, onclick: () => this.showMore() }, t("start.more"));
     this.element = h("div", { class: "start" }, this.intro(), this.dropZone(), this.paste(), this.saved());
@@ -47,6 +54,8 @@ export class Start {
     const [source, target] = model?.languages ?? [];
     if (!source || !target) return;
     const names = { source: languageName(source), target: languageName(target) };
+    this.address.hidden = !model.formality;
+    if (model.formality) this.formality.value = FORMALITIES.find((each) => each === stored("formality")) ?? "any";
     this.languages.replaceChildren(
       h("span", { class: "visually-hidden" }, t("start.languages", names)),
       h("span", { "aria-hidden": "true" }, `${names.source} → ${names.target}`),
@@ -82,6 +91,7 @@ export class Start {
         h("label", { for: "file", class: "button primary" }, t("start.choose")),
         this.example(),
       ),
+      this.address,
       this.status,
     );
   }
@@ -91,7 +101,7 @@ export class Start {
       "button",
       {
         type: "button",
-        onclick: () => this.create((force) => api.createFromText(EXAMPLE, t("start.exampleName"), force)),
+        onclick: () => this.create((options) => api.createFromText(EXAMPLE, t("start.exampleName"), options)),
       },
       t("start.example"),
     );
@@ -102,7 +112,7 @@ export class Start {
       event.preventDefault();
       const text = this.text.value.trim();
       const name = text.split(/\s+/).slice(0, 6).join(" ").slice(0, 60) || t("start.textName");
-      if (text) this.create((force) => api.createFromText(text, name, force));
+      if (text) this.create((options) => api.createFromText(text, name, options));
     };
     return h(
       "form",
@@ -149,7 +159,7 @@ export class Start {
   upload(file) {
     if (!file) return undefined;
     this.status.textContent = t("start.uploading", { name: file.name });
-    return this.create((force) => api.createFromFile(file, force));
+    return this.create((options) => api.createFromFile(file, options));
   }
 
   /** Makes a job; a document in another language is translated if the user insists. */
@@ -157,7 +167,7 @@ export class Start {
     this.element.setAttribute("aria-busy", "true");
     notice("");
     try {
-      const job = await send(force);
+      const job = await send({ force, formality: this.formality.value });
       location.hash = `#/${job.id}`;
     } catch (error) {
       const anyway = h("button", { type: "button", onclick: () => this.create(send, true) }, t("start.anyway"));
