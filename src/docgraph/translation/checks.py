@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from docgraph.formats.base import CJK
@@ -73,12 +73,26 @@ _WORDS_BELOW = 13
 """Numbers below this are not looked for in languages whose number words are not listed."""
 
 
+_WORD_WEIGHT = 4
+"""Weight of a doubtful word, which is less than that of any other doubt."""
+
+
 class Doubt(NamedTuple):
     """Something wrong with a translation."""
 
     reason: str
     weight: int
     """Compares attempts: a loop outweighs anything else."""
+
+    @property
+    def is_about_word(self) -> bool:
+        """True if only a word is doubtful."""
+        return self.weight == _WORD_WEIGHT
+
+
+def word_doubts(words: Iterable[str]) -> list[Doubt]:
+    """Returns a doubt for each word that the model may have invented (lexicon.py)."""
+    return [Doubt(f"'{word}' may not be a word", _WORD_WEIGHT) for word in words]
 
 
 def doubts(

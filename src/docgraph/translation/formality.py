@@ -18,6 +18,7 @@ from typing import Literal, get_args
 from docgraph.errors import DocgraphError
 from docgraph.model.tokenizer import SubwordCoder
 from docgraph.translation.forbidden_words import ForbiddenWords
+from docgraph.translation.lexicon import lexicon
 
 Formality = Literal["informal", "formal"]
 FormalityOption = Literal["auto", "formal", "informal", "any"]
@@ -155,12 +156,10 @@ def _is_imperative(word: str) -> bool:
     return is_form and lemma != word and lemma.endswith(("er", "ir", "re"))
 
 
-@lru_cache(1 << 14)
 def _is_known(word: str) -> bool:
     """Returns whether a French word is in the dictionary; punctuation, and words with an apostrophe, are."""
-    from simplemma import is_known
-
-    return not word.isalpha() or bool(is_known(word, lang="fr"))
+    is_listed = lexicon("fr")
+    return not word.isalpha() or is_listed is None or is_listed(word)
 
 
 def has_you(source: str) -> bool:

@@ -6,7 +6,8 @@ one passes:
 1. Miscopied addresses, placeholders and identifiers are replaced by those of the source.
 2. The candidates of a larger beam, best first.
 3. The same without repeated phrases, if the first translation is a loop.
-4. The text is cut at its clauses; the pieces are translated separately and joined.
+4. The text is cut at its clauses; the pieces are translated separately and joined. Not for a doubtful word alone:
+   pieces lack the rest of their sentence.
 5. If the translation loses a stand-in (stand_ins.py): the text without inline code, which is then placed as other
    markup, and with all other literals as they are.
 6. The best attempt with repeated words said once, if it is still a loop.
@@ -99,9 +100,9 @@ class Repairer:
             self._try(best, segments, partial(self._decode, search=blocked), _is_loop)
         beams = max(_PIECE_BEAMS, search.beams)
         narrow = replace(search, beams=beams, n_best=beams, no_repeat_ngram=NGRAMS[0])
-        self._try(best, segments, lambda chosen: self._in_pieces(chosen, narrow), lambda _: True)
+        self._try(best, segments, lambda chosen: self._in_pieces(chosen, narrow), _is_serious)
         plain = [(place, self._plain(segment)) for place, segment in segments]
-        self._try(best, plain, partial(self._decode, search=wide), lambda _: True)
+        self._try(best, plain, partial(self._decode, search=wide), _is_serious)
         return [self._said_once(segment, each) for (_, segment), each in zip(segments, best, strict=True)]
 
     def _said_once(self, segment: Segment, attempt: Attempt) -> Attempt:
@@ -187,6 +188,10 @@ class Repairer:
 
 def _is_loop(attempt: Attempt) -> bool:
     return any(doubt.reason == "repetition" for doubt in attempt.doubts)
+
+
+def _is_serious(attempt: Attempt) -> bool:
+    return not all(doubt.is_about_word for doubt in attempt.doubts)
 
 
 def _best(attempts: Sequence[Attempt]) -> Attempt:

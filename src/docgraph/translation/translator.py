@@ -33,7 +33,7 @@ from docgraph.model.model_folder import ModelFolder, find_model
 from docgraph.model.quantize import pack_for_cpu
 from docgraph.model.systems import context_needs
 from docgraph.model.tokenizer import UNKNOWN, Tokenizer
-from docgraph.translation.checks import Doubt, doubts
+from docgraph.translation.checks import Doubt, doubts, word_doubts
 from docgraph.translation.constraints import Constraint, Constraints
 from docgraph.translation.document_decoding import (
     BATCH_TOKENS,
@@ -52,13 +52,14 @@ from docgraph.translation.formality import FormalityOption, Sample, check_option
 from docgraph.translation.hints import with_filled_hints
 from docgraph.translation.hypotheses import Hypothesis, SearchConfig
 from docgraph.translation.language_check import foreign_sentences
+from docgraph.translation.lexicon import invented_words
 from docgraph.translation.model_input import InputBuilder, Prepared, TranslationRequest, example_from_text
 from docgraph.translation.names import find_names
 from docgraph.translation.postprocessing import Postprocessor
 from docgraph.translation.preprocessing import Preprocessor, Segment, Segments
 from docgraph.translation.repair import Attempt, Piece, Repairer
 from docgraph.translation.result import Candidate, HintUse, SentenceTranslation, Translation
-from docgraph.translation.stand_ins import StandIns, mask, restore
+from docgraph.translation.stand_ins import StandIns, mask, restore, without
 from docgraph.translation.term_enforcement import DocumentTerms, TermEnforcer
 from docgraph.translation.terms import TermFinder
 from docgraph.translation.word_alignment import ExpandedText, SubwordAttention, align, subword_attention
@@ -631,7 +632,10 @@ class Translator:
 
     def _doubts(self, segment: Segment, text: str, terms: DocumentTerms) -> tuple[Doubt, ...]:
         found = doubts(segment.source, text, self.languages, segment.text, segment.stand_ins)
-        return (*found, *terms.doubts(segment, text))
+        targets = (target for term in terms.find(segment.text) for target in term.targets)
+        language = self.languages[1] if self.languages else None
+        invented = invented_words(segment.source, without(text, segment.stand_ins), language, targets)
+        return (*found, *word_doubts(invented), *terms.doubts(segment, text))
 
     def _decode_again(
         self, prepared: Prepared, decoded: Decoded, pieces: Sequence[Piece], search: SearchConfig

@@ -67,6 +67,8 @@ export function doubt(reason) {
   if (`doubt.${reason}` in en) return t(`doubt.${reason}`);
   const missing = /^(.*) is missing$/s.exec(reason);
   if (missing) return t("doubt.missing", { what: missing[1] });
+  const word = /^'(.*)' may not be a word$/s.exec(reason);
+  if (word) return t("doubt.word", { word: word[1] });
   const term = /^(.*) is not '(.*)'$/s.exec(reason);
   return term ? t("doubt.term", { source: term[1], target: term[2] }) : reason;
 }

@@ -178,6 +178,7 @@ export default {
   "legend.doubtful": "doubtful",
   "legend.proposal": "proposal",
   "doubt.missing": "{what} is missing",
+  "doubt.word": "“{word}” may not be a word",
   "doubt.term": "“{source}” is not “{target}”",
   "doubt.negation is missing": "negation is missing",
   "doubt.miles became kilometres": "miles became kilometres",

@@ -178,6 +178,7 @@ export default {
   "legend.doubtful": "douteuse",
   "legend.proposal": "proposition",
   "doubt.missing": "{what} manque",
+  "doubt.word": "« {word} » n’existe peut-être pas",
   "doubt.term": "« {source} » n’est pas « {target} »",
   "doubt.negation is missing": "la négation manque",
   "doubt.miles became kilometres": "des miles sont devenus des kilomètres",
