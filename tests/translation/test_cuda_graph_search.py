@@ -7,6 +7,7 @@ import itertools
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
+from weakref import ref
 
 import numpy as np
 import pytest
@@ -128,7 +129,7 @@ class Recorded:
         self.search = copy.copy(step.__self__)
         self.search.state = copy.copy(self.search.state)
         cache = self.search.cache = self.search.state.cache = copy.copy(self.search.cache)
-        cache.layers = [replace(layer, owner=cache) for layer in cache.layers]
+        cache.layers = [replace(layer, weak_owner=ref(cache)) for layer in cache.layers]
         self.replays = 0
 
     def replay(self) -> None:
