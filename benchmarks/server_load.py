@@ -1,6 +1,6 @@
 """Load of `docgraph serve`: many clients at once, compared with the same documents in one batch.
 
-    python -m benchmarks.server_load [--clients 64] [--seconds 60] [--texts 512] [--rounds 3]
+    python -m benchmarks.server_load [--clients 64] [--seconds 60] [--texts 512] [--rounds 3] [--processes 2]
 
 Each client sends one text of one to four sentences after the other. Every answer must equal the translation of the text
 alone. Printed are the times of requests, the sentences per second of the server and of `Translator.translate_all` on
@@ -90,9 +90,10 @@ class Load:
             self.wrong += found != self.expected[number]
 
 
-def start_server(folder: str) -> tuple[subprocess.Popen[str], str]:
+def start_server(folder: str, processes: int = 1) -> tuple[subprocess.Popen[str], str]:
     """Starts a server; returns it with its address."""
     command = [sys.executable, "-m", "docgraph", "serve", "--no-browser", "--port", "0"]
+    command += ["--decoder-processes", str(processes)]
     process = subprocess.Popen(
         [*command, "--database", f"sqlite:///{folder}/jobs.sqlite"], stderr=subprocess.PIPE, text=True
     )
@@ -141,11 +142,12 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--texts", type=int, default=512)
     parser.add_argument("--rounds", type=int, default=1)
+    parser.add_argument("--processes", type=int, default=1, help="decoder processes of the server")
     options = parser.parse_args(arguments or [])
     texts, wrong = load_texts(options.texts), 0
     one_batch = OneBatch(texts)
     with tempfile.TemporaryDirectory() as folder:
-        process, address = start_server(folder)
+        process, address = start_server(folder, options.processes)
         try:
             for number in range(options.rounds):
                 expected, alone, alone_cpu = one_batch.run()

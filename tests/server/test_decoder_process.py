@@ -40,31 +40,30 @@ def translator(folder: Path) -> Translator:
 
 @pytest.fixture
 def decoder(translator: Translator, folder: Path) -> Iterator[BatchDecoder]:
-    """A decoder whose process is ready."""
-    decoder = BatchDecoder(translator, model_folder=folder)
+    """A decoder whose two processes are ready."""
+    decoder = BatchDecoder(translator, model_folder=folder, processes=2)
     wait_until_ready(decoder)
     yield decoder
     decoder.close()
 
 
-def wait_until_ready(decoder: BatchDecoder, unlike: int | None = None) -> None:
-    """Waits for a process; for another one than `unlike`."""
+def wait_until_ready(decoder: BatchDecoder, dead: int | None = None) -> None:
+    """Waits until both processes are ready, and none of them is the dead one."""
     end = time.monotonic() + SECONDS
-    while decoder.process is None or decoder.process.pid == unlike or not decoder.process.is_ready:
+    while sum(each.is_ready and each.pid != dead for each in decoder.processes) < 2:
         assert time.monotonic() < end
         time.sleep(0.02)
 
 
 def kill(decoder: BatchDecoder) -> int:
-    """Kills the process; returns its id."""
-    assert decoder.process is not None
-    assert decoder.process.pid is not None
-    pid = decoder.process.pid
+    """Kills a process; returns its id."""
+    pid = decoder.processes[0].pid
+    assert pid is not None
     os.kill(pid, signal.SIGKILL)
     return pid
 
 
-def test_a_process_gives_the_answers_of_a_thread(
+def test_processes_give_the_answers_of_a_thread(
     translator: Translator, decoder: BatchDecoder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     alone = [translator.translate(each, SEARCH).texts for each in DOCUMENTS]
@@ -76,7 +75,7 @@ def test_a_process_gives_the_answers_of_a_thread(
     assert not decoder._owners
 
 
-def test_answers_are_the_same_if_the_process_dies(translator: Translator, decoder: BatchDecoder) -> None:
+def test_answers_are_the_same_if_a_process_dies(translator: Translator, decoder: BatchDecoder) -> None:
     alone = [translator.translate(each, SEARCH).texts for each in DOCUMENTS]
     translator.decoder = decoder
     stop = threading.Event()
@@ -91,7 +90,7 @@ def test_answers_are_the_same_if_the_process_dies(translator: Translator, decode
     with ThreadPoolExecutor(4) as threads:
         asked = [threads.submit(ask, number) for number in range(4)]
         for _ in range(2):
-            wait_until_ready(decoder, unlike=kill(decoder))
+            wait_until_ready(decoder, dead=kill(decoder))
         stop.set()
         assert all(each.result(SECONDS) for each in asked)
 
@@ -100,11 +99,11 @@ def test_a_process_that_always_dies_is_not_started_for_ever(
     translator: Translator, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(batching, "MAX_STARTS", 1)
-    decoder = BatchDecoder(translator, model_folder=folder)
+    decoder = BatchDecoder(translator, model_folder=folder, processes=1)
     expected = translator.translate(REFERRING, SEARCH).texts
     kill(decoder)
     end = time.monotonic() + SECONDS
-    while decoder.process is not None:
+    while decoder.processes:
         assert time.monotonic() < end
         time.sleep(0.02)
     translator.decoder = decoder
@@ -117,7 +116,8 @@ def test_a_cancelled_request_is_forgotten_by_both_sides(
 ) -> None:
     expected = translator.translate(REFERRING, SEARCH).texts
     translator.decoder = decoder
-    monkeypatch.setattr(decoder._process, "_on_result", lambda _: None)  # no part arrives
+    for process in decoder.processes:
+        monkeypatch.setattr(process, "_on_result", lambda _: None)  # no part arrives
     ticket = Ticket()
 
     def ask() -> Any:

@@ -48,12 +48,14 @@ def serve(
             min=0.5, help="Seconds of silence after which another server takes up the jobs of a server that died."
         ),
     ] = 15,
-    decoder_process: Annotated[
-        bool,
+    decoder_processes: Annotated[
+        int,
         typer.Option(
-            help="Decode sentences in a process of its own: faster with many requests, but needs more memory."
+            min=0,
+            help="Processes that decode sentences, each with its own copy of the model. One per CPU core is fastest with"
+            " many requests; 0 needs the least memory.",
         ),
-    ] = True,
+    ] = 1,
     device: DeviceOption = None,
     threads: Annotated[int | None, typer.Option(min=1, help="Number of CPU threads (default: all cores).")] = None,
 ) -> None:
@@ -105,8 +107,8 @@ def serve(
         model_fingerprint=folder.fingerprint,
     )
     translator = Translator.load(folder, device, threads=threads)
-    if decoder_process and translator.model.device.type == "cpu":
-        config = replace(config, decoder_process=folder.path)
+    if translator.model.device.type == "cpu":
+        config = replace(config, model_folder=folder.path, decoder_processes=decoder_processes)
     run_server(translator, config, host, port, browser)
 
 

@@ -1,7 +1,7 @@
 """Continuous batching: sentences of concurrent requests are decoded together.
 
-Each request is preprocessed, repaired and postprocessed in its own thread. Model work goes to another process
-(decoder_process.py) or, without one, to one thread. Sentences join those that are being decoded at any step
+Each request is preprocessed, repaired and postprocessed in its own thread. Model work goes to other processes
+(decoder_process.py) or, without any, to one thread. Sentences join those that are being decoded at any step
 (continuous_decoding.py). Sentences that cannot join others, such as those with constraints, are decoded by the thread
 in whole batches between two steps, and a long document of them in pieces between which short requests get their turn.
 The translation of a sentence does not depend on the others in its batch, so every request gets the answer that it would
@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import itertools
 import threading
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -45,7 +45,7 @@ BATCH = 4096
 """Source sub-words of a whole batch, about 160 sentences: more make a CPU little faster, and late arrivals wait."""
 PIECE = 512
 """Source sub-words of a long document that are decoded in a whole batch with other requests."""
-MAX_STARTS = 5
+MAX_STARTS = 64
 """Processes started in all, so that one that cannot run is not started for ever."""
 
 
@@ -166,17 +166,19 @@ class _Part:
 
 
 class BatchDecoder:
-    """A `Decoder` that decodes the documents of concurrent calls together. Close it to end its thread and process."""
+    """A `Decoder` that decodes the documents of concurrent calls together. Close it to end its thread and processes."""
 
     def __init__(
         self,
         translator: Translator,
         on_batch: Callable[[int, int], None] | None = None,
         model_folder: Path | None = None,
+        processes: int = 0,
     ) -> None:
         """`on_batch` receives the number of sentences and of requests that are decoded together, at each change.
 
-        With `model_folder`, the folder of the translator's model, a process decodes what can join, once it is ready.
+        With `processes`, which load the `model_folder` of the translator, these decode what can join, once they are
+        ready.
         """
         self._translator, self._on_batch, self._model_folder = translator, on_batch, model_folder
         self._calls: deque[_Call] = deque()
@@ -191,11 +193,13 @@ class BatchDecoder:
         self._change = threading.Condition()
         self._closed = False
         self._batches = ThreadPoolExecutor(1, "docgraph-whole-batches")
-        self._sent: dict[int, OpenDocument] = {}
-        """The documents that the process decodes, by number."""
+        self._sent: dict[int, tuple[OpenDocument, DecoderProcess]] = {}
+        """The documents that processes decode, by number."""
         self._numbers = itertools.count()
         self._starts = 0
-        self._process = self._started()
+        self._processes: list[DecoderProcess] = []
+        for _ in range(processes):
+            self._start_process()
         self._thread = threading.Thread(target=self._run, name="docgraph-batches", daemon=True)
         self._thread.start()
 
@@ -206,20 +210,19 @@ class BatchDecoder:
             self._change.notify()
         self._thread.join()
         self._batches.shutdown()
-        if self._process is not None:
-            self._process.close()
+        for process in self._processes:
+            process.close()
 
     @property
-    def process(self) -> DecoderProcess | None:
-        """The process that decodes, which may not be ready yet; None if there is none."""
-        return self._process
+    def processes(self) -> Sequence[DecoderProcess]:
+        """The processes that decode, some of which may not be ready yet."""
+        return self._processes
 
-    def _started(self) -> DecoderProcess | None:
-        """Returns a new process, if there should be one."""
-        if self._model_folder is None or self._closed or self._starts == MAX_STARTS:
-            return None
-        self._starts += 1
-        return DecoderProcess(self._model_folder, self._receive, self._replace_process)
+    def _start_process(self) -> None:
+        """Starts a process, unless too many have died."""
+        if self._model_folder is not None and not self._closed and self._starts < MAX_STARTS:
+            self._starts += 1
+            self._processes.append(DecoderProcess(self._model_folder, self._receive, self._replace_process))
 
     def __call__(
         self,
@@ -295,27 +298,31 @@ class BatchDecoder:
             self._change.notify()
 
     def _send(self, document: OpenDocument) -> bool:
-        """Sends a document to the process; returns False if there is none that is ready."""
-        if self._process is None or not self._process.is_ready or document.example.graph is not None:
+        """Sends a document to the process with the least work; returns False if none is ready."""
+        ready = [process for process in self._processes if process.is_ready]
+        if not ready or document.example.graph is not None:
             return False
-        number = next(self._numbers)
+        work = Counter[DecoderProcess]()
+        for other, process in self._sent.values():
+            work[process] += len(other.hypotheses) - other.told
+        number, process = next(self._numbers), min(ready, key=lambda each: work[each])
         try:
-            self._process.decode(number, document.example, document.search, document.known)
+            process.decode(number, document.example, document.search, document.known)
         except OSError:
             return False
-        self._sent[number] = document
+        self._sent[number] = document, process
         return True
 
     def _receive(self, message: Part | Failure | Batch) -> None:
-        """Gives what the process has decoded to the calls."""
+        """Gives what a process has decoded to the calls."""
         if isinstance(message, Batch):
             if self._on_batch is not None:
                 self._on_batch(message.sentences, message.documents)
             return
         with self._change:
-            document = self._sent.get(message.number)
-            if document is None or document not in self._owners:
+            if message.number not in self._sent:
                 return
+            document, _ = self._sent[message.number]
             call, number = self._owners[document]
             if isinstance(message, Failure):
                 call.results.put(DocgraphError(message.message))
@@ -326,19 +333,19 @@ class BatchDecoder:
             if document.told == len(document.hypotheses):
                 del self._sent[message.number], self._owners[document]
 
-    def _replace_process(self) -> None:
-        """Starts another process after one has died; the thread decodes the documents of the old one."""
+    def _replace_process(self, dead: DecoderProcess) -> None:
+        """Starts another process after one has died; the thread decodes the documents of the dead one."""
         with self._change:
             if self._closed:
                 return
-            for old in self._sent.values():
-                if old in self._owners:
-                    document = OpenDocument(old.example, old.search, old.known, self._translator.model.config)
-                    document.told = old.told
-                    self._owners[document] = self._owners.pop(old)
-                    self._new.append(document)
-            self._sent = {}
-            self._process = self._started()
+            for number in [number for number, (_, process) in self._sent.items() if process is dead]:
+                old, _ = self._sent.pop(number)
+                document = OpenDocument(old.example, old.search, old.known, self._translator.model.config)
+                document.told = old.told
+                self._owners[document] = self._owners.pop(old)
+                self._new.append(document)
+            self._processes.remove(dead)
+            self._start_process()
             self._change.notify()
 
     def _abandon(self, call: _Call) -> None:
@@ -349,10 +356,9 @@ class BatchDecoder:
             dropped = {document for document, (owner, _) in self._owners.items() if owner is call}
             for document in dropped:
                 del self._owners[document]
-            for number in [number for number, document in self._sent.items() if document in dropped]:
-                del self._sent[number]
-                if self._process is not None:
-                    self._process.cancel(number)
+            for number in [number for number, (document, _) in self._sent.items() if document in dropped]:
+                _, process = self._sent.pop(number)
+                process.cancel(number)
         call.results.put(Cancelled())
 
     def _run(self) -> None:

@@ -86,7 +86,7 @@ class DecoderProcess:
         self,
         model: Path,
         on_result: Callable[[Part | Failure | Batch], None],
-        on_death: Callable[[], None],
+        on_death: Callable[[DecoderProcess], None],
     ) -> None:
         self._on_result, self._on_death = on_result, on_death
         self.is_ready = False
@@ -136,7 +136,7 @@ class DecoderProcess:
         except (EOFError, OSError):
             self.is_ready = False
             self._process.join()
-            self._on_death()
+            self._on_death(self)
 
 
 def release_memory_regularly() -> None:

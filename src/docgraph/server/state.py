@@ -45,8 +45,10 @@ class ServerConfig:
     """A job is taken up by another server if its server has been silent for so long."""
     model_name: str = ""
     model_fingerprint: str = ""
-    decoder_process: Path | None = None
-    """The folder of the model if a process of its own decodes sentences; None: a thread does."""
+    model_folder: Path | None = None
+    """The folder of the model, for decoder processes."""
+    decoder_processes: int = 0
+    """Processes that decode sentences; with 0, a thread does."""
 
 
 class ServerState:
@@ -66,7 +68,10 @@ class ServerState:
 
     def start(self) -> None:
         """Starts batching and the queue."""
-        self.decoder = BatchDecoder(self.translator, self.metrics.observe_batch, self.config.decoder_process)
+        config = self.config
+        self.decoder = BatchDecoder(
+            self.translator, self.metrics.observe_batch, config.model_folder, config.decoder_processes
+        )
         self.translator.decoder = self.decoder
         self.changes.open()
         self.queue.start()
