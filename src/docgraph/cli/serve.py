@@ -52,7 +52,7 @@ def serve(
         int,
         typer.Option(
             min=0,
-            help="Processes that decode sentences, each with its own copy of the model. One per CPU core is fastest with"
+            help="Processes that decode sentences, each with a copy of the model. One per CPU core is fastest with"
             " many requests; 0 needs the least memory.",
         ),
     ] = 1,
