@@ -4,7 +4,7 @@ A translation that passes the checks (checks.py) is never touched. For one that 
 one passes:
 
 1. Miscopied addresses, placeholders and identifiers are replaced by those of the source.
-2. The candidates of a larger beam, best first.
+2. The candidates of a larger beam, best first; without words that the first translation has invented (lexicon.py).
 3. The same without repeated phrases, if the first translation is a loop.
 4. The text is cut at its clauses; the pieces are translated separately and joined. Not for a doubtful word alone:
    pieces lack the rest of their sentence.

@@ -632,10 +632,13 @@ class Translator:
 
     def _doubts(self, segment: Segment, text: str, terms: DocumentTerms) -> tuple[Doubt, ...]:
         found = doubts(segment.source, text, self.languages, segment.text, segment.stand_ins)
-        targets = (target for term in terms.find(segment.text) for target in term.targets)
-        language = self.languages[1] if self.languages else None
-        invented = invented_words(segment.source, without(text, segment.stand_ins), language, targets)
+        invented = self._invented_words(segment, text, terms)
         return (*found, *word_doubts(invented), *terms.doubts(segment, text))
+
+    def _invented_words(self, segment: Segment, text: str, terms: DocumentTerms) -> list[str]:
+        language = self.languages[1] if self.languages else None
+        targets = (target for term in terms.find(segment.text) for target in term.targets)
+        return [*invented_words(segment.source, without(text, segment.stand_ins), language, targets)]
 
     def _decode_again(
         self, prepared: Prepared, decoded: Decoded, pieces: Sequence[Piece], search: SearchConfig
@@ -681,13 +684,18 @@ class Translator:
         ]
 
     def _forbidden(self, prepared: Prepared, decoded: Decoded, pieces: Iterable[Piece]) -> Constraints:
-        """Returns the words that new translations of some segments must not contain, by segment."""
+        """Returns the words that new translations of some segments must not contain, by segment.
+
+        These are words of the wrong formality or, where the formality is right, words that the model has invented.
+        """
         found = {}
         for place in dict.fromkeys(place for place, _ in pieces):
             segment = prepared.segments[place]
             text = self.text(decoded.hypotheses[place][0], segment.source)
             if words := self._enforcer.forbidden(segment, text, decoded.terms):
                 found[place] = words
+            elif invented := self._invented_words(segment, text, decoded.terms):
+                found[place] = [ForbiddenWords(self.tokenizer.target, invented)]
         return found
 
     def _decode_in_document(
