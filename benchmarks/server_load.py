@@ -90,10 +90,10 @@ class Load:
             self.wrong += found != self.expected[number]
 
 
-def start_server(folder: str, processes: int = 1) -> tuple[subprocess.Popen[str], str]:
+def start_server(folder: str, processes: int | None = None) -> tuple[subprocess.Popen[str], str]:
     """Starts a server; returns it with its address."""
     command = [sys.executable, "-m", "docgraph", "serve", "--no-browser", "--port", "0"]
-    command += ["--decoder-processes", str(processes)]
+    command += [] if processes is None else ["--decoder-processes", str(processes)]
     process = subprocess.Popen(
         [*command, "--database", f"sqlite:///{folder}/jobs.sqlite"], stderr=subprocess.PIPE, text=True
     )
@@ -142,7 +142,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--texts", type=int, default=512)
     parser.add_argument("--rounds", type=int, default=1)
-    parser.add_argument("--processes", type=int, default=1, help="decoder processes of the server")
+    parser.add_argument("--processes", type=int, help="maximum decoder processes of the server")
     options = parser.parse_args(arguments or [])
     texts, wrong = load_texts(options.texts), 0
     one_batch = OneBatch(texts)

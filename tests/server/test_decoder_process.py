@@ -39,18 +39,24 @@ def translator(folder: Path) -> Translator:
 
 
 @pytest.fixture
-def decoder(translator: Translator, folder: Path) -> Iterator[BatchDecoder]:
+def decoder(translator: Translator, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[BatchDecoder]:
     """A decoder whose two processes are ready."""
+    monkeypatch.setattr(batching, "MUCH_WORK", 1)
     decoder = BatchDecoder(translator, model_folder=folder, processes=2)
+    wait_until_ready(decoder, 1)
+    translator.decoder = decoder
+    with ThreadPoolExecutor(2) as threads:  # enough for a second process
+        list(threads.map(lambda each: translator.translate(each, SEARCH), [REFERRING * 4] * 2))
+    translator.decoder = translator.decode
     wait_until_ready(decoder)
     yield decoder
     decoder.close()
 
 
-def wait_until_ready(decoder: BatchDecoder, dead: int | None = None) -> None:
-    """Waits until both processes are ready, and none of them is the dead one."""
+def wait_until_ready(decoder: BatchDecoder, count: int = 2, dead: int | None = None) -> None:
+    """Waits until some processes are ready, without the dead one."""
     end = time.monotonic() + SECONDS
-    while sum(each.is_ready and each.pid != dead for each in decoder.processes) < 2:
+    while sum(each.is_ready and each.pid != dead for each in decoder.processes) < count:
         assert time.monotonic() < end
         time.sleep(0.02)
 
@@ -95,6 +101,16 @@ def test_answers_are_the_same_if_a_process_dies(translator: Translator, decoder:
         assert all(each.result(SECONDS) for each in asked)
 
 
+def test_one_process_is_enough_for_little_work(translator: Translator, folder: Path) -> None:
+    decoder = BatchDecoder(translator, model_folder=folder, processes=2)
+    wait_until_ready(decoder, 1)
+    translator.decoder = decoder
+    for each in DOCUMENTS:
+        translator.translate(each, SEARCH)
+    assert len(decoder.processes) == 1
+    decoder.close()
+
+
 def test_a_process_that_always_dies_is_not_started_for_ever(
     translator: Translator, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -135,7 +151,8 @@ def test_a_cancelled_request_is_forgotten_by_both_sides(
             asked.result(SECONDS)
     assert not decoder._sent
     assert not decoder._owners
-    monkeypatch.undo()
+    for process in decoder.processes:
+        monkeypatch.setattr(process, "_on_result", decoder._receive)
     assert translator.translate(REFERRING, SEARCH).texts == expected
 
 

@@ -14,6 +14,8 @@ from docgraph.cli.options import DeviceOption, ModelOption
 from docgraph.errors import DocgraphError
 
 PORT = 8765
+MAX_PROCESSES = 4
+"""Decoder processes that are started by default, at most."""
 
 
 def serve(
@@ -49,13 +51,13 @@ def serve(
         ),
     ] = 15,
     decoder_processes: Annotated[
-        int,
+        int | None,
         typer.Option(
             min=0,
-            help="Processes that decode sentences, each with a copy of the model. One per CPU core is fastest with"
-            " many requests; 0 needs the least memory.",
+            help="Maximum processes that decode sentences, each with a copy of the model: one at first, others under"
+            " load (default: the number of CPU cores, at most 4). 0 needs the least memory.",
         ),
-    ] = 1,
+    ] = None,
     device: DeviceOption = None,
     threads: Annotated[int | None, typer.Option(min=1, help="Number of CPU threads (default: all cores).")] = None,
 ) -> None:
@@ -80,7 +82,7 @@ def serve(
     except ImportError as error:
         message = f"docgraph serve needs {error.name}; install it with: pip install 'docgraph[server]'"
         raise DocgraphError(message) from None
-    from docgraph.workers import bound_kept_memory, keep_freed_memory, let_idle_threads_sleep
+    from docgraph.workers import available_cores, bound_kept_memory, keep_freed_memory, let_idle_threads_sleep
 
     keep_freed_memory()
     bound_kept_memory()
@@ -108,7 +110,8 @@ def serve(
     )
     translator = Translator.load(folder, device, threads=threads)
     if translator.model.device.type == "cpu":
-        config = replace(config, model_folder=folder.path, decoder_processes=decoder_processes)
+        processes = min(available_cores(), MAX_PROCESSES) if decoder_processes is None else decoder_processes
+        config = replace(config, model_folder=folder.path, decoder_processes=processes)
     run_server(translator, config, host, port, browser)
 
 

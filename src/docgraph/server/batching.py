@@ -45,6 +45,8 @@ BATCH = 4096
 """Source sub-words of a whole batch, about 160 sentences: more make a CPU little faster, and late arrivals wait."""
 PIECE = 512
 """Source sub-words of a long document that are decoded in a whole batch with other requests."""
+MUCH_WORK = 48
+"""Sentences that a process has to decode when another one is started: as many as fill a step."""
 MAX_STARTS = 64
 """Processes started in all, so that one that cannot run is not started for ever."""
 
@@ -177,8 +179,8 @@ class BatchDecoder:
     ) -> None:
         """`on_batch` receives the number of sentences and of requests that are decoded together, at each change.
 
-        With `processes`, which load the `model_folder` of the translator, these decode what can join, once they are
-        ready.
+        Up to so many `processes`, which load the `model_folder` of the translator, decode what can join: one at first,
+        and others when all have much work.
         """
         self._translator, self._on_batch, self._model_folder = translator, on_batch, model_folder
         self._calls: deque[_Call] = deque()
@@ -197,9 +199,8 @@ class BatchDecoder:
         """The documents that processes decode, by number."""
         self._numbers = itertools.count()
         self._starts = 0
-        self._processes: list[DecoderProcess] = []
-        for _ in range(processes):
-            self._start_process()
+        self._max_processes, self._processes = processes, list[DecoderProcess]()
+        self._start_process()
         self._thread = threading.Thread(target=self._run, name="docgraph-batches", daemon=True)
         self._thread.start()
 
@@ -219,8 +220,9 @@ class BatchDecoder:
         return self._processes
 
     def _start_process(self) -> None:
-        """Starts a process, unless too many have died."""
-        if self._model_folder is not None and not self._closed and self._starts < MAX_STARTS:
+        """Starts a process, unless there are enough, or too many have died."""
+        has_room = len(self._processes) < self._max_processes and self._starts < MAX_STARTS
+        if self._model_folder is not None and not self._closed and has_room:
             self._starts += 1
             self._processes.append(DecoderProcess(self._model_folder, self._receive, self._replace_process))
 
@@ -306,6 +308,8 @@ class BatchDecoder:
         for other, process in self._sent.values():
             work[process] += len(other.hypotheses) - other.told
         number, process = next(self._numbers), min(ready, key=lambda each: work[each])
+        if work[process] >= MUCH_WORK and len(ready) == len(self._processes):
+            self._start_process()
         try:
             process.decode(number, document.example, document.search, document.known)
         except OSError:

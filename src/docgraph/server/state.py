@@ -48,7 +48,7 @@ class ServerConfig:
     model_folder: Path | None = None
     """The folder of the model, for decoder processes."""
     decoder_processes: int = 0
-    """Processes that decode sentences; with 0, a thread does."""
+    """Maximum processes that decode sentences; with 0, a thread does."""
 
 
 class ServerState:
