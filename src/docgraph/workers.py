@@ -7,6 +7,7 @@ import importlib
 import os
 import signal
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
@@ -22,6 +23,8 @@ T = TypeVar("T")
 R = TypeVar("R")
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS")
 
+RELEASE_SECONDS = 10
+"""How often freed memory is returned to the system."""
 TRIM_THRESHOLD, MMAP_THRESHOLD, ARENA_MAX = -1, -3, -8
 """Parameters of glibc's mallopt(3)."""
 
@@ -63,6 +66,13 @@ def release_freed_memory() -> None:
         ctypes.CDLL(None).malloc_trim(0)
     except (OSError, AttributeError, TypeError):
         return
+
+
+def release_memory_regularly() -> None:
+    """Returns freed memory to the system every few seconds, until the process ends."""
+    while True:
+        time.sleep(RELEASE_SECONDS)
+        release_freed_memory()
 
 
 def let_idle_threads_sleep() -> None:

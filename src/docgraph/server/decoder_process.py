@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import signal
 import threading
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from multiprocessing import get_context
@@ -23,10 +22,8 @@ from docgraph.translation.continuous_decoding import ContinuousDecoder, OpenDocu
 from docgraph.translation.document_decoding import Hypotheses, Known
 from docgraph.translation.hypotheses import SearchConfig
 from docgraph.translation.translator import Translator
-from docgraph.workers import bound_kept_memory, keep_freed_memory, release_freed_memory
+from docgraph.workers import bound_kept_memory, keep_freed_memory, release_memory_regularly
 
-RELEASE_SECONDS = 10
-"""How often freed memory is returned to the system."""
 TOLD = 16
 """Final sentences of a long document that are sent back together."""
 
@@ -137,13 +134,6 @@ class DecoderProcess:
             self.is_ready = False
             self._process.join()
             self._on_death(self)
-
-
-def release_memory_regularly() -> None:
-    """Returns freed memory to the system every few seconds, until the process ends."""
-    while True:
-        time.sleep(RELEASE_SECONDS)
-        release_freed_memory()
 
 
 def _run(connection: Connection, model: Path) -> None:

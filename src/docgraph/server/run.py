@@ -13,9 +13,9 @@ import uvicorn
 
 from docgraph.errors import DocgraphError
 from docgraph.server.app import create_app
-from docgraph.server.decoder_process import release_memory_regularly
 from docgraph.server.state import ServerConfig
 from docgraph.translation.translator import Translator
+from docgraph.workers import release_memory_regularly
 
 _STOP_SECONDS = 5
 """Time for requests to end when the server is stopped."""
