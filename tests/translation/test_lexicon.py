@@ -61,7 +61,7 @@ def test_a_translation_with_an_invented_word_is_decoded_again(monkeypatch: pytes
     usual = translator.translate(sentences)
     assert not any(each.doubts for each in usual)
     word = next(word for word in usual.texts[1].split() if len(word) > 4).strip(".").lower()
-    monkeypatch.setattr("docgraph.translation.translator.invented_words", lambda s, t, *_: [word] * (word in t))
+    monkeypatch.setattr("docgraph.translation.redecoding.invented_words", lambda s, t, *_: [word] * (word in t))
     changed = translator.translate(sentences)
     assert changed.texts[0] == usual.texts[0]
     assert word not in changed.texts[1] or changed.sentences[1].doubts == (f"'{word}' may not be a word",)

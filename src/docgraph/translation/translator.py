@@ -10,7 +10,6 @@ from __future__ import annotations
 import io
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Literal, Protocol, TypeVar
@@ -33,8 +32,7 @@ from docgraph.model.model_folder import ModelFolder, find_model
 from docgraph.model.quantize import pack_for_cpu
 from docgraph.model.systems import context_needs
 from docgraph.model.tokenizer import UNKNOWN, Tokenizer
-from docgraph.translation.checks import Doubt, doubts, word_doubts
-from docgraph.translation.constraints import Constraint, Constraints
+from docgraph.translation.constraints import Constraints
 from docgraph.translation.document_decoding import (
     BATCH_TOKENS,
     BaseTranslations,
@@ -47,20 +45,19 @@ from docgraph.translation.document_decoding import (
     decode_documents,
 )
 from docgraph.translation.explain import ContextWeights, context_weights_of, hint_uses
-from docgraph.translation.forbidden_words import ForbiddenWords
 from docgraph.translation.formality import FormalityOption, Sample, check_option, decide
 from docgraph.translation.hints import with_filled_hints
 from docgraph.translation.hypotheses import Hypothesis, SearchConfig
 from docgraph.translation.language_check import foreign_sentences
-from docgraph.translation.lexicon import invented_words
 from docgraph.translation.model_input import InputBuilder, Prepared, TranslationRequest, example_from_text
 from docgraph.translation.names import find_names
 from docgraph.translation.postprocessing import Postprocessor
 from docgraph.translation.preprocessing import Preprocessor, Segment, Segments
-from docgraph.translation.repair import Attempt, Piece, Repairer
+from docgraph.translation.redecoding import Redecoder
+from docgraph.translation.repair import Attempt
 from docgraph.translation.result import Candidate, HintUse, SentenceTranslation, Translation
-from docgraph.translation.stand_ins import StandIns, mask, restore, without
-from docgraph.translation.term_enforcement import DocumentTerms, TermEnforcer
+from docgraph.translation.stand_ins import StandIns, mask, restore
+from docgraph.translation.term_enforcement import DocumentTerms
 from docgraph.translation.terms import TermFinder
 from docgraph.translation.word_alignment import ExpandedText, SubwordAttention, align, subword_attention
 
@@ -68,8 +65,6 @@ if TYPE_CHECKING:  # imported only if they are used: their readers are slow to i
     from docgraph.translation.glossary import Glossary
     from docgraph.translation.translation_memory import TranslationMemory
 
-CANDIDATES = 4
-"""Translations with constraints from which the least doubtful one is taken."""
 Precision = Literal["float32", "bfloat16", "int8"]
 
 
@@ -180,7 +175,7 @@ class Translator:
             may_print if "definition" in needs.hints else lambda _: False,
         )
         self._postprocessor = Postprocessor(self._preprocessor, languages)
-        self._enforcer = TermEnforcer(tokenizer.source, tokenizer.target, languages[1] if languages else None, tag)
+        self._redecoder = Redecoder(self)
         self.inputs = InputBuilder(model.config, tokenizer, self._preprocessor, languages, annotator, tag, max_length)
         self.memory = None
         if needs.graph_relations(any_given=False) is not None:
@@ -349,14 +344,16 @@ class Translator:
         check_option(request.formality or "any", self.languages)
         return self.inputs.prepare(request, self.foreign_sentences(request.document))
 
+    def normalize(self, text: str) -> str:
+        """Returns a text as the model reads it (`Preprocessor.normalize`)."""
+        return self._preprocessor.normalize(text)
+
     def _greedy_scores(self, texts: Sequence[str]) -> list[float]:
         """Returns the score of the greedy translation of each text."""
         examples = [example_from_text([text], self.tokenizer, tag=self.tag) for text in texts]
         return [document.sentences[0][0].score for document in self.decoder(examples, SearchConfig(beams=1))]
 
-    def _decode(
-        self, batch: list[Prepared], options: Options, constraints: Sequence[Constraints] | None = None
-    ) -> list[Decoded]:
+    def _decode(self, batch: list[Prepared], options: Options) -> list[Decoded]:
         """Decodes documents, or one chunk of a document, together."""
         examples = [prepared.example for prepared in batch if prepared.example is not None]
         decoded = self.decoder(
@@ -365,7 +362,6 @@ class Translator:
             options.mode,
             tokens=options.tokens,
             known=[prepared.known for prepared in batch],
-            constraints=constraints,
             on_final=lambda index, first, hypotheses: batch[index].record(first, hypotheses),
             progress=lambda done, _: _show_progress(batch, done),
         )
@@ -457,14 +453,8 @@ class Translator:
             terms = self.find_terms(prepared, first, names=not options.search.sampling)
             results.append(replace(result, hypotheses=[*first], terms=terms, first=first))
         if not options.search.sampling:
-            self._enforcer.enforce(
-                [
-                    (self._segments(prepared, sentences), result.hypotheses, result.terms)
-                    for prepared, result in zip(documents, results, strict=True)
-                ],
-                self._attempt,
-                partial(self._decode_constrained, documents, results, options),
-            )
+            segments = [self._segments(prepared, sentences) for prepared in documents]
+            self._redecoder.enforce_terms(documents, results, segments, options)
         return results
 
     def find_terms(self, prepared: Prepared, hypotheses: Hypotheses, names: bool = True) -> DocumentTerms:
@@ -494,52 +484,6 @@ class Translator:
         decoded = self.decoder(examples, SearchConfig())
         return [self.text(document.sentences[0][0], text) for text, document in zip(texts, decoded, strict=True)]
 
-    def _decode_constrained(
-        self, documents: list[Prepared], decoded: list[Decoded], options: Options, constraints: list[Constraints]
-    ) -> list[dict[int, list[Hypothesis]]]:
-        """Returns new hypotheses of the segments that have constraints; the other segments stay as they are."""
-        inputs = [
-            (index, *each)
-            for index, wanted in enumerate(constraints)
-            for each in self._inputs_again(documents[index], decoded[index], wanted)
-        ]
-        beams = max(options.search.beams, CANDIDATES)
-        again = self.decoder(
-            [example for _, _, example, _ in inputs],
-            replace(options.search, beams=beams, n_best=max(options.search.n_best, CANDIDATES)),
-            options.mode,
-            tokens=options.tokens,
-            known=[known for _, _, _, known in inputs],
-            constraints=[
-                {place: constraints[index][m] for place, m in segment_of.items()} for index, segment_of, _, _ in inputs
-            ],
-            base=[
-                {place: decoded[index].first[m][0].base_tokens for place, m in segment_of.items()}
-                for index, segment_of, _, _ in inputs
-            ],
-        )
-        found: list[dict[int, list[Hypothesis]]] = [{} for _ in documents]
-        for (index, segment_of, _, _), document in zip(inputs, again, strict=True):
-            found[index] |= {m: document.sentences[place] for place, m in segment_of.items()}
-        return found
-
-    def _inputs_again(
-        self, prepared: Prepared, decoded: Decoded, wanted: Collection[int]
-    ) -> Iterator[tuple[dict[int, int], DocumentExample, Known]]:
-        """Yields model input to decode some segments again, with the segment at each position to decode."""
-        segments = prepared.segments
-        if not self.needs.reads_document:
-            for rows, excerpt in self.inputs.excerpts(prepared, wanted, dict(enumerate(decoded.first))):
-                yield dict(enumerate(rows)), excerpt.example, excerpt.known
-            return
-        for shown, own in chunks(len(segments)):
-            segment_of = {m - shown.start: m for m in own if m in wanted}
-            if segment_of:
-                others = {
-                    m: own for m, own in enumerate(decoded.hypotheses) if own and m - shown.start not in segment_of
-                }
-                yield segment_of, *self.inputs.encode(segments, shown, others)
-
     def _translation(self, prepared: Prepared, decoded: Decoded, search: SearchConfig) -> Translation:
         """Returns the translation of a document, given the hypotheses of its segments."""
         document = prepared.request.document
@@ -562,7 +506,7 @@ class Translator:
     ) -> dict[int, SentenceTranslation]:
         """Returns the translations of some sentences of a document, given the hypotheses of its segments."""
         segments, sentences, chosen = prepared.segments, dict[int, SentenceTranslation](), list(chosen)
-        checked = self._checked(prepared, decoded, search, chosen)
+        checked = self._redecoder.checked(prepared, decoded, search, chosen)
         for index in chosen:
             source, _ = text_with_atoms(prepared.request.document.sentences[index])
             indices = segments.of_sentence[index]
@@ -600,137 +544,6 @@ class Translator:
         """Returns translations with the alignments that are needed to write them into the document."""
         alignments = self.alignments(document, [each.text for each in sentences])
         return tuple(replace(each, alignment=links) for each, links in zip(sentences, alignments, strict=True))
-
-    def _checked(
-        self, prepared: Prepared, decoded: Decoded, search: SearchConfig, sentences: Iterable[int]
-    ) -> dict[int, Attempt]:
-        """Returns the best translation of each segment of some sentences with its doubts, repaired if `repair` is set.
-
-        Known translations are left out.
-        """
-        segments, attempts = prepared.segments, dict[int, Attempt]()
-        for index in sentences:
-            if index not in prepared.given:
-                attempts |= {
-                    m: self._attempt(segments[m], decoded.hypotheses[m][0], decoded.terms)
-                    for m in segments.of_sentence[index]
-                    if decoded.hypotheses[m]
-                }
-        doubtful = [m for m, attempt in attempts.items() if attempt.doubts]
-        if doubtful and self.repair:
-            decode = partial(self._decode_again, prepared, decoded)
-            check = partial(self._doubts, terms=decoded.terms)
-            repairer = Repairer(decode, check, self._preprocessor.normalize)
-            first = [attempts[m] for m in doubtful]
-            repaired = repairer.repair([(m, segments[m]) for m in doubtful], first, search, len(attempts))
-            attempts |= dict(zip(doubtful, repaired, strict=True))
-        return attempts
-
-    def _attempt(self, segment: Segment, hypothesis: Hypothesis, terms: DocumentTerms) -> Attempt:
-        text = self.text(hypothesis, segment.source)
-        return Attempt(text, hypothesis.score, hypothesis.log_probability, self._doubts(segment, text, terms))
-
-    def _doubts(self, segment: Segment, text: str, terms: DocumentTerms) -> tuple[Doubt, ...]:
-        found = doubts(segment.source, text, self.languages, segment.text, segment.stand_ins)
-        invented = self._invented_words(segment, text, terms)
-        return (*found, *word_doubts(invented), *terms.doubts(segment, text))
-
-    def _invented_words(self, segment: Segment, text: str, terms: DocumentTerms) -> list[str]:
-        language = self.languages[1] if self.languages else None
-        targets = (target for term in terms.find(segment.text) for target in term.targets)
-        return [*invented_words(segment.source, without(text, segment.stand_ins), language, targets)]
-
-    def _decode_again(
-        self, prepared: Prepared, decoded: Decoded, pieces: Sequence[Piece], search: SearchConfig
-    ) -> list[list[Attempt]]:
-        """Returns the attempts for some pieces of a decoded document, in the context of its other segments."""
-        decode = self._decode_in_document if self.needs.reads_document else self._decode_in_excerpts
-        hypotheses = iter(decode(prepared, decoded, pieces, search))
-        return [
-            [self._attempt(piece, hypothesis, decoded.terms) for hypothesis in next(hypotheses)] for _, piece in pieces
-        ]
-
-    def _decode_in_excerpts(
-        self, prepared: Prepared, decoded: Decoded, pieces: Sequence[Piece], search: SearchConfig
-    ) -> Hypotheses:
-        """Returns the hypotheses of pieces, each with what its segment reads; a part of a segment has no hints."""
-        excerpts, first, forbidden = [], dict(enumerate(decoded.first)), self._forbidden(prepared, decoded, pieces)
-        for shown, own in chunks(len(prepared.segments)):
-            if chosen := [(place, piece) for place, piece in pieces if place in own]:
-                excerpt = self.inputs.excerpt(prepared, shown, [place for place, _ in chosen], first)
-                other = {
-                    row: piece
-                    for row, (place, piece) in enumerate(chosen)
-                    if piece.text != prepared.segments[place].text
-                }
-                base = {
-                    row: decoded.first[place][0].base_tokens
-                    for row, (place, _) in enumerate(chosen)
-                    if row not in other
-                }
-                wanted = {row: forbidden[place] for row, (place, _) in enumerate(chosen) if place in forbidden}
-                excerpts.append((len(chosen), self.inputs.with_source(excerpt, other), base, wanted))
-        found = self.decoder(
-            [each.example for _, each, _, _ in excerpts],
-            search,
-            known=[each.known for _, each, _, _ in excerpts],
-            constraints=[wanted for _, _, _, wanted in excerpts],
-            base=[base for _, _, base, _ in excerpts],
-        )
-        return [
-            each
-            for (count, _, _, _), document in zip(excerpts, found, strict=True)
-            for each in document.sentences[:count]
-        ]
-
-    def _forbidden(self, prepared: Prepared, decoded: Decoded, pieces: Iterable[Piece]) -> Constraints:
-        """Returns the words that new translations of some segments must not contain, by segment.
-
-        These are words of the wrong formality or, where the formality is right, words that the model has invented.
-        """
-        found = {}
-        for place in dict.fromkeys(place for place, _ in pieces):
-            segment = prepared.segments[place]
-            text = self.text(decoded.hypotheses[place][0], segment.source)
-            if words := self._enforcer.forbidden(segment, text, decoded.terms):
-                found[place] = words
-            elif invented := self._invented_words(segment, text, decoded.terms):
-                found[place] = [ForbiddenWords(self.tokenizer.target, invented)]
-        return found
-
-    def _decode_in_document(
-        self, prepared: Prepared, decoded: Decoded, pieces: Sequence[Piece], search: SearchConfig
-    ) -> Hypotheses:
-        """Returns the hypotheses of pieces, each in the place of its segment in the document."""
-        batch, constraints, forbidden = [], list[Constraints](), self._forbidden(prepared, decoded, pieces)
-        for shown, own in chunks(len(prepared.segments)):
-            by_place = {m: [piece for place, piece in pieces if place == m] for m in own}
-            texts: list[tuple[Segment, list[Hypothesis]]] = []
-            wanted: dict[int, Sequence[Constraint | ForbiddenWords]] = {}
-            for m in shown:
-                again = [(piece, list[Hypothesis]()) for piece in by_place.get(m, ())]
-                if m in forbidden:
-                    wanted |= dict.fromkeys(range(len(texts), len(texts) + len(again)), forbidden[m])
-                texts += again or [(prepared.segments[m], decoded.hypotheses[m])]
-            if any(by_place.values()):
-                batch.append(self._in_context(texts))
-                constraints.append(wanted)
-        options = Options(search, "parallel", explain=False, tokens=BATCH_TOKENS)
-        results = self._decode(batch, options, constraints)
-        return [
-            result.hypotheses[m]
-            for one, result in zip(batch, results, strict=True)
-            for m in one.own
-            if m not in one.known
-        ]
-
-    def _in_context(self, texts: Sequence[tuple[Segment, list[Hypothesis]]]) -> Prepared:
-        """Returns segments with their hypotheses as a document of its own; those without any are decoded."""
-        segments = Segments([segment for segment, _ in texts], [range(m, m + 1) for m in range(len(texts))])
-        span = range(len(texts))
-        example, known = self.inputs.encode(segments, span, {m: found for m, (_, found) in enumerate(texts) if found})
-        request = TranslationRequest(Document.from_sentences([]))
-        return Prepared(request, segments, {}, span, span, example, known)
 
     def _candidates(
         self, segments: Segments, sentence: int, hypotheses: Hypotheses, checked: Mapping[int, Attempt]

@@ -1,0 +1,229 @@
+"""Decodes segments of a decoded document again: with prescribed terms, and if their translations look wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+from docgraph.model.batch import DocumentExample
+from docgraph.translation.checks import Doubt, doubts, word_doubts
+from docgraph.translation.constraints import Constraint, Constraints
+from docgraph.translation.document_decoding import Hypotheses, Known, chunks
+from docgraph.translation.forbidden_words import ForbiddenWords
+from docgraph.translation.hypotheses import Hypothesis, SearchConfig
+from docgraph.translation.lexicon import invented_words
+from docgraph.translation.model_input import Prepared
+from docgraph.translation.preprocessing import Segment, Segments
+from docgraph.translation.repair import Attempt, Piece, Repairer
+from docgraph.translation.stand_ins import without
+from docgraph.translation.term_enforcement import DocumentTerms, TermEnforcer
+
+if TYPE_CHECKING:
+    from docgraph.translation.translator import Decoded, Options, Translator
+
+CANDIDATES = 4
+"""Translations with constraints from which the least doubtful one is taken."""
+
+
+class Redecoder:
+    """Decodes segments again with the model of a translator, in the context of their document."""
+
+    def __init__(self, translator: Translator) -> None:
+        self._translator = translator
+        tokenizer, language = translator.tokenizer, translator.languages[1] if translator.languages else None
+        self._enforcer = TermEnforcer(tokenizer.source, tokenizer.target, language, translator.tag)
+
+    def enforce_terms(
+        self,
+        documents: list[Prepared],
+        decoded: list[Decoded],
+        segments: Sequence[Mapping[int, Segment]],
+        options: Options,
+    ) -> None:
+        """Replaces the hypotheses of those of some `segments` of each document that lack a term of the document, or
+        disagree with its formality."""
+        self._enforcer.enforce(
+            [(own, result.hypotheses, result.terms) for own, result in zip(segments, decoded, strict=True)],
+            self._attempt,
+            partial(self._decode_constrained, documents, decoded, options),
+        )
+
+    def _decode_constrained(
+        self, documents: list[Prepared], decoded: list[Decoded], options: Options, constraints: list[Constraints]
+    ) -> list[dict[int, list[Hypothesis]]]:
+        """Returns new hypotheses of the segments that have constraints; the other segments stay as they are."""
+        inputs = [
+            (index, *each)
+            for index, wanted in enumerate(constraints)
+            for each in self._inputs_again(documents[index], decoded[index], wanted)
+        ]
+        beams = max(options.search.beams, CANDIDATES)
+        again = self._translator.decoder(
+            [example for _, _, example, _ in inputs],
+            replace(options.search, beams=beams, n_best=max(options.search.n_best, CANDIDATES)),
+            options.mode,
+            tokens=options.tokens,
+            known=[known for _, _, _, known in inputs],
+            constraints=[
+                {place: constraints[index][m] for place, m in segment_of.items()} for index, segment_of, _, _ in inputs
+            ],
+            base=[
+                {place: decoded[index].first[m][0].base_tokens for place, m in segment_of.items()}
+                for index, segment_of, _, _ in inputs
+            ],
+        )
+        found: list[dict[int, list[Hypothesis]]] = [{} for _ in documents]
+        for (index, segment_of, _, _), document in zip(inputs, again, strict=True):
+            found[index] |= {m: document.sentences[place] for place, m in segment_of.items()}
+        return found
+
+    def _inputs_again(
+        self, prepared: Prepared, decoded: Decoded, wanted: Collection[int]
+    ) -> Iterator[tuple[dict[int, int], DocumentExample, Known]]:
+        """Yields model input to decode some segments again, with the segment at each position to decode."""
+        segments = prepared.segments
+        if not self._translator.needs.reads_document:
+            for rows, excerpt in self._translator.inputs.excerpts(prepared, wanted, dict(enumerate(decoded.first))):
+                yield dict(enumerate(rows)), excerpt.example, excerpt.known
+            return
+        for shown, own in chunks(len(segments)):
+            segment_of = {m - shown.start: m for m in own if m in wanted}
+            if segment_of:
+                others = {
+                    m: own for m, own in enumerate(decoded.hypotheses) if own and m - shown.start not in segment_of
+                }
+                yield segment_of, *self._translator.inputs.encode(segments, shown, others)
+
+    def checked(
+        self, prepared: Prepared, decoded: Decoded, search: SearchConfig, sentences: Iterable[int]
+    ) -> dict[int, Attempt]:
+        """Returns the best translation of each segment of some sentences with its doubts, repaired if `repair` is set.
+
+        Known translations are left out.
+        """
+        segments, attempts = prepared.segments, dict[int, Attempt]()
+        for index in sentences:
+            if index not in prepared.given:
+                attempts |= {
+                    m: self._attempt(segments[m], decoded.hypotheses[m][0], decoded.terms)
+                    for m in segments.of_sentence[index]
+                    if decoded.hypotheses[m]
+                }
+        doubtful = [m for m, attempt in attempts.items() if attempt.doubts]
+        if doubtful and self._translator.repair:
+            decode = partial(self._decode_again, prepared, decoded)
+            check = partial(self._doubts, terms=decoded.terms)
+            repairer = Repairer(decode, check, self._translator.normalize)
+            first = [attempts[m] for m in doubtful]
+            repaired = repairer.repair([(m, segments[m]) for m in doubtful], first, search, len(attempts))
+            attempts |= dict(zip(doubtful, repaired, strict=True))
+        return attempts
+
+    def _attempt(self, segment: Segment, hypothesis: Hypothesis, terms: DocumentTerms) -> Attempt:
+        text = self._translator.text(hypothesis, segment.source)
+        return Attempt(text, hypothesis.score, hypothesis.log_probability, self._doubts(segment, text, terms))
+
+    def _doubts(self, segment: Segment, text: str, terms: DocumentTerms) -> tuple[Doubt, ...]:
+        found = doubts(segment.source, text, self._translator.languages, segment.text, segment.stand_ins)
+        invented = self._invented_words(segment, text, terms)
+        return (*found, *word_doubts(invented), *terms.doubts(segment, text))
+
+    def _invented_words(self, segment: Segment, text: str, terms: DocumentTerms) -> list[str]:
+        language = self._translator.languages[1] if self._translator.languages else None
+        targets = (target for term in terms.find(segment.text) for target in term.targets)
+        return [*invented_words(segment.source, without(text, segment.stand_ins), language, targets)]
+
+    def _decode_again(
+        self, prepared: Prepared, decoded: Decoded, pieces: Sequence[Piece], search: SearchConfig
+    ) -> list[list[Attempt]]:
+        """Returns the attempts for some pieces of a decoded document, in the context of its other segments."""
+        decode = self._decode_in_document if self._translator.needs.reads_document else self._decode_in_excerpts
+        hypotheses = iter(decode(prepared, decoded, pieces, search))
+        return [
+            [self._attempt(piece, hypothesis, decoded.terms) for hypothesis in next(hypotheses)] for _, piece in pieces
+        ]
+
+    def _decode_in_excerpts(
+        self, prepared: Prepared, decoded: Decoded, pieces: Sequence[Piece], search: SearchConfig
+    ) -> Hypotheses:
+        """Returns the hypotheses of pieces, each with what its segment reads; a part of a segment has no hints."""
+        excerpts, first, forbidden = [], dict(enumerate(decoded.first)), self._forbidden(prepared, decoded, pieces)
+        for shown, own in chunks(len(prepared.segments)):
+            if chosen := [(place, piece) for place, piece in pieces if place in own]:
+                excerpt = self._translator.inputs.excerpt(prepared, shown, [place for place, _ in chosen], first)
+                other = {
+                    row: piece
+                    for row, (place, piece) in enumerate(chosen)
+                    if piece.text != prepared.segments[place].text
+                }
+                base = {
+                    row: decoded.first[place][0].base_tokens
+                    for row, (place, _) in enumerate(chosen)
+                    if row not in other
+                }
+                wanted = {row: forbidden[place] for row, (place, _) in enumerate(chosen) if place in forbidden}
+                excerpts.append((len(chosen), self._translator.inputs.with_source(excerpt, other), base, wanted))
+        found = self._translator.decoder(
+            [each.example for _, each, _, _ in excerpts],
+            search,
+            known=[each.known for _, each, _, _ in excerpts],
+            constraints=[wanted for _, _, _, wanted in excerpts],
+            base=[base for _, _, base, _ in excerpts],
+        )
+        return [
+            each
+            for (count, _, _, _), document in zip(excerpts, found, strict=True)
+            for each in document.sentences[:count]
+        ]
+
+    def _forbidden(self, prepared: Prepared, decoded: Decoded, pieces: Iterable[Piece]) -> Constraints:
+        """Returns the words that new translations of some segments must not contain, by segment.
+
+        These are words of the wrong formality or, where the formality is right, words that the model has invented.
+        """
+        found = {}
+        for place in dict.fromkeys(place for place, _ in pieces):
+            segment = prepared.segments[place]
+            text = self._translator.text(decoded.hypotheses[place][0], segment.source)
+            if words := self._enforcer.forbidden(segment, text, decoded.terms):
+                found[place] = words
+            elif invented := self._invented_words(segment, text, decoded.terms):
+                found[place] = [ForbiddenWords(self._translator.tokenizer.target, invented)]
+        return found
+
+    def _decode_in_document(
+        self, prepared: Prepared, decoded: Decoded, pieces: Sequence[Piece], search: SearchConfig
+    ) -> Hypotheses:
+        """Returns the hypotheses of pieces, each in the place of its segment in the document."""
+        examples, known, counts, constraints = [], list[Known](), list[int](), list[Constraints]()
+        forbidden = self._forbidden(prepared, decoded, pieces)
+        for shown, own in chunks(len(prepared.segments)):
+            by_place = {m: [piece for place, piece in pieces if place == m] for m in own}
+            texts: list[tuple[Segment, list[Hypothesis]]] = []
+            wanted: dict[int, Sequence[Constraint | ForbiddenWords]] = {}
+            for m in shown:
+                again = [(piece, list[Hypothesis]()) for piece in by_place.get(m, ())]
+                if m in forbidden:
+                    wanted |= dict.fromkeys(range(len(texts), len(texts) + len(again)), forbidden[m])
+                texts += again or [(prepared.segments[m], decoded.hypotheses[m])]
+            if any(by_place.values()):
+                example, seen = self._encode(texts)
+                examples.append(example)
+                known.append(seen)
+                counts.append(len(texts))
+                constraints.append(wanted)
+        found = self._translator.decoder(examples, search, known=known, constraints=constraints)
+        return [
+            document.sentences[m]
+            for document, seen, count in zip(found, known, counts, strict=True)
+            for m in range(count)
+            if m not in seen
+        ]
+
+    def _encode(self, texts: Sequence[tuple[Segment, list[Hypothesis]]]) -> tuple[DocumentExample, Known]:
+        """Returns segments as the model input of a document, and the hypotheses of those that have any."""
+        segments = Segments([segment for segment, _ in texts], [range(m, m + 1) for m in range(len(texts))])
+        known = {m: found for m, (_, found) in enumerate(texts) if found}
+        return self._translator.inputs.encode(segments, range(len(texts)), known)
