@@ -16,9 +16,6 @@ from pathlib import Path
 
 from corpus_folders import Lines, read_documents, write_documents
 
-MIN_PAIRS = 6
-"""Documents that keep fewer pairs are left out."""
-
 _DUTY = re.compile(r"\b(must|shall|should|required to)\b", re.IGNORECASE)
 _DEVOIR = re.compile(
     r"\b(doi[st]|doivent|dev(?:r|ai|on|ez|oir)\w*|dû|due?s?|faut|falloir|faudra\w*|faille|oblig\w*|tenue?s?|requi\w+|"
@@ -45,6 +42,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True, help="folder for the copy")
     parser.add_argument("--obligation", action="store_true", help="leave out pairs that lose must or shall")
     parser.add_argument("--without", type=Path, help="corpus whose documents are left out")
+    parser.add_argument("--min-pairs", type=int, default=6, help="leave out shorter documents (default: 6 pairs)")
     parser.add_argument("--seed", type=int, default=1)
     arguments = parser.parse_args()
     documents = list(read_documents(arguments.corpus))
@@ -53,7 +51,7 @@ def main() -> None:
         documents = [document for document in documents if pairs(document) not in excluded]
     if arguments.obligation:
         documents = [[pair for pair in document if keeps_duty(pair)] for document in documents]
-    documents = [document for document in documents if len(document) >= MIN_PAIRS]
+    documents = [document for document in documents if len(document) >= arguments.min_pairs]
     random.Random(arguments.seed).shuffle(documents)
     count, kept = 0, list[list[Lines]]()
     for document in documents:

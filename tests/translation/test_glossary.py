@@ -11,12 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
+from docgraph.annotate.inflection import Lexicon, french_plural
 from docgraph.cli import app
 from docgraph.errors import DocgraphError
 from docgraph.translation.corrections import translate_sentences
 from docgraph.translation.glossary import Glossary
 from docgraph.translation.glossary_files import MAX_TERM, read_entries
-from docgraph.translation.inflection import Lexicon, french_plural
 from docgraph.translation.model_input import TranslationRequest
 from docgraph.translation.terms import Term, are_used, find_all
 from docgraph.translation.translator import Translator

@@ -146,7 +146,9 @@ def test_explanations_say_what_a_hint_read(fast: Translator) -> None:
     known: list[str | None] = [None, None, "le chien saute", None, None, None, None]
     translation = fast.translate(document(), SEARCH, known=known, explain=True)
     assert translation.sentences[4].hints == (HintUse("It", "le chi", 2),)
-    assert translation.sentences[4].to_json()["hints"] == [{"words": "It", "translation": "le chi", "sentence": 2}]
+    assert translation.sentences[4].to_json()["hints"] == [
+        {"words": "It", "translation": "le chi", "sentence": 2, "relation": "coreference"}
+    ]
     assert translation.sentences[0].hints == translation.sentences[2].hints == ()
     for m in (1, 4, 5, 6):
         explained = explain_sentence(fast, document(), m, translation.texts, known=known)
@@ -159,9 +161,9 @@ def test_explanations_say_what_a_hint_read(fast: Translator) -> None:
 def test_a_definition_is_named_by_its_sentence(fast: Translator) -> None:
     lines = ["Hello.", "quick fox means the dog. (bonjour)", "The quick fox is a test."]
     translation = fast.translate(lines, SEARCH, explain=True)
-    assert translation.sentences[2].hints == (HintUse("quick fox", "bonjour", 1),)
+    assert translation.sentences[2].hints == (HintUse("quick fox", "bonjour", 1, "definition"),)
     prose = fast.translate([*lines[:1], "quick fox means the dog.", "(bonjour)", lines[2]], SEARCH, explain=True)
-    assert prose.sentences[3].hints == (HintUse("quick fox", "bonjour", 1),)
+    assert prose.sentences[3].hints == (HintUse("quick fox", "bonjour", 1, "definition"),)
 
 
 def test_a_document_without_pronouns_is_not_annotated(fast: Translator, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -31,7 +31,7 @@ class Lexicon:
 
     def lemma(self, word: str) -> str:
         """Returns the dictionary form of a word, in small letters; the word itself if there is no dictionary."""
-        return word.lower() if self._language is None else _lemma(word.lower(), self._language)
+        return word.lower() if self._language is None else lemma(word.lower(), self._language)
 
     def forms(self, word: str) -> list[str]:
         """Returns a word and its inflected forms."""
@@ -94,7 +94,8 @@ def french_plural(word: str) -> str:
 
 
 @lru_cache(1 << 16)
-def _lemma(word: str, language: str) -> str:
+def lemma(word: str, language: str) -> str:
+    """Returns the lemma of a word by simplemma's dictionary of a language that has one."""
     from simplemma import lemmatize
 
     return str(lemmatize(word, lang=language)).lower()

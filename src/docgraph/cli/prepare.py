@@ -260,13 +260,17 @@ def hints(
     split: Annotated[
         list[str] | None, typer.Option(help="Split (default: all splits of the store). Repeatable.")
     ] = None,
+    dictionary: Annotated[
+        str | None, typer.Option(help="Embedded dictionary, such as en-fr, whose words get hints.", show_default=False)
+    ] = None,
     device: DeviceOption = None,
 ) -> None:
     """Find what the words of a prepared corpus refer to, for a model that reads hints.
 
     Uses of defined terms get the translation that the definition prints. With a model, pronouns also get the
-    translation of their antecedent in an earlier sentence. The model must have the sub-words of the corpus; a training
-    config needs [bold]model.hints[/bold]. The files are written into the store.
+    translation of their antecedent in an earlier sentence. With a dictionary, its words get its translations. The model
+    must have the sub-words of the corpus; a training config needs [bold]model.hints[/bold]. The files are written into
+    the store.
 
     [bold]Example[/bold]
 
@@ -277,7 +281,6 @@ def hints(
     from docgraph.corpus.store import PreparedCorpus, read_manifest
     from docgraph.model import checkpoint
     from docgraph.model.device import find_device
-    from docgraph.model.hints import RELATIONS
     from docgraph.model.model_folder import ModelFolder, find_model
 
     aligner = None
@@ -287,7 +290,8 @@ def hints(
         if ours != theirs:
             raise DocgraphError(f"has other sub-words than {store}; prepare it with 'subwords.folder'", path=folder)
         aligner = checkpoint.load(ModelFolder(folder), find_device(device)).eval()
-    relations = RELATIONS if aligner is not None else ("definition",)
+    relations = ["definition", *(["coreference"] if aligner is not None else [])]
+    relations += [f"dictionary:{dictionary}"] if dictionary is not None else []
     with ProgressBars("documents") as bars:
         for name in split or read_manifest(store)["splits"]:
             corpus = PreparedCorpus.open(store, name)

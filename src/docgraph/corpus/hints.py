@@ -130,7 +130,7 @@ class CorpusHints:
         self._arguments = store, split, relations, dropout, seed
         self.dropout, self.seed = dropout, seed
         self._table = read_hints(store, split)
-        self._kinds = {RELATIONS.index(name) for name in relations}
+        self._kinds = {RELATIONS.index(name.partition(":")[0]) for name in relations}
 
     def __reduce__(self) -> tuple[Any, ...]:
         return CorpusHints, self._arguments  # a worker process reads the file itself

@@ -78,7 +78,7 @@ function contextList(title, hue, context, row, side) {
   for (const part of [heading, list]) part.style.setProperty("--hue", hue);
   return [heading, list];
 }
-function hintList(hints, row) {
+function hintList(heading, hints, row) {
   if (!hints.length) return [];
   const list = make("ul");
   for (const [words, translation, place] of hints) {
@@ -90,7 +90,7 @@ function hintList(hints, row) {
     list.append(make("li", {}, button));
   }
   for (const part of list.children) part.style.setProperty("--hue", "var(--target)");
-  return [make("h3", { textContent: "Refers to" }), list];
+  return [make("h3", { textContent: heading }), list];
 }
 function memoryList(entries) {
   if (!entries.length) return [];
@@ -127,7 +127,8 @@ function select(row) {
   const read = [
     ...contextList("Source sentences read", "var(--source)", sentence.sourceContext, row, "source"),
     ...contextList("Translations read", "var(--target)", sentence.targetContext, row, "target"),
-    ...hintList(sentence.hints, row),
+    ...hintList("Refers to", sentence.hints.filter(([, , place]) => place !== null), row),
+    ...hintList("From the dictionary", sentence.hints.filter(([, , place]) => place === null), row),
     ...memoryList(sentence.memory),
     ...termList(sentence.terms),
   ];

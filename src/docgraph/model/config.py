@@ -136,7 +136,7 @@ class HintsConfig:
 
     relations: Names = ("definition", "coreference")
     """definition: uses of a defined term, whose definition prints its translation; coreference: pronouns, whose
-    antecedent has been translated."""
+    antecedent has been translated; dictionary:en-fr: words of the embedded dictionary of that name."""
     separator: Size = 3
     """Token before and after a hint: the unknown piece, which sub-word models with byte fallback never produce."""
     dropout: Rate = 0.1
@@ -144,8 +144,8 @@ class HintsConfig:
 
     def __post_init__(self) -> None:
         for name in self.relations:
-            if name not in ("definition", "coreference"):
-                raise ValueError(f"there are no hints by '{name}'; choose definition, coreference or both")
+            if name not in ("definition", "coreference") and not name.startswith("dictionary:"):
+                raise ValueError(f"there are no hints by '{name}'; choose definition, coreference or dictionary:NAME")
 
 
 FreezePolicy = Literal["base", "base_but_embeddings", "none"]

@@ -23,13 +23,14 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
+from docgraph.annotate.dictionary import Dictionary, load_dictionary
 from docgraph.annotation import Annotation
 from docgraph.graph.definitions import DEFINING, MEANING, find_uses
 from docgraph.model.tokenizer import SubwordCoder, Tokenizer
 
 Ids = npt.NDArray[np.integer]
-RELATIONS = ("definition", "coreference")
-"""The relations of the graph that give hints."""
+RELATIONS = ("definition", "coreference", "dictionary")
+"""What gives hints: two relations of the graph, and a dictionary, which configs name as in `dictionary:en-fr`."""
 REFERRING = frozenset({"it", "they", "them", "itself", "themselves", "this", "these", "that", "those", "one", "ones"})
 """Pronouns whose translation depends on that of their antecedent."""
 NOMINAL = frozenset({"NOUN", "PROPN"})
@@ -78,6 +79,7 @@ def referents(hints: Iterable[Hint]) -> dict[int, set[int]]:
     return read
 
 
+_WORD = re.compile(r"\w+")
 _MAY_REFER = re.compile(rf"\b(?:{'|'.join(sorted(REFERRING))})(?:d|ll|re|s|ve)*\b", re.IGNORECASE)
 _MAY_DEFINE = re.compile(rf"\b(?:{'|'.join(sorted(DEFINING | MEANING))})\b.*\)", re.IGNORECASE | re.DOTALL)
 _MAY_PRINT = re.compile(rf"{_MAY_DEFINE.pattern}[.,;:]*\s*$", re.IGNORECASE | re.DOTALL)
@@ -93,10 +95,20 @@ def may_have_hints(texts: Sequence[str], relations: Collection[str]) -> bool:
     if "coreference" in relations and any(map(_MAY_REFER.search, texts[1:])):
         return True
     # The equivalent of a term may be the whole next sentence.
-    return "definition" in relations and any(
+    if "definition" in relations and any(
         _MAY_DEFINE.search(f"{text} {following}" if following.startswith("(") else text)
         for text, following in pairwise([*texts, ""])
-    )
+    ):
+        return True
+    dictionaries = _dictionaries(relations)
+    words = {word for text in texts for word in _WORD.findall(text)} if dictionaries else ()
+    return any(dictionary.has_word(word) for dictionary in dictionaries for word in words)
+
+
+def _dictionaries(relations: Iterable[str]) -> list[Dictionary]:
+    """Returns the dictionaries among the relations of a config."""
+    names = (name.split(":", 1) for name in relations)
+    return [load_dictionary(name[1]) for name in names if name[0] == "dictionary" and len(name) > 1]
 
 
 def find_hints(
@@ -109,6 +121,10 @@ def find_hints(
         found += _definition_hints(annotation, source, places, tokenizer)
     if "coreference" in relations:
         found += _coreference_hints(annotation, places)
+    for dictionary in _dictionaries(relations):
+        taken = {(hint.sentence, hint.place) for hint in found}
+        hints = _dictionary_hints(annotation, places, dictionary, tokenizer)
+        found += [hint for hint in hints if (hint.sentence, hint.place) not in taken]
     return sorted(found, key=lambda hint: (hint.sentence, hint.place))
 
 
@@ -173,6 +189,20 @@ def _coreference_hints(annotation: Annotation, places: _Places) -> list[Hint]:
             referent = Referent(places.sentence(antecedent), places.of([antecedent]), before)
             found.append(Hint(sentence, after[-1] + 1, relation="coreference", referent=referent, first=after[0]))
     return found
+
+
+def _dictionary_hints(
+    annotation: Annotation, places: _Places, dictionary: Dictionary, tokenizer: Tokenizer
+) -> list[Hint]:
+    """Hints at the first use of each entry in a sentence: its translation."""
+    found: dict[tuple[int, str], Hint] = {}
+    for use in dictionary.find(annotation):
+        sentence, after = places.sentence(use.words.start), places.of(use.words)
+        translation = use.translation
+        if after and (sentence, translation) not in found:
+            ids = tuple(tokenizer.target.encode(translation)[0][:-1].tolist()[:MAX_LENGTH])
+            found[sentence, translation] = Hint(sentence, after[-1] + 1, ids, "dictionary", first=after[0])
+    return list(found.values())
 
 
 def resolve(hint: Hint, translation: Ids, weights: npt.NDArray[np.floating], coder: SubwordCoder) -> Hint:

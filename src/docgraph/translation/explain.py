@@ -153,7 +153,7 @@ def hint_uses(
             if hint.referent is not None:
                 sentence = owners[hint.referent.sentence]
             said = tokenizer.target.decode(hint.ids).strip(_AROUND_WORDS)
-            uses.setdefault(hint.sentence, []).append(HintUse(words, said, sentence))
+            uses.setdefault(hint.sentence, []).append(HintUse(words, said, sentence, hint.relation))
     return uses
 
 

@@ -14,10 +14,10 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
+from docgraph.annotate.inflection import Lexicon, words
 from docgraph.annotate.rule_based import unicode_words
 from docgraph.errors import DocgraphError
 from docgraph.translation.glossary_files import Entry, read_entries
-from docgraph.translation.inflection import Lexicon, words
 from docgraph.translation.terms import Term
 
 _POSSESSIVE = re.compile(r"['’]s?$")

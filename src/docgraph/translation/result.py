@@ -40,14 +40,16 @@ class TermUse:
 
 @dataclass(frozen=True)
 class HintUse:
-    """What the model was told that words of a sentence refer to."""
+    """What the model was told about words of a sentence."""
 
     words: str
     """The words of the source, such as "It"."""
     translation: str
-    """The translation of what they refer to, such as "la voiture"."""
+    """The translation of what they refer to, such as "la voiture", or of the words themselves."""
     sentence: int | None
-    """The sentence where that is; None if it was not recorded."""
+    """The sentence of what they refer to; None if the translation comes from a dictionary."""
+    relation: str = "coreference"
+    """What gave the hint: coreference, definition or dictionary."""
 
 
 @dataclass(frozen=True)

@@ -127,7 +127,8 @@ export class SentenceTab {
       const isConfirmed = work.inspected.state === "confirmed";
       parts.push(h("p", { class: "hint" }, t(isConfirmed ? "explain.confirmed" : "explain.none")));
     }
-    parts.push(...this.referents(hints));
+    parts.push(...this.referents("explain.hints", hints.filter((hint) => hint.sentence !== null)));
+    parts.push(...this.referents("explain.dictionary", hints.filter((hint) => hint.sentence === null)));
     if (explanation.memory.length) {
       const pair = (each) => h("li", {}, h("span", { class: "soft" }, each.source), h("br"), each.translation);
       parts.push(h("h2", {}, t("explain.memory")), h("ul", { class: "plain-list" }, explanation.memory.map(pair)));
@@ -186,8 +187,8 @@ export class SentenceTab {
     return [h("h2", { class: side }, t(`explain.${side}`)), h("ul", { class: `reads ${side}` }, weights.map(item))];
   }
 
-  /** What words of the sentence refer to: "It ← la voiture", and the sentence where that is. */
-  referents(hints) {
+  /** What words of the sentence refer to: "It ← la voiture", and the sentence where that is; or how they translate. */
+  referents(heading, hints) {
     if (!hints.length) return [];
     const item = ({ words, translation, sentence }) => {
       const parts = [h("span", { class: "snippet" }, `${words} ← ${translation}`)];
@@ -197,7 +198,7 @@ export class SentenceTab {
       const go = () => this.actions.go(sentence);
       return h("li", {}, h("button", { type: "button", class: "read", title, onclick: go }, at, ...parts));
     };
-    return [h("h2", {}, t("explain.hints")), h("ul", { class: "reads" }, hints.map(item))];
+    return [h("h2", {}, t(heading)), h("ul", { class: "reads" }, hints.map(item))];
   }
 
   other({ translation }) {

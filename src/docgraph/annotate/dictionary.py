@@ -1,0 +1,155 @@
+"""Bilingual dictionaries: translations of words that are too rare for a model to learn them from its corpus.
+
+An embedded dictionary has one entry per line: a lemma of one to five words, a class, and translations, best first:
+
+    caldera<TAB>nf<TAB>caldeira
+    rebound<TAB>v<TAB>rebondir | se remettre
+
+The class is nm, nf, nmp or nfp for nouns (gender, and whether the translation is always plural), v, adj, adv, or x for
+anything else.
+"""
+
+from __future__ import annotations
+
+import lzma
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from itertools import pairwise
+
+from docgraph.annotate.inflection import french_plural, lemma
+from docgraph.annotate.rule_based import has_simplemma_dictionary
+from docgraph.annotation import Annotation
+from docgraph.errors import DocgraphError
+
+NOUNS = frozenset({"nm", "nf", "nmp", "nfp"})
+CLASSES = {
+    "NOUN": NOUNS,
+    "PROPN": NOUNS,
+    "VERB": frozenset({"v"}),
+    "AUX": frozenset({"v"}),
+    "ADJ": frozenset({"adj"}),
+    "ADV": frozenset({"adv"}),
+}
+"""The classes of entries that translate a word of a universal part of speech; other words are not looked up."""
+SUFFIX = ".tsv.xz"
+ANY_POSSESSIVE = "one's"
+"""A word of an entry that stands for a possessive: roll up one's sleeves."""
+POSSESSIVES = frozenset({"my", "your", "his", "her", "its", "our", "their", "one's"})
+_WORD = re.compile(rf"{ANY_POSSESSIVE}|\w+|[^\w\s]")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A word or expression and its translations."""
+
+    words: tuple[str, ...]
+    word_class: str
+    translations: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Use:
+    """An entry at a place of a document."""
+
+    words: range
+    """Indices of words in the document."""
+    entry: Entry
+    translation: str
+    """The best translation, in the number of the word."""
+
+
+class Dictionary:
+    """Entries of one language pair."""
+
+    def __init__(self, entries: Iterable[Entry], languages: tuple[str, str]) -> None:
+        """Words of the source language are looked up by their lemmas."""
+        source, target = languages
+        self._language = source if has_simplemma_dictionary(source) else None
+        self._is_french = target == "fr"
+        self.entries = tuple(entries)
+        self._by_first_word: dict[str, list[Entry]] = {}
+        for entry in self.entries:
+            self._by_first_word.setdefault(entry.words[0].lower(), []).append(entry)
+
+    def has_word(self, word: str) -> bool:
+        """Returns whether an entry may begin with a word of a text."""
+        return not self._by_first_word.keys().isdisjoint(self._keys(word))
+
+    def _keys(self, word: str) -> dict[str, None]:
+        """The word in small letters, and its lemma."""
+        small = word.lower()
+        return dict.fromkeys([small] if self._language is None else [small, lemma(small, self._language)])
+
+    def find(self, annotation: Annotation) -> Iterator[Use]:
+        """Yields the uses of entries in a document, in order; the longest entry at each place.
+
+        Words with a capital inside a sentence are taken for names, unless the entry has a capital itself. Without parts
+        of speech, the first entry of a word is used.
+        """
+        forms = annotation.forms.to_list()
+        upos = None if annotation.upos is None else annotation.upos.to_list()
+        feats = None if annotation.feats is None else annotation.feats.to_list()
+        for begin, end in pairwise(annotation.offsets.tolist()):
+            place = begin
+            while place < end:
+                found = self._match(forms, upos, place, begin, end)
+                if found is None:
+                    place += 1
+                    continue
+                words = range(place, place + len(found.words))
+                is_plural = feats is not None and "Number=Plur" in feats[words[-1]]
+                yield Use(words, found, self._translation(found, is_plural))
+                place = words.stop
+
+    def _translation(self, entry: Entry, is_plural: bool) -> str:
+        """Returns the best translation; a French noun of one word is in the plural if the word is."""
+        best = entry.translations[0]
+        has_plural = self._is_french and entry.word_class in ("nm", "nf") and " " not in best and best.islower()
+        return french_plural(best) if is_plural and has_plural else best
+
+    def _match(self, forms: list[str], upos: list[str] | None, place: int, begin: int, end: int) -> Entry | None:
+        fitting = [
+            entry
+            for key in self._keys(forms[place])
+            for entry in self._by_first_word.get(key, ())
+            if place + len(entry.words) <= end
+            and self._is_form(forms[place : place + len(entry.words)], entry, place == begin)
+            and (upos is None or len(entry.words) > 1 or entry.word_class in CLASSES.get(upos[place], ()))
+        ]
+        return max(fitting, key=lambda entry: len(entry.words), default=None)
+
+    def _is_form(self, forms: list[str], entry: Entry, starts_sentence: bool) -> bool:
+        """Returns whether words are a form of an entry: only the first and the last word may be inflected."""
+        last = len(forms) - 1
+        return all(
+            self._is_word(form.lower() if place == 0 and starts_sentence else form, wanted, place in (0, last))
+            or form == wanted
+            for place, (form, wanted) in enumerate(zip(forms, entry.words, strict=True))
+        )
+
+    def _is_word(self, form: str, wanted: str, may_be_inflected: bool) -> bool:
+        if wanted == ANY_POSSESSIVE:
+            return form in POSSESSIVES
+        if not (form.islower() and wanted.islower()):
+            return False
+        return form == wanted or (may_be_inflected and wanted in self._keys(form))
+
+
+@cache
+def load_dictionary(name: str) -> Dictionary:
+    """Returns the embedded dictionary of a language pair, such as en-fr; raises DocgraphError if there is none."""
+    folder = files("docgraph") / "data" / "dictionaries"
+    embedded = sorted(file.name.removesuffix(SUFFIX) for file in folder.iterdir() if file.name.endswith(SUFFIX))
+    if name not in embedded:
+        raise DocgraphError(f"there is no dictionary '{name}'; choose among {', '.join(embedded)}")
+    text = lzma.decompress((folder / f"{name}{SUFFIX}").read_bytes()).decode("utf-8")
+    source, _, target = name.partition("-")
+    return Dictionary(map(_entry, text.splitlines()), (source, target))
+
+
+def _entry(line: str) -> Entry:
+    words, word_class, translations = line.split("\t")
+    return Entry(tuple(_WORD.findall(words)), word_class, tuple(translations.split(" | ")))

@@ -1,0 +1,88 @@
+"""The embedded dictionaries, and how their entries are found in documents."""
+
+from __future__ import annotations
+
+import lzma
+import re
+from importlib.resources import files
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from docgraph.annotate.dictionary import CLASSES, NOUNS, Dictionary, Entry, load_dictionary
+from docgraph.annotate.registry import default_pipeline
+from docgraph.annotate.rule_based import WordAnnotator
+from docgraph.document import Document
+from docgraph.errors import DocgraphError
+
+PAIR = ("en", "fr")
+ENTRIES = [
+    Entry(("caldera",), "nf", ("caldeira",)),
+    Entry(("rebound",), "nm", ("rebond",)),
+    Entry(("rebound",), "v", ("rebondir", "se remettre")),
+    Entry(("fire",), "nm", ("feu",)),
+    Entry(("fire", "chief"), "nm", ("capitaine des pompiers",)),
+    Entry(("game", "-", "winning"), "adj", ("décisif",)),
+    Entry(("Milky", "Way"), "nf", ("Voie lactée",)),
+    Entry(("roll", "up", "one's", "sleeves"), "v", ("retrousser ses manches",)),
+]
+
+
+def found(*sentences: str, entries: list[Entry] = ENTRIES) -> list[tuple[str, str]]:
+    """Returns the words of each use and their translation, by the words alone."""
+    annotation = WordAnnotator("en")(Document.from_sentences(sentences), None)
+    uses = Dictionary(entries, PAIR).find(annotation)
+    return [(" ".join(annotation.forms[word] for word in use.words), use.translation) for use in uses]
+
+
+def test_words_are_found_in_any_form_and_the_longest_entry_wins() -> None:
+    assert found("The calderas rebounded.") == [("calderas", "caldeira"), ("rebounded", "rebond")]
+    assert found("The fire chiefs saw a fire.") == [("fire chiefs", "capitaine des pompiers"), ("fire", "feu")]
+    assert found("A game-winning goal.") == [("game - winning", "décisif")]
+    assert found("He rolled up his sleeves.") == [("rolled up his sleeves", "retrousser ses manches")]
+    assert found("He rolled up the sleeves.") == []
+
+
+def test_capitals_are_those_of_names_except_at_the_start_of_a_sentence() -> None:
+    assert found("Caldera lakes are deep.", "Lake Caldera is deep.", "A CALDERA") == [("Caldera", "caldeira")]
+    assert found("The Milky Way is a milky way.") == [("Milky Way", "Voie lactée")]
+    assert found("Fire", "chief") == [("Fire", "feu")]  # an entry ends with its sentence
+
+
+def test_parts_of_speech_choose_the_entry_and_plural_nouns_get_plurals() -> None:
+    annotation = default_pipeline("en")(Document.from_sentences(["The economy rebounded.", "They saw two calderas."]))
+    uses = [*Dictionary(ENTRIES, PAIR).find(annotation)]
+    assert [use.translation for use in uses] == ["rebondir", "caldeiras"]
+
+
+@given(st.lists(st.text("abc -'", max_size=12), max_size=4))
+def test_uses_are_in_order_apart_and_inside_their_sentences(texts: list[str]) -> None:
+    entries = [Entry(("a",), "nm", ("x",)), Entry(("a", "b"), "nm", ("y",)), Entry(("b", "-", "c"), "adj", ("z",))]
+    annotation = WordAnnotator("en")(Document.from_sentences(texts), None)
+    stop = 0
+    for use in Dictionary(entries, PAIR).find(annotation):
+        assert stop <= use.words.start
+        assert annotation.sentence_of[use.words.start] == annotation.sentence_of[use.words.stop - 1]
+        assert len(use.words) == len(use.entry.words)
+        stop = use.words.stop
+
+
+def test_the_embedded_dictionary_is_well_formed() -> None:
+    file = files("docgraph") / "data" / "dictionaries" / "en-fr.tsv.xz"
+    lines = lzma.decompress(file.read_bytes()).decode("utf-8").splitlines()
+    fields = [line.split("\t") for line in lines]
+    classes = {*NOUNS, "x"}.union(*CLASSES.values())
+    for words, word_class, translations in fields:
+        assert words == words.strip()
+        assert word_class in classes, words
+        assert all(re.fullmatch(r"\S(?:.*\S)?", each) for each in translations.split(" | ")), words
+        assert not re.search(r"[’()]", translations), words
+    assert len({(words, word_class) for words, word_class, _ in fields}) == len(fields) > 25_000
+    assert [words for words, _, _ in fields] == sorted(words for words, _, _ in fields)
+
+
+def test_a_dictionary_that_is_not_embedded_is_refused() -> None:
+    for name in ("en-xx", "../models/en-fr"):
+        with pytest.raises(DocgraphError, match="there is no dictionary"):
+            load_dictionary(name)
