@@ -6,7 +6,12 @@ from functools import cache
 
 import pytest
 
-from docgraph.translation.postprocessing import Postprocessor, french_typography, unify_french_quotes
+from docgraph.translation.postprocessing import (
+    Postprocessor,
+    french_typography,
+    unify_french_apostrophes,
+    unify_french_quotes,
+)
 from translation.translator_examples import english_to_french
 
 
@@ -178,3 +183,17 @@ def test_a_quotation_that_a_dash_begins_has_no_closing_mark() -> None:
     assert unify_french_quotes(sources, texts) == expected
     guillemets = ["«\u00a0Je l'ai vu.", *texts[1:]]
     assert unify_french_quotes(sources, guillemets) == guillemets
+
+
+@pytest.mark.parametrize(
+    ("sources", "expected"),
+    [
+        (["It’s late.", "The dog's and cat’s water."], "L’eau d’ici, qu’« il » boit 'là'."),
+        (["It's late.", "Don't say “no”."], "L'eau d'ici, qu'« il » boit 'là'."),
+        (["“Water.”"], "L’eau d’ici, qu’« il » boit 'là'."),
+        (["Water."], "L'eau d'ici, qu'« il » boit 'là'."),
+    ],
+)
+def test_apostrophes_follow_the_source(sources: list[str], expected: str) -> None:
+    texts = ["L'eau d’ici, qu'« il » boit 'là'."] * len(sources)
+    assert unify_french_apostrophes(sources, texts) == [expected] * len(sources)

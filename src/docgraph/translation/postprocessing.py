@@ -58,6 +58,7 @@ _HOUR = re.compile(r"(?<=\d) ?h ?(?=\d\d\b)")
 _SIGN = re.compile(r"(?<=\d) (?=[%‰€$£])")
 _PERCENT = re.compile(r"(?<![\w.,])(\d[\d.,]*)%")
 _QUOTED = re.compile(r"(?<![\w=(\[{])\"(?=\S)([^\"«»]*?)(?<=\S)\"(?!\w)")
+_APOSTROPHE = re.compile(r"(?<=[^\W\d_])['’](?=[\w«\"])")
 _QUOTED_WORDS = re.compile(r"(?<![\w=(\[{:,\"])(?<!\": )\"([^\W_][\w\s.,;:!?'’%…\u00a0\u202f-]*)\"(?![\w\":])")
 """A quotation of words only: quoted code has other characters, or stands in brackets or after = or :."""
 _OPENING, _CLOSING = re.compile(r"(?<![\w=])\"(?=\w)"), re.compile(r"(?<=[\w.,;!?…])\"(?!\w)")
@@ -117,8 +118,11 @@ class Postprocessor:
         return self._typography(source, source).replace(".", ",")
 
     def unify_quotes(self, sources: Sequence[str], texts: Sequence[str]) -> list[str]:
-        """Returns the translated sentences of a document with one kind of quotation marks, if the language has two."""
-        return list(texts) if self._typography is not french_typography else unify_french_quotes(sources, texts)
+        """Returns the translated sentences of a document with one kind of quotation marks and of apostrophes, if the
+        language has two."""
+        if self._typography is not french_typography:
+            return list(texts)
+        return unify_french_apostrophes(sources, unify_french_quotes(sources, texts))
 
     def _is_person(self, text: str) -> bool:
         """Returns whether a text is only a name: Jane Smith, but not Mark Complete, because "mark" is a word too."""
@@ -303,6 +307,17 @@ def unify_french_quotes(sources: Sequence[str], texts: Sequence[str]) -> list[st
         quoted = [_QUOTED_WORDS.sub(rf"«{WIDE}\1{WIDE}»", text) for text in texts]
         return [_french_single_quote(text) if one else text for one, text in zip(single, quoted, strict=True)]
     return [_GUILLEMETS.sub('"', text) for text in texts]
+
+
+def unify_french_apostrophes(sources: Sequence[str], texts: Sequence[str]) -> list[str]:
+    """Returns the translated sentences of a document with one kind of apostrophes.
+
+    They are typographic (l’eau) if most apostrophes of the source are or, if it has none, its quotation marks.
+    """
+    marks = Counter(mark for source in sources for mark in _APOSTROPHE.findall(source))
+    has_quotes = any(quote in source for source in sources for quote in "“”")
+    is_typographic = marks["’"] > marks["'"] if marks else has_quotes
+    return [_APOSTROPHE.sub("’" if is_typographic else "'", text) for text in texts]
 
 
 def _without_closing_marks(sources: Sequence[str], texts: Sequence[str]) -> list[str]:

@@ -495,7 +495,8 @@ class Translator:
     def with_same_quotes(
         self, sentences: Sequence[SentenceTranslation], stand_ins: Sequence[StandIns]
     ) -> list[SentenceTranslation]:
-        """Returns the sentences of a document with one kind of quotation marks; known translations do not change."""
+        """Returns the sentences of a document with one kind of quotation marks and of apostrophes; known translations
+        do not change."""
         pairs = list(zip(sentences, stand_ins, strict=True))
         own = [(mask(each.source, hidden), mask(each.text, hidden)) for each, hidden in pairs if each.candidates]
         unified = iter(self._postprocessor.unify_quotes([source for source, _ in own], [text for _, text in own]))
