@@ -4,8 +4,8 @@
         --dictionary en-fr --out lexicons/fr.txt.xz
 
 A word is listed if it occurs at least twice in all corpora together, at least once of these in small letters, or if it
-is a word of a translation of the embedded dictionary, or its plural. Words of fewer than four letters are not looked
-up, and not listed. The list is in alphabetical order.
+is a word of a translation of the embedded dictionary, or the plural of a noun or adjective of it. Words of fewer than
+four letters are not looked up, and not listed. The list is in alphabetical order.
 """
 
 from __future__ import annotations
@@ -37,10 +37,14 @@ def words_of(lines: Iterable[str]) -> list[str]:
 
 
 def dictionary_words(name: str) -> set[str]:
-    """Returns the words in small letters of the translations of an embedded dictionary, and their plurals."""
-    translations = (text for entry in load_dictionary(name).entries for text in entry.translations)
-    words = {word for text in translations for word in WORD.findall(text) if word.islower() and len(word) >= MIN_LENGTH}
-    return words | {*map(french_plural, words)}
+    """Returns the words in small letters of the translations of an embedded dictionary, and plurals of its nouns."""
+    words = set[str]()
+    for entry in load_dictionary(name).entries:
+        for text in entry.translations:
+            words.update(WORD.findall(text))
+            if entry.word_class in ("nm", "nf", "adj") and " " not in text:
+                words.add(french_plural(text))
+    return {word for word in words if word.islower() and len(word) >= MIN_LENGTH}
 
 
 def main() -> None:
