@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from docgraph.annotate.dictionary import Dictionary
 from docgraph.document import Document
 from docgraph.model.systems import prepare
 from docgraph.translation import relevance
@@ -22,8 +23,23 @@ LINES = [
 
 
 @pytest.fixture(scope="module")
-def translator() -> Translator:
+def embedded() -> Translator:
     return Translator.load("en-fr", device="cpu")
+
+
+@pytest.fixture
+def translator(embedded: Translator, monkeypatch: pytest.MonkeyPatch) -> Translator:
+    """A translator without dictionary, which would settle how "seawall" is translated."""
+    monkeypatch.setattr("docgraph.model.hints.load_dictionary", lambda _: Dictionary([], ("en", "fr")))
+    return embedded
+
+
+def test_a_known_translation_counts_more_than_the_dictionary(embedded: Translator) -> None:
+    known: list[str | None] = ["Le brise-lames protège le port.", None, None, None]
+    alone, followed = (embedded.translate(LINES, known=each, explain=True) for each in ([], known))
+    assert any(hint.words == "seawall" for sentence in alone for hint in sentence.hints)
+    assert not any(hint.words == "seawall" for sentence in followed for hint in sentence.hints)
+    assert any("brise-lames" in text for text in followed.texts[1:])
 
 
 def read(translator: Translator, known: list[str | None], judged: Judgements | None = None) -> dict[int, list[int]]:

@@ -63,6 +63,8 @@ class Hint:
     """The first sub-word of what the hint is about, which ends at `place`; None if it was not recorded."""
     printed_in: int | None = None
     """The sentence that prints the words of the hint, if any; in a long document, among all its sentences."""
+    headword: str | None = None
+    """The entry of the dictionary that the hint comes from, if any."""
 
     @property
     def is_open(self) -> bool:
@@ -201,8 +203,19 @@ def _dictionary_hints(
         translation = use.translation
         if after and (sentence, translation) not in found:
             ids = tuple(tokenizer.target.encode(translation)[0][:-1].tolist()[:MAX_LENGTH])
-            found[sentence, translation] = Hint(sentence, after[-1] + 1, ids, "dictionary", first=after[0])
+            found[sentence, translation] = Hint(
+                sentence, after[-1] + 1, ids, "dictionary", first=after[0], headword=" ".join(use.entry.words)
+            )
     return list(found.values())
+
+
+def without_known_words(hints: Sequence[Hint], known: Collection[int]) -> list[Hint]:
+    """Returns hints without those of the dictionary for words that occur in sentences with a known translation.
+
+    How the user translates a word counts more than what the dictionary says.
+    """
+    words = {hint.headword for hint in hints if hint.sentence in known}
+    return [hint for hint in hints if hint.headword is None or hint.headword not in words]
 
 
 def resolve(hint: Hint, translation: Ids, weights: npt.NDArray[np.floating], coder: SubwordCoder) -> Hint:

@@ -24,7 +24,7 @@ from docgraph.formats.atoms import shown_texts
 from docgraph.graph import build_graph
 from docgraph.model.batch import DocumentExample, Ids
 from docgraph.model.config import ModelConfig
-from docgraph.model.hints import Hint, find_hints, may_have_hints
+from docgraph.model.hints import Hint, find_hints, may_have_hints, without_known_words
 from docgraph.model.systems import context_needs
 from docgraph.model.tokenizer import Tokenizer
 from docgraph.translation.document_decoding import Hypotheses, Known, any_given, chunks, given_hypotheses
@@ -184,7 +184,9 @@ class InputBuilder:
         if texts and (relations is not None or may_have_hints(texts, hints)):
             annotation = self._annotate(segments.document(span))
         example = example_from_text(texts, self._tokenizer, annotation, relations, tag=self._tag, hints=hints)
-        example = replace(example, ahead=True, hints=[_shifted(hint, span.start) for hint in example.hints])
+        given = {place for place, hypotheses in known.items() if hypotheses[0].given}
+        found = without_known_words(example.hints, given)
+        example = replace(example, ahead=True, hints=[_shifted(hint, span.start) for hint in found])
         if self.memory is None:
             return example, known
         example, entries = self.memory.append_entries(
