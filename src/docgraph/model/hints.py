@@ -109,8 +109,7 @@ def may_have_hints(texts: Sequence[str], relations: Collection[str]) -> bool:
 
 def _dictionaries(relations: Iterable[str]) -> list[Dictionary]:
     """Returns the dictionaries among the relations of a config."""
-    names = (name.split(":", 1) for name in relations)
-    return [load_dictionary(name[1]) for name in names if name[0] == "dictionary" and len(name) > 1]
+    return [load_dictionary(name.partition(":")[2]) for name in relations if name.startswith("dictionary:")]
 
 
 def find_hints(
