@@ -8,17 +8,13 @@ counts if the reference has one of its translations, in any form. It is right if
 
 from __future__ import annotations
 
-import re
 import sys
-from functools import lru_cache
+from dataclasses import replace
 from pathlib import Path
 
-from docgraph.annotate.dictionary import load_dictionary
-from docgraph.annotate.inflection import lemma
+from docgraph.annotate.dictionary import Entry, load_dictionary
 from docgraph.annotate.registry import default_pipeline
 from docgraph.document import Document
-
-WORD = re.compile(r"[^\W\d_]+")
 
 
 def read_lines(path: str) -> list[str]:
@@ -26,27 +22,23 @@ def read_lines(path: str) -> list[str]:
     return [line for line in Path(path).read_text(encoding="utf-8").split("\n") if line.strip()]
 
 
-@lru_cache(maxsize=1 << 16)
-def lemmas(text: str) -> str:
-    """Returns the lemmas of a French text, each between two spaces."""
-    return f" {' '.join(lemma(word, 'fr') for word in WORD.findall(text.lower()))} "
-
-
-def counted_words(sources: list[str], references: list[str]) -> list[tuple[int, list[str]]]:
-    """Returns the words that count: their sentence, and the translations that the reference has, as lemmas."""
-    annotation = default_pipeline("en")(Document.from_sentences(sources))
+def counted_words(sources: list[str], references: list[str]) -> list[tuple[int, Entry]]:
+    """Returns the words that count: their sentence, and their entry with the translations that the reference has."""
+    dictionary, annotation = load_dictionary("en-fr"), default_pipeline("en")(Document.from_sentences(sources))
     counted = []
-    for use in load_dictionary("en-fr").find(annotation):
+    for use in dictionary.find(annotation):
         sentence = int(annotation.sentence_of[use.words.start])
-        wanted = [text for text in map(lemmas, use.entry.translations) if text in lemmas(references[sentence])]
-        if wanted:
-            counted.append((sentence, wanted))
+        each = (replace(use.entry, translations=(translation,)) for translation in use.entry.translations)
+        said = [entry.translations[0] for entry in each if dictionary.has_translation(references[sentence], entry)]
+        if said:
+            counted.append((sentence, replace(use.entry, translations=tuple(said))))
     return counted
 
 
-def right_words(counted: list[tuple[int, list[str]]], translations: list[str]) -> int:
+def right_words(counted: list[tuple[int, Entry]], translations: list[str]) -> int:
     """Returns how many of the words are translated as in the reference."""
-    return sum(any(text in lemmas(translations[sentence]) for text in wanted) for sentence, wanted in counted)
+    dictionary = load_dictionary("en-fr")
+    return sum(dictionary.has_translation(translations[sentence], entry) for sentence, entry in counted)
 
 
 def main(source: str, reference: str, *systems: str) -> None:

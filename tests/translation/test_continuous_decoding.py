@@ -60,7 +60,7 @@ def test_documents_may_join_at_any_step(translator: Translator, monkeypatch: pyt
     jobs = [(example, search, {}) for example in examples_of(translator) for search in SEARCHES]
     choice.shuffle(jobs)
     alone = [translator.decode([example], search, known=[known]) for example, search, known in jobs]
-    opened = [OpenDocument(*job, translator.model.config) for job in jobs]
+    opened = [OpenDocument(*job, translator.model.config, translator.tokenizer.target) for job in jobs]
     decoder, waiting = ContinuousDecoder(translator.model, translator.tokenizer), deque(opened)
     groups = 0
     while waiting or decoder.has_work:
@@ -80,7 +80,7 @@ def test_known_translations_are_kept_and_hints_say_them(translator: Translator) 
     known: Known = {0: [Hypothesis((7, 8, 9), -1.0, -2.0)], 3: [Hypothesis((5,), -1.0, -2.0)]}
     [expected] = translator.decode([example], SEARCHES[0], known=[known])
     decoder = ContinuousDecoder(translator.model, translator.tokenizer)
-    document = OpenDocument(example, SEARCHES[0], known, translator.model.config)
+    document = OpenDocument(example, SEARCHES[0], known, translator.model.config, translator.tokenizer.target)
     decoder.add(document)
     told = [document.new_sentences(2)]
     while decoder.has_work:
@@ -96,7 +96,10 @@ def test_known_translations_are_kept_and_hints_say_them(translator: Translator) 
 def test_a_removed_document_lets_the_others_finish(translator: Translator) -> None:
     first, second, *_ = examples_of(translator)
     decoder = ContinuousDecoder(translator.model, translator.tokenizer)
-    removed, kept = (OpenDocument(each, SEARCHES[0], {}, translator.model.config) for each in (first, second))
+    removed, kept = (
+        OpenDocument(each, SEARCHES[0], {}, translator.model.config, translator.tokenizer.target)
+        for each in (first, second)
+    )
     decoder.add(removed)
     decoder.join()
     decoder.step()
@@ -110,7 +113,10 @@ def test_a_removed_document_lets_the_others_finish(translator: Translator) -> No
 
 
 def test_a_cleared_decoder_returns_what_is_not_final(translator: Translator) -> None:
-    opened = [OpenDocument(each, SEARCHES[0], {}, translator.model.config) for each in examples_of(translator)[:3]]
+    opened = [
+        OpenDocument(each, SEARCHES[0], {}, translator.model.config, translator.tokenizer.target)
+        for each in examples_of(translator)[:3]
+    ]
     decoder = ContinuousDecoder(translator.model, translator.tokenizer)
     for document in opened[:2]:
         decoder.add(document)

@@ -98,6 +98,11 @@ def test_terms_are_found_in_any_form_and_case() -> None:
     assert found(glossary, "the engineer") == []
 
 
+def test_a_lone_possessive_is_no_word() -> None:
+    glossary = Glossary.of([("tray", "bac")], ("en", "fr"))
+    assert [term.source for term in glossary.find("the 's of the tray's lid, and ' alone")] == ["tray"]
+
+
 def test_the_longest_term_is_taken() -> None:
     glossary = Glossary.of([("drive", "lecteur"), ("hard drive", "disque dur"), ("drive belt", "courroie")], PAIR)
     assert [source for source, _ in found(glossary, "a hard drive belt, a drive belt, a drive")] == [

@@ -36,10 +36,13 @@ def translator(embedded: Translator, monkeypatch: pytest.MonkeyPatch) -> Transla
 
 def test_a_known_translation_counts_more_than_the_dictionary(embedded: Translator) -> None:
     known: list[str | None] = ["Le brise-lames protège le port.", None, None, None]
-    alone, followed = (embedded.translate(LINES, known=each, explain=True) for each in ([], known))
-    assert any(hint.words == "seawall" for sentence in alone for hint in sentence.hints)
-    assert not any(hint.words == "seawall" for sentence in followed for hint in sentence.hints)
-    assert any("brise-lames" in text for text in followed.texts[1:])
+    document = Document.from_sentences(LINES)
+    alone, followed = (embedded.prepare(TranslationRequest(document, each)).example for each in ([], known))
+    assert alone is not None
+    assert followed is not None
+    in_both = [{hint.entry.words for hint in each.lookups if hint.entry} for each in (alone, followed)]
+    assert [("seawall",) in words for words in in_both] == [True, False]
+    assert any("brise-lames" in text for text in embedded.translate(LINES, known=known).texts[1:])
 
 
 def read(translator: Translator, known: list[str | None], judged: Judgements | None = None) -> dict[int, list[int]]:

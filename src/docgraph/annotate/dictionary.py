@@ -39,6 +39,8 @@ ANY_POSSESSIVE = "one's"
 """A word of an entry that stands for a possessive: roll up one's sleeves."""
 POSSESSIVES = frozenset({"my", "your", "his", "her", "its", "our", "their", "one's"})
 _WORD = re.compile(rf"{ANY_POSSESSIVE}|\w+|[^\w\s]")
+_NEGATION = re.compile(r"n['’]t\b")
+_LETTERS = re.compile(r"[^\W\d_]+")
 
 
 @dataclass(frozen=True)
@@ -66,17 +68,31 @@ class Dictionary:
 
     def __init__(self, entries: Iterable[Entry], languages: tuple[str, str]) -> None:
         """Words of the source language are looked up by their lemmas."""
-        source, target = languages
+        self.languages = source, target = languages
         self._language = source if has_simplemma_dictionary(source) else None
+        self._target_language = target if has_simplemma_dictionary(target) else None
         self._is_french = target == "fr"
         self.entries = tuple(entries)
         self._by_first_word: dict[str, list[Entry]] = {}
         for entry in self.entries:
             self._by_first_word.setdefault(entry.words[0].lower(), []).append(entry)
 
-    def has_word(self, word: str) -> bool:
-        """Returns whether an entry may begin with a word of a text."""
-        return not self._by_first_word.keys().isdisjoint(self._keys(word))
+    def may_occur(self, text: str) -> bool:
+        """Returns False if a text surely has no entry, whatever the parts of speech of its words."""
+        forms = _WORD.findall(_NEGATION.sub(" not", text))
+        return any(next(self._fitting(forms, place, 0, len(forms)), None) for place in range(len(forms)))
+
+    def has_translation(self, text: str, entry: Entry) -> bool:
+        """Returns whether a text of the target language has a translation of an entry, in any form."""
+        has = self._lemmas(text)
+        return any(self._lemmas(translation) in has for translation in entry.translations)
+
+    def _lemmas(self, text: str) -> str:
+        """Returns the words of a text of the target language as lemmas, each between two spaces."""
+        words = _LETTERS.findall(text.lower())
+        if self._target_language is not None:
+            words = [lemma(word, self._target_language) for word in words]
+        return f" {' '.join(words)} "
 
     def _keys(self, word: str) -> dict[str, None]:
         """The word in small letters, and its lemma."""
@@ -86,8 +102,8 @@ class Dictionary:
     def find(self, annotation: Annotation) -> Iterator[Use]:
         """Yields the uses of entries in a document, in order; the longest entry at each place.
 
-        Words with a capital inside a sentence are taken for names, unless the entry has a capital itself. Without parts
-        of speech, the first entry of a word is used.
+        Words with a capital inside a sentence are taken for names, unless the entry has a capital itself, as Kenyan
+        has. Without parts of speech, the first entry of a word is used.
         """
         forms = annotation.forms.to_list()
         upos = None if annotation.upos is None else annotation.upos.to_list()
@@ -111,21 +127,27 @@ class Dictionary:
         return french_plural(best) if is_plural and has_plural else best
 
     def _match(self, forms: list[str], upos: list[str] | None, place: int, begin: int, end: int) -> Entry | None:
-        fitting = [
+        fitting = (
             entry
-            for key in self._keys(forms[place])
-            for entry in self._by_first_word.get(key, ())
-            if place + len(entry.words) <= end
-            and self._is_form(forms[place : place + len(entry.words)], entry, place == begin)
-            and (upos is None or len(entry.words) > 1 or entry.word_class in CLASSES.get(upos[place], ()))
-        ]
+            for entry in self._fitting(forms, place, begin, end)
+            if upos is None or len(entry.words) > 1 or entry.word_class in CLASSES.get(upos[place], ())
+        )
         return max(fitting, key=lambda entry: len(entry.words), default=None)
+
+    def _fitting(self, forms: list[str], place: int, begin: int, end: int) -> Iterator[Entry]:
+        """Yields the entries of which the words from `place` on are a form; their sentence is `begin` to `end`."""
+        for key in self._keys(forms[place]):
+            for entry in self._by_first_word.get(key, ()):
+                stop = place + len(entry.words)
+                if stop <= end and self._is_form(forms[place:stop], entry, place == begin):
+                    yield entry
 
     def _is_form(self, forms: list[str], entry: Entry, starts_sentence: bool) -> bool:
         """Returns whether words are a form of an entry: only the first and the last word may be inflected."""
         last = len(forms) - 1
         return all(
-            self._is_word(form.lower() if place == 0 and starts_sentence else form, wanted, place in (0, last))
+            self._is_word(form, wanted, place in (0, last))
+            or (place == 0 and starts_sentence and self._is_word(form.lower(), wanted, may_be_inflected=True))
             or form == wanted
             for place, (form, wanted) in enumerate(zip(forms, entry.words, strict=True))
         )
@@ -133,9 +155,10 @@ class Dictionary:
     def _is_word(self, form: str, wanted: str, may_be_inflected: bool) -> bool:
         if wanted == ANY_POSSESSIVE:
             return form in POSSESSIVES
-        if not (form.islower() and wanted.islower()):
+        if form.islower() != wanted.islower() or form.istitle() != wanted.istitle():
             return False
-        return form == wanted or (may_be_inflected and wanted in self._keys(form))
+        small = wanted.lower()
+        return form.lower() == small or (may_be_inflected and small in self._keys(form))
 
 
 @cache

@@ -18,10 +18,13 @@ import pyarrow as pa
 from docgraph.corpus.store import PreparedCorpus, read_manifest
 from docgraph.errors import DocgraphError
 from docgraph.files import replacing
-from docgraph.model.hints import RELATIONS, Hint, find_hints
+from docgraph.model.hints import RELATIONS, Hint, find_hints, find_lookups
 
 if TYPE_CHECKING:
+    from docgraph.annotation import Annotation
+    from docgraph.model.batch import DocumentExample
     from docgraph.model.document_transformer import DocumentTransformer
+    from docgraph.model.tokenizer import Tokenizer
 
 STORE = b"docgraph.store"
 HINTS = pa.schema(
@@ -78,7 +81,7 @@ def _filled(
     """Yield the hints of each document, with the words of the reference translations."""
     examples = [corpus.example(index, None) for index in documents]
     found = [
-        find_hints(corpus.annotation(index), example.source, example.source_words, corpus.tokenizer, relations)
+        _find(corpus.annotation(index), example, corpus.tokenizer, relations)
         for index, example in zip(documents, examples, strict=True)
     ]
     open_hints = [
@@ -95,6 +98,15 @@ def _filled(
     for hints in found:
         known = [hint if hint.referent is None else next(filled, hint) for hint in hints]
         yield [hint for hint in known if hint.ids]
+
+
+def _find(
+    annotation: Annotation, example: DocumentExample, tokenizer: Tokenizer, relations: Sequence[str]
+) -> list[Hint]:
+    """Return the hints of a document by the graph and by dictionaries; training does not tell them apart."""
+    hints = find_hints(annotation, example.source, example.source_words, tokenizer, relations)
+    lookups = find_lookups(annotation, example.source_words, tokenizer, relations, hints)
+    return sorted([*hints, *lookups], key=lambda hint: (hint.sentence, hint.place))
 
 
 def _row(hints: Iterable[Hint]) -> dict[str, list[int]]:

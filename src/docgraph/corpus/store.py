@@ -322,7 +322,7 @@ class PreparedCorpus:
         """
         from docgraph.graph import RelationOptions, build_graph
         from docgraph.model.batch import DocumentExample
-        from docgraph.model.hints import find_hints
+        from docgraph.model.hints import find_hints, find_lookups
 
         source, source_words = self.sentences(index, "source", self._offsets(index)[:-1])
         target, target_words = self.sentences(index, "target")
@@ -332,8 +332,10 @@ class PreparedCorpus:
         example = DocumentExample(source, target, graph, source_words, target_words)
         if not hints:
             return example
-        found = find_hints(self.annotation(index), source, source_words, self.tokenizer, hints)
-        return replace(example, hints=found)
+        annotation = self.annotation(index)
+        found = find_hints(annotation, source, source_words, self.tokenizer, hints)
+        lookups = find_lookups(annotation, source_words, self.tokenizer, hints, found)
+        return replace(example, hints=found, lookups=lookups)
 
 
 def shard_path(folder: str | Path, split: str, index: int) -> Path:

@@ -53,6 +53,8 @@ class DocumentExample:
     a translation memory; they come after the sentences of the graph."""
     hints: Sequence[Hint] = ()
     """What words of the document refer to, if the model reads hints."""
+    lookups: Sequence[Hint] = ()
+    """Hints of a dictionary. A sentence reads those whose words its translation without them lacks."""
     context_translations: Sequence[Ids] = ()
     """M arrays like `target`: the translations that other sentences see, if they differ from `target`."""
 

@@ -23,7 +23,7 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from docgraph.annotate.dictionary import Dictionary, load_dictionary
+from docgraph.annotate.dictionary import Dictionary, Entry, load_dictionary
 from docgraph.annotation import Annotation
 from docgraph.graph.definitions import DEFINING, MEANING, find_uses
 from docgraph.model.tokenizer import SubwordCoder, Tokenizer
@@ -63,13 +63,21 @@ class Hint:
     """The first sub-word of what the hint is about, which ends at `place`; None if it was not recorded."""
     printed_in: int | None = None
     """The sentence that prints the words of the hint, if any; in a long document, among all its sentences."""
-    headword: str | None = None
+    entry: Entry | None = None
     """The entry of the dictionary that the hint comes from, if any."""
 
     @property
     def is_open(self) -> bool:
         """True if the words are still to be found in the translation of the referent."""
         return not self.ids and self.referent is not None
+
+
+def hints_by_sentence(hints: Iterable[Hint]) -> dict[int, list[Hint]]:
+    """Returns the hints of each sentence that has any."""
+    found: dict[int, list[Hint]] = {}
+    for hint in hints:
+        found.setdefault(hint.sentence, []).append(hint)
+    return found
 
 
 def referents(hints: Iterable[Hint]) -> dict[int, set[int]]:
@@ -81,7 +89,6 @@ def referents(hints: Iterable[Hint]) -> dict[int, set[int]]:
     return read
 
 
-_WORD = re.compile(r"\w+")
 _MAY_REFER = re.compile(rf"\b(?:{'|'.join(sorted(REFERRING))})(?:d|ll|re|s|ve)*\b", re.IGNORECASE)
 _MAY_DEFINE = re.compile(rf"\b(?:{'|'.join(sorted(DEFINING | MEANING))})\b.*\)", re.IGNORECASE | re.DOTALL)
 _MAY_PRINT = re.compile(rf"{_MAY_DEFINE.pattern}[.,;:]*\s*$", re.IGNORECASE | re.DOTALL)
@@ -102,12 +109,10 @@ def may_have_hints(texts: Sequence[str], relations: Collection[str]) -> bool:
         for text, following in pairwise([*texts, ""])
     ):
         return True
-    dictionaries = _dictionaries(relations)
-    words = {word for text in texts for word in _WORD.findall(text)} if dictionaries else ()
-    return any(dictionary.has_word(word) for dictionary in dictionaries for word in words)
+    return any(dictionary.may_occur(text) for dictionary in dictionaries(relations) for text in texts)
 
 
-def _dictionaries(relations: Iterable[str]) -> list[Dictionary]:
+def dictionaries(relations: Iterable[str]) -> list[Dictionary]:
     """Returns the dictionaries among the relations of a config."""
     return [load_dictionary(name.partition(":")[2]) for name in relations if name.startswith("dictionary:")]
 
@@ -115,18 +120,28 @@ def _dictionaries(relations: Iterable[str]) -> list[Dictionary]:
 def find_hints(
     annotation: Annotation, source: Sequence[Ids], words: Sequence[Ids], tokenizer: Tokenizer, relations: Iterable[str]
 ) -> list[Hint]:
-    """Returns the hints of a document: sub-words `source` of its sentences, and the word of each sub-word."""
+    """Returns the hints by the graph of a document: `source` are the sub-words of its sentences, and `words` the word
+    of each sub-word."""
     places = _Places(annotation, words)
     found: list[Hint] = []
     if "definition" in relations:
         found += _definition_hints(annotation, source, places, tokenizer)
     if "coreference" in relations:
         found += _coreference_hints(annotation, places)
-    for dictionary in _dictionaries(relations):
-        taken = {(hint.sentence, hint.place) for hint in found}
-        hints = _dictionary_hints(annotation, places, dictionary, tokenizer)
-        found += [hint for hint in hints if (hint.sentence, hint.place) not in taken]
     return sorted(found, key=lambda hint: (hint.sentence, hint.place))
+
+
+def find_lookups(
+    annotation: Annotation, words: Sequence[Ids], tokenizer: Tokenizer, relations: Iterable[str], hints: Iterable[Hint]
+) -> list[Hint]:
+    """Returns the hints by dictionaries, at words of a document that have none of the other `hints`."""
+    places, taken = _Places(annotation, words), {(hint.sentence, hint.place) for hint in hints}
+    return [
+        hint
+        for dictionary in dictionaries(relations)
+        for hint in _dictionary_hints(annotation, places, dictionary, tokenizer)
+        if (hint.sentence, hint.place) not in taken
+    ]
 
 
 class _Places:
@@ -203,18 +218,18 @@ def _dictionary_hints(
         if after and (sentence, translation) not in found:
             ids = tuple(tokenizer.target.encode(translation)[0][:-1].tolist()[:MAX_LENGTH])
             found[sentence, translation] = Hint(
-                sentence, after[-1] + 1, ids, "dictionary", first=after[0], headword=" ".join(use.entry.words)
+                sentence, after[-1] + 1, ids, "dictionary", first=after[0], entry=use.entry
             )
     return list(found.values())
 
 
-def without_known_words(hints: Sequence[Hint], known: Collection[int]) -> list[Hint]:
-    """Returns hints without those of the dictionary for words that occur in sentences with a known translation.
+def without_known_words(lookups: Sequence[Hint], known: Collection[int]) -> list[Hint]:
+    """Returns hints of a dictionary without those for words that occur in sentences with a known translation.
 
     How the user translates a word counts more than what the dictionary says.
     """
-    words = {hint.headword for hint in hints if hint.sentence in known}
-    return [hint for hint in hints if hint.headword is None or hint.headword not in words]
+    entries = {hint.entry for hint in lookups if hint.sentence in known}
+    return [hint for hint in lookups if hint.entry not in entries]
 
 
 def resolve(hint: Hint, translation: Ids, weights: npt.NDArray[np.floating], coder: SubwordCoder) -> Hint:
@@ -261,11 +276,8 @@ def insert_all(
     source: Sequence[Ids], words: Sequence[Ids], hints: Iterable[Hint], separator: int
 ) -> tuple[list[Ids], list[Ids]]:
     """Returns the sentences of a document with its hints, and the words of their sub-words (empty if not given)."""
-    of_sentence: dict[int, list[Hint]] = {}
-    for hint in hints:
-        of_sentence.setdefault(hint.sentence, []).append(hint)
     new_source, new_words = list(source), list(words)
-    for m, found in of_sentence.items():
+    for m, found in hints_by_sentence(hints).items():
         new_source[m], owners = insert(source[m], words[m] if len(words) else None, found, separator)
         if owners is not None:
             new_words[m] = owners

@@ -282,9 +282,12 @@ class BatchDecoder:
         model = self._translator.model
         for number, given in enumerate(call.documents):
             if can_join(model.config, model.device, call.search, given.known, given.constraints):
-                call.open[OpenDocument(given.example, call.search, given.known, model.config)] = number
+                call.open[self._opened(given.example, call.search, given.known)] = number
             else:
                 call.waiting.extend(self._pieces(call, number))
+
+    def _opened(self, example: DocumentExample, search: SearchConfig, known: Known) -> OpenDocument:
+        return OpenDocument(example, search, known, self._translator.model.config, self._translator.tokenizer.target)
 
     def _submit(self, call: _Call) -> None:
         with self._change:
@@ -344,7 +347,7 @@ class BatchDecoder:
                 return
             for number in [number for number, (_, process) in self._sent.items() if process is dead]:
                 old, _ = self._sent.pop(number)
-                document = OpenDocument(old.example, old.search, old.known, self._translator.model.config)
+                document = self._opened(old.example, old.search, old.known)
                 document.told = old.told
                 self._owners[document] = self._owners.pop(old)
                 self._new.append(document)

@@ -183,7 +183,8 @@ class _Worker:
             os._exit(0)  # the server has ended
 
     def _open(self, given: _Document) -> None:
-        document = OpenDocument(given.example, given.search, given.known, self._translator.model.config)
+        config, coder = self._translator.model.config, self._translator.tokenizer.target
+        document = OpenDocument(given.example, given.search, given.known, config, coder)
         self._documents[given.number], self._numbers[document] = document, given.number
         self._decoder.add(document)
 

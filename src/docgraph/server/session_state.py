@@ -33,7 +33,9 @@ class SentenceState:
     tokens: Sequence[Sequence[int]] = field(default_factory=list)
     """Sub-words of what the model decoded for each segment, before terms were enforced."""
     base: Sequence[Sequence[int]] = field(default_factory=list)
-    """The same without confirmed translations of other sentences; empty if nothing differs."""
+    """The same without confirmed translations of other sentences and a dictionary; empty if nothing differs."""
+    looked_up: Sequence[Sequence[str]] = field(default_factory=list)
+    """Entries of a dictionary that each segment read; empty if there are none."""
 
     @property
     def known(self) -> str | None:
@@ -50,8 +52,10 @@ class SentenceState:
     def segments(self) -> list[Hypothesis]:
         """What the model decoded for each segment."""
         return [
-            Hypothesis(tuple(ids), 0.0, 0.0, base=None if base == ids else tuple(base))
-            for ids, base in zip(self.tokens, self.base or self.tokens, strict=True)
+            Hypothesis(tuple(ids), 0.0, 0.0, base=None if base == ids else tuple(base), looked_up=tuple(words))
+            for ids, base, words in zip(
+                self.tokens, self.base or self.tokens, self.looked_up or [()] * len(self.tokens), strict=True
+            )
         ]
 
     @property
@@ -77,6 +81,7 @@ class SentenceState:
                 (each.base_tokens for each in translation.segments),
             )
         )
+        looked_up = [list(each.looked_up) for each in translation.segments]
         is_new = tokens != [list(ids) for ids in self.tokens] or not tokens
         score = translation.score if is_new else self.score
         is_first = self.machine is None and self.translation is not None
@@ -88,6 +93,7 @@ class SentenceState:
             refused=translation.text if is_first else self.refused,
             tokens=tokens,
             base=[] if base == tokens else base,
+            looked_up=looked_up if any(looked_up) else [],
         )
 
     def with_user_part(self, other: SentenceState) -> SentenceState:

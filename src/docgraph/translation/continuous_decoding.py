@@ -3,7 +3,8 @@
 Sentences that join together form groups with caches of their own. The rows of all groups share the matrix products of
 every step, whatever their lengths, beams and other options. When sentences finish, waiting ones take their place, so
 there is always a full batch without waiting for its longest sentence. A sentence with a hint that says the translation
-of another one joins after that one. The result of every document equals that of `decode_documents`.
+of another one joins after that one, and a sentence whose translation lacks words of a dictionary joins again with hints
+for them. The result of every document equals that of `decode_documents`.
 """
 
 from __future__ import annotations
@@ -19,15 +20,17 @@ from torch import Tensor
 from docgraph.model.batch import DocumentExample, Ids, collate
 from docgraph.model.config import ModelConfig
 from docgraph.model.document_transformer import DocumentTransformer
-from docgraph.model.hints import Hint, insert, referents
+from docgraph.model.hints import Hint, hints_by_sentence, insert, referents
 from docgraph.model.memory import Memories
 from docgraph.model.output import DecoderOutput
 from docgraph.model.systems import context_class, context_needs
-from docgraph.model.tokenizer import Tokenizer
+from docgraph.model.tokenizer import SubwordCoder, Tokenizer
 from docgraph.translation.constraints import Constraints
-from docgraph.translation.document_decoding import Hypotheses, Known, any_given, hints_by_sentence
+from docgraph.translation.document_decoding import Hypotheses, Known, any_given
 from docgraph.translation.hints import fill_hints
 from docgraph.translation.hypotheses import Hypothesis, SearchConfig
+from docgraph.translation.lookups import Lookups
+from docgraph.translation.relevance import judges_relevance
 from docgraph.translation.search import CACHE_POSITIONS, CUDA_GRAPH_DEVICES, GroupSearch
 
 ROWS = 768
@@ -58,9 +61,15 @@ def can_join(
 class OpenDocument:
     """A document whose sentences are being decoded, or wait for others."""
 
-    def __init__(self, example: DocumentExample, search: SearchConfig, known: Known, config: ModelConfig) -> None:
+    def __init__(
+        self, example: DocumentExample, search: SearchConfig, known: Known, config: ModelConfig, coder: SubwordCoder
+    ) -> None:
+        """`coder` is that of the target language."""
         self.example, self.search, self.known, self._config = example, search, known, config
         self._hints = hints_by_sentence(example.hints if config.hints is not None else ())
+        self._lookups = Lookups(example, config, coder)
+        self._looked_up: dict[int, tuple[list[Hypothesis], list[Hint]]] = {}
+        """Sentences that are decoded again with hints for missing words: what was found without, and these hints."""
         self.hypotheses: Hypotheses = [known.get(m, []) for m in range(len(example.source))]
         pending = [m for m in example.translated if m not in known]
         read = referents(hint for hints in self._hints.values() for hint in hints)
@@ -95,12 +104,27 @@ class OpenDocument:
             return self.example.source[m]
         words = iter(filled)
         hints = [next(words) if hint.is_open else hint for hint in self._hints.get(m, ())]
+        _, lookups = self._looked_up.get(m, ([], []))
+        hints = sorted([*hints, *lookups], key=lambda hint: hint.place)
         return insert(self.example.source[m], None, hints, self._config.hints.separator)[0]
 
     def finish(self, m: int, found: Iterable[Hypothesis]) -> None:
-        """Stores the hypotheses of a sentence; sentences that waited for it become ready."""
+        """Stores the hypotheses of a sentence; sentences that waited for it become ready.
+
+        A sentence that lacks words of a dictionary becomes ready itself, once.
+        """
         translation = context_class(self._config).translation
-        self.hypotheses[m] = [replace(each, tokens=translation(self._config, each.tokens)) for each in found]
+        hypotheses = [replace(each, tokens=translation(self._config, each.tokens)) for each in found]
+        if m in self._looked_up:
+            without, hints = self._looked_up.pop(m)
+            hypotheses = self._lookups.better(m, without, hypotheses, hints)
+            base = without[0].tokens if judges_relevance(self._config) else None
+            hypotheses = [replace(each, base=base if each.tokens != base else None) for each in hypotheses]
+        elif missing := self._lookups.missing(m, hypotheses):
+            self._looked_up[m] = hypotheses, missing
+            self.ready.append(m)
+            return
+        self.hypotheses[m] = hypotheses
         self._open.discard(m)
         for waiting, read in [*self._blocked.items()]:
             read.discard(m)

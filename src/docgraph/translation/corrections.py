@@ -301,7 +301,7 @@ class _HintInputs:
             return
         for shown, own in chunks(len(work.prepared.segments)):
             example, _ = work.translator.inputs.chunk(work.prepared, shown, {})
-            for hint in example.hints:
+            for hint in (*example.hints, *example.lookups):
                 if (m := shown.start + hint.sentence) in own:
                     read = 0 if hint.referent is None else hint.referent.sentence
                     self._hints.setdefault(m, []).append((hint, shown.start + read, tuple(example.source[read])))
@@ -393,7 +393,7 @@ def explain_sentence(
     texts = {m: text for m, text in enumerate(translations) if text is not None}
     first = _decoded(prepared, finished or {})
     targets = {
-        m: [replace(best, base=first[m][0].base_tokens if m in first else None)]
+        m: [replace(best, base=first[m][0].base_tokens, looked_up=first[m][0].looked_up) if m in first else best]
         for m, (best, *_) in _own(translator, prepared, texts).items()
     }
     owners = prepared.segments.sentence_indices(range(len(prepared.segments)))

@@ -7,7 +7,8 @@ pending sentence always has its final context, so a sentence is decoded at most 
 it, and the result equals that of sequential decoding.
 
 A model that copies from given translations reads those that are relevant (relevance.py): a sentence is translated
-without any first, and again if a given translation proposes another word.
+without any first, and again if a given translation proposes another word. Words of a dictionary are read likewise
+(lookups.py).
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from torch import Tensor
 from docgraph.model.batch import DocumentBatch, DocumentExample, collate
 from docgraph.model.config import ModelConfig
 from docgraph.model.document_transformer import DocumentTransformer
-from docgraph.model.hints import Hint, insert, moved_by, referents
+from docgraph.model.hints import Hint, hints_by_sentence, insert, moved_by, referents
 from docgraph.model.memory import Memories, Memory
 from docgraph.model.packing import windows
 from docgraph.model.systems import context_class, context_needs, prepare
@@ -34,6 +35,7 @@ from docgraph.translation.constraints import Constraint, Constraints
 from docgraph.translation.forbidden_words import ForbiddenWords
 from docgraph.translation.hints import fill_hints
 from docgraph.translation.hypotheses import Hypothesis, SearchConfig
+from docgraph.translation.lookups import Lookups, with_hints_for
 from docgraph.translation.relevance import judges_relevance, linked_columns, relevant_sentences
 from docgraph.translation.search import search, verify_greedy
 
@@ -43,7 +45,7 @@ Hypotheses = list[list[Hypothesis]]
 Known = Mapping[int, list[Hypothesis]]
 """Hypotheses of some sentences of a document, by index; the best one is context for other sentences."""
 BaseTranslations = Mapping[int, tuple[int, ...]]
-"""The translation of some sentences of a document without given translations, by index."""
+"""The translation of some sentences of a document without given translations and a dictionary, by index."""
 StateCache = dict[tuple[Any, ...], Tensor]
 """States of the base model, by sub-word ids, least recently used first."""
 BATCH_TOKENS = 1 << 14
@@ -127,7 +129,15 @@ def decode_documents(
     """
     none: list[Any] = [{}] * len(documents)
     drafts = [
-        _Draft(untranslated(document, own), model.config, own, redecode_known, wanted, first)
+        _Draft(
+            untranslated(with_hints_for(wanted, document), own),
+            model.config,
+            own,
+            redecode_known,
+            wanted,
+            first,
+            Lookups(document, model.config, tokenizer.target),
+        )
         for document, own, wanted, first in zip(
             documents, known or none, constraints or none, base or none, strict=True
         )
@@ -161,14 +171,6 @@ def untranslated(document: DocumentExample, known: Known) -> DocumentExample:
     return replace(document, target=(), target_words=(), given=given)
 
 
-def hints_by_sentence(hints: Iterable[Hint]) -> dict[int, list[Hint]]:
-    """Returns the hints of each sentence that has any."""
-    found: dict[int, list[Hint]] = {}
-    for hint in hints:
-        found.setdefault(hint.sentence, []).append(hint)
-    return found
-
-
 def evict(state_cache: StateCache) -> None:
     """Removes the least recently used states; those of sources and those of translations have separate room."""
     room = {1: CACHED_SOURCE_TOKENS, 2: CACHED_TOKENS}
@@ -189,7 +191,9 @@ class _Draft:
         redecode_known: bool,
         constraints: Constraints,
         base: BaseTranslations,
+        lookups: Lookups,
     ) -> None:
+        self.lookups = lookups
         self.plain, self.known, self.constraints = plain, known, constraints
         """The document without hints."""
         self.document = document = prepare(plain, config)
@@ -337,7 +341,8 @@ class _GroupDecoder:
         """Decodes each sentence for a model that reads no translations of its own, or only those of referents.
 
         A sentence with a hint that says a translation is decoded after the sentence of the referent. A sentence for
-        which a given translation is relevant is decoded again; unless its base translation is known, then once.
+        which a given translation is relevant is decoded again; unless its base translation is known, then once. A
+        sentence whose translation lacks words of a dictionary is decoded again with hints for them.
         """
         judges = judges_relevance(self.model.config)
         if any(any_given(draft.known) for draft in self.drafts) and context_needs(self.model.config).reads_translations:
@@ -356,6 +361,8 @@ class _GroupDecoder:
                     draft.base[m] = draft.hypotheses[m][0].tokens if draft.hypotheses[m] else ()
                 if again := self._select_translations(fresh):
                     self._search(again, inputs)
+            self._look_up(level)
+            if judges:
                 for draft, m in (self.places[s] for s in level):
                     base, found = draft.base[m], draft.hypotheses[m]
                     draft.hypotheses[m] = [replace(each, base=base if each.tokens != base else None) for each in found]
@@ -377,6 +384,27 @@ class _GroupDecoder:
             self._refresh_target_memory()
         return sorted(found)
 
+    def _look_up(self, sentences: list[int]) -> None:
+        """Decodes those of some sentences again whose translations lack words of a dictionary, with hints for them."""
+        missing = {s: hints for s in sentences if (hints := self._missing_words(s))}
+        if not missing:
+            return
+        before = {s: (draft.hypotheses[m], draft.hints.get(m, [])) for s, (draft, m) in self._places_of(missing)}
+        for s, (draft, m) in self._places_of(missing):
+            draft.hints[m] = sorted([*before[s][1], *missing[s]], key=lambda hint: hint.place)
+        self._search([*missing], self._with_hints([*missing]))
+        for s, (draft, m) in self._places_of(missing):
+            without, hints = before[s]
+            draft.hints[m] = hints
+            draft.hypotheses[m] = draft.lookups.better(m, without, draft.hypotheses[m], missing[s])
+
+    def _places_of(self, sentences: Iterable[int]) -> list[tuple[int, tuple[_Draft, int]]]:
+        return [(s, self.places[s]) for s in sentences]
+
+    def _missing_words(self, s: int) -> list[Hint]:
+        draft, m = self.places[s]
+        return draft.lookups.missing(m, draft.hypotheses[m])
+
     def _levels(self, mode: Mode) -> list[list[int]]:
         """The pending sentences in groups, each after the groups with its referents; one by one if sequential."""
         number = {(id(draft), m): s for s, (draft, m) in enumerate(self.places)}
@@ -393,6 +421,10 @@ class _GroupDecoder:
         """Returns some sentences with their hints as model input; None if no hint says a translation."""
         if not any(self.places[s][0].open_hints(self.places[s][1]) for s in sentences):
             return None
+        return self._with_hints(sentences)
+
+    def _with_hints(self, sentences: list[int]) -> _Inputs:
+        """Returns some sentences with their hints as model input."""
         config, eos = self.model.config.hints, self.model.config.transformer.eos
         assert config is not None
         open_hints = []

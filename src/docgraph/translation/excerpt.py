@@ -10,9 +10,9 @@ import numpy as np
 from docgraph.graph.selection import Selection
 from docgraph.model.batch import DocumentExample
 from docgraph.model.config import ModelConfig
-from docgraph.model.hints import Hint, referents
+from docgraph.model.hints import Hint, hints_by_sentence, referents
 from docgraph.model.systems import prepare
-from docgraph.translation.document_decoding import Known, hints_by_sentence, untranslated
+from docgraph.translation.document_decoding import Known, untranslated
 
 
 def with_referents(hints: Iterable[Hint], sentences: Iterable[int], known: Container[int]) -> list[int]:
@@ -60,7 +60,10 @@ class Excerpt:
             for hint in hints.get(m, ())
             if (each := _moved(hint, place, place_of if place < len(rows) else {})) is not None
         ]
-        example = DocumentExample([document.source[m] for m in origins], hints=moved_hints)
+        lookups = hints_by_sentence(document.lookups)
+        moved_lookups = [replace(hint, sentence=place) for place, m in enumerate(rows) for hint in lookups.get(m, ())]
+        source = [document.source[m] for m in origins]
+        example = DocumentExample(source, hints=moved_hints, lookups=moved_lookups)
         if not len(read) and document.memory_sentences is None:
             return cls(example, {}, origins)
         example = replace(example, window=range(len(rows)))

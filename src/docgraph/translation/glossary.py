@@ -20,7 +20,7 @@ from docgraph.errors import DocgraphError
 from docgraph.translation.glossary_files import Entry, read_entries
 from docgraph.translation.terms import Term
 
-_POSSESSIVE = re.compile(r"['’]s?$")
+_POSSESSIVE = re.compile(r"(?<=\w)['’]s?$")
 _PARTICIPLES = ("ing", "ed")
 
 

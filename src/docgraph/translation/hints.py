@@ -13,6 +13,7 @@ from docgraph.model.hints import Hint, resolve
 from docgraph.model.packing import windows
 from docgraph.model.tokenizer import SubwordCoder, Tokenizer
 from docgraph.translation.hypotheses import Hypothesis
+from docgraph.translation.lookups import with_lookups
 from docgraph.translation.word_alignment import TOKENS, cross_attention
 
 OpenHint = tuple[Hint, Ids, Ids]
@@ -64,9 +65,11 @@ def with_filled_hints(
     example: DocumentExample,
     hypotheses: Sequence[Sequence[Hypothesis]],
 ) -> DocumentExample:
-    """Returns a document whose hints have the words of its translations, the first of the hypotheses."""
+    """Returns a document whose hints, those of a dictionary included, have the words of its translations, the first of
+    the hypotheses."""
     if model.config.hints is None:
         return example
+    example = with_lookups(example, hypotheses)
     target = [np.array([*best.tokens, model.config.transformer.eos]) for best, *_ in hypotheses]
     [filled] = fill_documents(model, tokenizer.target, [replace(example, target=target)])
     return replace(filled, target=example.target)

@@ -78,11 +78,13 @@ class Hypothesis:
     given: bool = False
     """True for a translation supplied by the user, not found by a search."""
     base: tuple[int, ...] | None = None
-    """The best translation without given translations, if it is another one (relevance.py)."""
+    """The best translation without given translations and a dictionary, if it is another one (relevance.py)."""
+    looked_up: tuple[str, ...] = ()
+    """Entries of a dictionary that it was found with (lookups.py)."""
 
     @property
     def base_tokens(self) -> tuple[int, ...]:
-        """The best translation without given translations."""
+        """The best translation without given translations and a dictionary."""
         return self.tokens if self.base is None else self.base
 
 

@@ -24,7 +24,7 @@ from docgraph.formats.atoms import shown_texts
 from docgraph.graph import build_graph
 from docgraph.model.batch import DocumentExample, Ids
 from docgraph.model.config import ModelConfig
-from docgraph.model.hints import Hint, find_hints, may_have_hints, without_known_words
+from docgraph.model.hints import Hint, find_hints, find_lookups, may_have_hints, without_known_words
 from docgraph.model.systems import context_needs
 from docgraph.model.tokenizer import Tokenizer
 from docgraph.translation.document_decoding import Hypotheses, Known, any_given, chunks, given_hypotheses
@@ -185,8 +185,11 @@ class InputBuilder:
             annotation = self._annotate(segments.document(span))
         example = example_from_text(texts, self._tokenizer, annotation, relations, tag=self._tag, hints=hints)
         given = {place for place, hypotheses in known.items() if hypotheses[0].given}
-        found = without_known_words(example.hints, given)
-        example = replace(example, ahead=True, hints=[_shifted(hint, span.start) for hint in found])
+        found, lookups = (
+            [_shifted(hint, span.start) for hint in example.hints],
+            without_known_words(example.lookups, given),
+        )
+        example = replace(example, ahead=True, hints=found, lookups=lookups)
         if self.memory is None:
             return example, known
         example, entries = self.memory.append_entries(
@@ -248,8 +251,11 @@ class InputBuilder:
             self._tokenizer.source.encode(segments[place].text, self._tag)[0] if place in segments else ids
             for place, ids in enumerate(excerpt.example.source)
         ]
-        hints = [hint for hint in excerpt.example.hints if hint.sentence not in segments]
-        return replace(excerpt, example=replace(excerpt.example, source=source, hints=hints))
+        example = excerpt.example
+        hints, lookups = (
+            [hint for hint in each if hint.sentence not in segments] for each in (example.hints, example.lookups)
+        )
+        return replace(excerpt, example=replace(example, source=source, hints=hints, lookups=lookups))
 
 
 def _shifted(hint: Hint, by: int) -> Hint:
@@ -270,14 +276,16 @@ def example_from_text(
 
     It has a graph if an annotation and relations are given, and hints by the relations `hints`.
     """
-    graph, words, found = None, list[Ids](), list[Hint]()
+    graph, words, found, lookups = None, list[Ids](), list[Hint](), list[Hint]()
     if annotation is None or (relations is None and not hints):
         ids = [tokenizer.source.encode(text, tag)[0] for text in source]
     else:
         graph = None if relations is None else build_graph(annotation, relations)
         ids, owners = encode_source(source, annotation, tokenizer.source, tag)
         words = [np.where(o < 0, -1, o + base) for o, base in zip(owners, annotation.offsets, strict=False)]
-        found = find_hints(annotation, ids, words, tokenizer, hints) if hints else found
+        if hints:
+            found = find_hints(annotation, ids, words, tokenizer, hints)
+            lookups = find_lookups(annotation, words, tokenizer, hints, found)
         words = words if graph is not None else []
     target_ids, target_words = encode_target(target, tokenizer.target) if target else ([], [])
-    return DocumentExample(ids, target_ids, graph, words, target_words, hints=found)
+    return DocumentExample(ids, target_ids, graph, words, target_words, hints=found, lookups=lookups)

@@ -199,8 +199,8 @@ def _name_words(texts: Sequence[str], occurrences: Sequence[Sequence[_Word]]) ->
             if word.text in _NOT_NAMES or (addressed and word.text in _OFFICES) or len(word.text) < 2:
                 continue
             after = next((each for each in words[place + 1 : place + 2] if each.start == word.end + 1), None)
-            is_given, unknown = word.text.lower() in given, not _is_known(word.text.lower(), "en")
-            leads = after is not None and (after.inside or not _is_known(after.text.lower(), "en"))
+            is_given, unknown = word.text.lower() in given, not is_known(word.text.lower(), "en")
+            leads = after is not None and (after.inside or not is_known(after.text.lower(), "en"))
             is_person = before is not None and (before.title is not None or before.text.lower() in given)
             follows = is_person and (word.inside or unknown)
             certain = word.title is not None or _CAMEL.fullmatch(word.text) or follows or (is_given and leads)
@@ -233,7 +233,7 @@ def _decide(
             continue
         if form and form[0].islower() and count > kept and form.isalpha() and _ADJECTIVE.fullmatch(name):
             decided[name] = None  # azerbaïdjanais
-        elif form and form[0].isupper() and count > kept and not _is_known(form.lower(), language):
+        elif form and form[0].isupper() and count > kept and not is_known(form.lower(), language):
             uncertain[name] = form
     for name, translation in zip(uncertain, translate(list(uncertain)) if uncertain else [], strict=True):
         if uncertain[name] in _WORD.findall(translation):
@@ -315,15 +315,15 @@ def _given_names() -> frozenset[str]:
 
 
 @lru_cache(1 << 16)
-def _is_known(word: str, language: str) -> bool:
+def is_known(word: str, language: str) -> bool:
     """Returns whether a dictionary has a word, or all parts of a word with hyphens."""
     from docgraph.annotate.rule_based import has_simplemma_dictionary
 
     if not has_simplemma_dictionary(language):
         return False
-    from simplemma import is_known
+    import simplemma
 
-    return all(is_known(part, lang=language) for part in word.split("-") if len(part) > 1)
+    return all(simplemma.is_known(part, lang=language) for part in word.split("-") if len(part) > 1)
 
 
 @cache

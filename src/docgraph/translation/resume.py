@@ -41,7 +41,7 @@ class PartialFile:
             if entry is None:  # the last line of a process that was killed
                 break
             hypotheses = [
-                [Hypothesis(tuple(h[0]), h[1], h[2], base=h[3] and tuple(h[3])) for h in best]
+                [Hypothesis(tuple(h[0]), h[1], h[2], base=h[3] and tuple(h[3]), looked_up=tuple(h[4])) for h in best]
                 for best in entry["texts"]
             ]
             self.finished.setdefault(entry["document"], {}).update(enumerate(hypotheses, start=entry["first"]))
@@ -50,7 +50,7 @@ class PartialFile:
 
     def append(self, document: int, first: int, hypotheses: Hypotheses) -> None:
         """Adds the final hypotheses of the segments from `first` on; the first call drops lines that are not used."""
-        texts = [[[h.tokens, h.score, h.log_probability, h.base] for h in best] for best in hypotheses]
+        texts = [[[h.tokens, h.score, h.log_probability, h.base, h.looked_up] for h in best] for best in hypotheses]
         with report_errors_as(self.output):
             if not self._written:
                 self._written = True

@@ -27,12 +27,13 @@ from docgraph.model import checkpoint
 from docgraph.model.batch import DocumentExample
 from docgraph.model.device import find_device
 from docgraph.model.document_transformer import DocumentTransformer
-from docgraph.model.hints import may_print
+from docgraph.model.hints import dictionaries, may_print
 from docgraph.model.model_folder import ModelFolder, find_model
 from docgraph.model.quantize import pack_for_cpu
 from docgraph.model.systems import context_needs
 from docgraph.model.tokenizer import UNKNOWN, Tokenizer
 from docgraph.translation.constraints import Constraints
+from docgraph.translation.dictionary_names import DictionaryNames
 from docgraph.translation.document_decoding import (
     BATCH_TOKENS,
     BaseTranslations,
@@ -461,6 +462,12 @@ class Translator:
         """Returns the terms of a document: those of the glossary and, given its translation, `names` and formality."""
         glossary, formality = prepared.request.glossary or self.glossary, prepared.request.formality or self.formality
         finders: list[TermFinder] = [] if glossary is None else [glossary]
+        if names and self.names:
+            given = [
+                (" ".join(prepared.segments[m].text for m in prepared.segments.of_sentence[index]), text)
+                for index, text in prepared.given.items()
+            ]
+            finders += [DictionaryNames(each).following(given) for each in dictionaries(self.needs.hints)]
         segments, translations = prepared.segments.segments, list[str | None]()
         names = names and self.names
         if names or formality == "auto":

@@ -1,0 +1,76 @@
+"""Lookups: which words of a dictionary a sentence reads.
+
+A hint changes the whole translation of its sentence, and the model knows most words of a dictionary in most sentences.
+So a sentence is first translated without it. If the translation lacks words of the dictionary, the sentence is
+translated again with hints for these words, and the new translation is kept if it lacks fewer of them. A word whose
+translation is a constraint gets its hint at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from docgraph.model.batch import DocumentExample
+from docgraph.model.config import ModelConfig
+from docgraph.model.hints import Hint, dictionaries, hints_by_sentence
+from docgraph.model.tokenizer import SubwordCoder
+from docgraph.translation.constraints import Constraint, Constraints
+from docgraph.translation.hypotheses import Hypothesis
+
+
+class Lookups:
+    """The words of a document that a dictionary has."""
+
+    def __init__(self, document: DocumentExample, config: ModelConfig, coder: SubwordCoder) -> None:
+        self._hints = hints_by_sentence(document.lookups if config.hints is not None else ())
+        self._dictionaries = dictionaries(config.hints.relations) if self._hints and config.hints is not None else []
+        self._coder = coder
+
+    def missing(self, sentence: int, hypotheses: Sequence[Hypothesis]) -> list[Hint]:
+        """Returns hints for the words that the best of the translations of a sentence lacks."""
+        if sentence not in self._hints or not hypotheses:
+            return []
+        text = self._coder.decode(hypotheses[0].tokens)
+        return [hint for hint in self._hints[sentence] if not self._is_said(hint, text)]
+
+    def _is_said(self, hint: Hint, text: str) -> bool:
+        return hint.entry is None or any(each.has_translation(text, hint.entry) for each in self._dictionaries)
+
+    def better(
+        self, sentence: int, without: list[Hypothesis], found: Iterable[Hypothesis], hints: Sequence[Hint]
+    ) -> list[Hypothesis]:
+        """Returns translations `found` with hints for missing words if they say more of these, else those `without`."""
+        entries = tuple(" ".join(hint.entry.words) for hint in hints if hint.entry is not None)
+        looked_up = [replace(each, looked_up=entries) for each in found]
+        return looked_up if looked_up and len(self.missing(sentence, looked_up)) < len(hints) else without
+
+
+def with_hints_for(constraints: Constraints, document: DocumentExample) -> DocumentExample:
+    """Returns a document whose sentences read the dictionary at once where constraints say what a word becomes."""
+    return _with_hints(
+        document,
+        [
+            hint
+            for hint in document.lookups
+            for each in constraints.get(hint.sentence, ())
+            if isinstance(each, Constraint) and each.source is not None and hint.first in each.source
+        ],
+    )
+
+
+def with_lookups(document: DocumentExample, hypotheses: Sequence[Sequence[Hypothesis]]) -> DocumentExample:
+    """Returns a document whose hints are all those that its translations, the first of the hypotheses, read."""
+    read = [
+        hint
+        for hint in document.lookups
+        if hint.entry is not None and " ".join(hint.entry.words) in hypotheses[hint.sentence][0].looked_up
+    ]
+    return _with_hints(document, read)
+
+
+def _with_hints(document: DocumentExample, lookups: Sequence[Hint]) -> DocumentExample:
+    if not lookups:
+        return document
+    hints = sorted([*document.hints, *lookups], key=lambda hint: (hint.sentence, hint.place))
+    return replace(document, hints=hints)

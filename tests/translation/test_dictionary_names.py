@@ -1,0 +1,51 @@
+"""Names of a dictionary are terms (translation/dictionary_names.py)."""
+
+from __future__ import annotations
+
+import pytest
+
+from docgraph.annotate.dictionary import Dictionary, Entry
+from docgraph.translation.dictionary_names import DictionaryNames
+from docgraph.translation.translator import Translator
+
+ENTRIES = [
+    Entry(("Copernicus",), "nm", ("Copernic",)),
+    Entry(("Florida",), "nf", ("Floride",)),
+    Entry(("West", "Virginia"), "nf", ("Virginie-Occidentale",)),
+    Entry(("Kenyan",), "adj", ("kényan",)),
+    Entry(("Kenyan",), "nm", ("Kényan",)),
+    Entry(("Sikhism",), "nm", ("sikhisme",)),
+    Entry(("Cape", "Town"), "x", ("Le Cap",)),
+    Entry(("caldera",), "nf", ("caldeira",)),
+]
+NAMES = DictionaryNames(Dictionary(ENTRIES, ("en", "fr")))
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("He moved from Florida to West Virginia.", ["Floride", "Virginie-Occidentale"]),
+        ("Copernicus's model and Florida's coast", ["Copernic", "Floride"]),
+        ("Visit Florida. Florida is hot.", ["Floride", "Floride"]),
+        ("Florida Evans met John Florida and President Copernicus.", []),
+        ("The Kenyan studied Sikhism in Cape Town, near the caldera.", []),
+        ("florida, COPERNICUS", []),
+    ],
+)
+def test_whole_proper_nouns_are_found(text: str, found: list[str]) -> None:
+    assert [term.target for term in NAMES.find(text)] == found
+
+
+def test_what_the_user_writes_counts_more() -> None:
+    given = [("Copernicus was right.", "Copernicus avait raison."), ("Florida is hot.", "La Floride est chaude.")]
+    names = NAMES.following(given)
+    assert [term.target for term in names.find("Copernicus never saw Florida.")] == ["Floride"]
+
+
+def test_a_translation_has_the_names_of_the_dictionary() -> None:
+    translator = Translator.load("en-fr", device="cpu")
+    text = "The tomb of Tutankhamun was found in 1922."
+    translation = translator.translate([text])
+    assert "Toutânkhamon" in translation.texts[0]
+    known = ["Le tombeau de Tutankhamun est petit.", None]
+    assert "Tutankhamun" in translator.translate(["The tomb of Tutankhamun is small.", text], known=known).texts[1]

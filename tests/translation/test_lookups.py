@@ -1,0 +1,149 @@
+"""Words of a dictionary are read where the first translation of a sentence lacks them (translation/lookups.py)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from docgraph.annotate.dictionary import Dictionary, Entry
+from docgraph.corpus.subwords import encode_source
+from docgraph.document import Document
+from docgraph.model.batch import DocumentExample
+from docgraph.model.hints import find_lookups
+from docgraph.translation.continuous_decoding import ContinuousDecoder, OpenDocument
+from docgraph.translation.corrections import explain_sentence, translate_sentences
+from docgraph.translation.document_decoding import decode_documents
+from docgraph.translation.hypotheses import Hypothesis, SearchConfig
+from docgraph.translation.lookups import Lookups, with_lookups
+from docgraph.translation.model_input import TranslationRequest
+from docgraph.translation.result import HintUse
+from docgraph.translation.translator import Translator
+
+TEXTS = ["She fed a blivet.", "Nothing happened.", "The cats sleep.", "She sliced the blivet."]
+"""No model knows a blivet."""
+SEARCH = SearchConfig(beams=2)
+
+
+def dictionary(*entries: tuple[str, str]) -> Dictionary:
+    return Dictionary([Entry(tuple(word.split()), "nm", (said,)) for word, said in entries], ("en", "fr"))
+
+
+@pytest.fixture(scope="module")
+def embedded() -> Translator:
+    return Translator.load("en-fr", device="cpu")
+
+
+def use(monkeypatch: pytest.MonkeyPatch, *entries: tuple[str, str]) -> None:
+    monkeypatch.setattr("docgraph.model.hints.load_dictionary", lambda _: dictionary(*entries))
+
+
+def example_of(translator: Translator, texts: list[str]) -> DocumentExample:
+    example = translator.prepare(TranslationRequest(Document.from_sentences(texts))).example
+    assert example is not None
+    return example
+
+
+def test_a_word_that_the_translation_has_is_not_looked_up(
+    embedded: Translator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    use(monkeypatch, ("cat", "chat"))
+    example = example_of(embedded, TEXTS)
+    assert [hint.sentence for hint in example.lookups] == [2]
+    [document] = decode_documents(embedded.model, embedded.tokenizer, [example], SEARCH)
+    plain = replace(example, lookups=())
+    [without] = decode_documents(embedded.model, embedded.tokenizer, [plain], SEARCH)
+    assert document.sentences == without.sentences
+    assert document.sentences[2][0].looked_up == ()
+
+
+def test_a_missing_word_is_read_and_the_other_sentences_stay(
+    embedded: Translator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    use(monkeypatch, ("cat", "chat"), ("blivet", "hermine"))
+    found = embedded.translate(TEXTS, SEARCH, explain=True)
+    example = example_of(embedded, TEXTS)
+    [without] = decode_documents(embedded.model, embedded.tokenizer, [replace(example, lookups=())], SEARCH)
+    assert not any("hermine" in embedded.text(best, "") for best, *_ in without.sentences)
+    assert found.texts[1] == embedded.text(without.sentences[1][0], TEXTS[1])
+    for m in (0, 3):
+        assert "hermine" in found.texts[m]
+        assert found.sentences[m].hints == (HintUse("blivet", "hermine", None, "dictionary"),)
+    assert found.sentences[2].hints == ()
+
+
+def test_a_translation_that_still_lacks_the_word_is_not_used(
+    embedded: Translator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    use(monkeypatch, ("cat", "chat"))
+    hints = [*example_of(embedded, TEXTS).lookups]
+    lookups = Lookups(example_of(embedded, TEXTS), embedded.model.config, embedded.tokenizer.target)
+    said, other = (
+        [Hypothesis(tuple(embedded.tokenizer.target.encode(text)[0][:-1].tolist()), 0.0, 0.0)]
+        for text in ("Les chats dorment.", "Les chiens dorment.")
+    )
+    assert lookups.missing(2, said) == []
+    assert lookups.missing(2, other) == hints
+    assert lookups.missing(2, []) == lookups.missing(0, other) == []
+    assert lookups.better(2, other, other, hints) is other
+    assert lookups.better(2, other, [], hints) is other
+    [better] = lookups.better(2, other, said, hints)
+    assert better == replace(said[0], looked_up=("cat",))
+
+
+def test_continuous_decoding_looks_up_the_same_words(embedded: Translator, monkeypatch: pytest.MonkeyPatch) -> None:
+    use(monkeypatch, ("cat", "matou"), ("blivet", "hermine"))
+    example = example_of(embedded, TEXTS)
+    [wanted] = decode_documents(embedded.model, embedded.tokenizer, [example], SEARCH)
+    opened = OpenDocument(example, SEARCH, {}, embedded.model.config, embedded.tokenizer.target)
+    decoder = ContinuousDecoder(embedded.model, embedded.tokenizer)
+    decoder.add(opened)
+    while decoder.has_work:
+        decoder.join()
+        decoder.step()
+    for mine, theirs in zip(opened.hypotheses, wanted.sentences, strict=True):
+        assert [(each.tokens, each.base, each.looked_up) for each in mine] == [
+            (each.tokens, each.base, each.looked_up) for each in theirs
+        ]
+    assert any(each[0].looked_up for each in wanted.sentences)
+    assert any(each[0].base is not None for each in wanted.sentences)
+
+
+def test_sequential_and_parallel_decoding_agree_and_excerpts_are_translated_as_the_whole(
+    embedded: Translator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    use(monkeypatch, ("cat", "matou"), ("blivet", "hermine"))
+    texts = [*TEXTS, "They are old."]
+    whole = embedded.translate(texts, SEARCH)
+    assert embedded.translate(texts, SEARCH, mode="sequential").texts == whole.texts
+    some = translate_sentences(embedded, Document.from_sentences(texts), [3, 4], SEARCH)
+    assert [some[m].text for m in (3, 4)] == whole.texts[3:]
+
+
+def test_the_explanation_of_a_finished_sentence_says_what_it_read(
+    embedded: Translator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    use(monkeypatch, ("blivet", "hermine"))
+    document = Document.from_sentences(TEXTS)
+    done = translate_sentences(embedded, document, range(4), SEARCH)
+    finished = {m: each.segments for m, each in done.items()}
+    texts = [done[m].text for m in range(4)]
+    assert [use.translation for use in explain_sentence(embedded, document, 3, texts, finished=finished).hints] == [
+        "hermine"
+    ]
+    assert explain_sentence(embedded, document, 1, texts, finished=finished).hints == ()
+
+
+def test_hints_of_the_graph_come_first(embedded: Translator, monkeypatch: pytest.MonkeyPatch) -> None:
+    use(monkeypatch, ("cat", "matou"))
+    example = example_of(embedded, TEXTS)
+    annotation, relations = embedded.annotate(Document.from_sentences(TEXTS)), ("dictionary:en-fr",)
+    _, owners = encode_source(TEXTS, annotation, embedded.tokenizer.source)
+    words = [np.where(own < 0, -1, own + first) for own, first in zip(owners, annotation.offsets, strict=False)]
+    [hint] = example.lookups
+    assert find_lookups(annotation, words, embedded.tokenizer, relations, []) == [hint]
+    assert find_lookups(annotation, words, embedded.tokenizer, relations, [replace(hint, entry=None)]) == []
+    read = with_lookups(example, [[Hypothesis((), 0.0, 0.0, looked_up=("cat",))]] * 4)
+    assert [*read.hints] == [hint]
+    assert not with_lookups(example, [[Hypothesis((), 0.0, 0.0)]] * 4).hints
