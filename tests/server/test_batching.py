@@ -16,8 +16,8 @@ from docgraph.server import batching
 from docgraph.server.batching import BatchDecoder, Cancelled, Ticket
 from docgraph.translation import continuous_decoding
 from docgraph.translation.continuous_decoding import ContinuousDecoder, OpenDocument
-from docgraph.translation.document_decoding import DecodedDocument, Hypotheses
-from docgraph.translation.hypotheses import SearchConfig
+from docgraph.translation.document_decoding import DecodedDocument
+from docgraph.translation.hypotheses import Hypotheses, SearchConfig
 from docgraph.translation.model_input import TranslationRequest
 from docgraph.translation.translator import Translator
 from server.server_examples import EXAMPLES, embedded_translator

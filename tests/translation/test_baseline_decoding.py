@@ -17,8 +17,8 @@ from docgraph.model.document_transformer import DocumentTransformer
 from docgraph.model.systems import prepare
 from docgraph.model.tokenizer import SPACE
 from docgraph.translation import document_decoding as decoding
-from docgraph.translation.document_decoding import Known, decode_documents, given_hypotheses
-from docgraph.translation.hypotheses import SearchConfig
+from docgraph.translation.document_decoding import decode_documents
+from docgraph.translation.hypotheses import Known, SearchConfig, given_hypotheses
 from docgraph.translation.scoring import Candidates, score_candidates, score_documents
 from model.examples import EOS, SYSTEMS, batch_of, context_layers, documents, small_config, small_model
 

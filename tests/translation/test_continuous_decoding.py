@@ -15,8 +15,8 @@ from docgraph.model.batch import DocumentExample
 from docgraph.translation import continuous_decoding
 from docgraph.translation.constraints import Constraint
 from docgraph.translation.continuous_decoding import ContinuousDecoder, OpenDocument, can_join
-from docgraph.translation.document_decoding import DecodedDocument, Known, given_hypotheses
-from docgraph.translation.hypotheses import Hypothesis, SearchConfig
+from docgraph.translation.document_decoding import DecodedDocument
+from docgraph.translation.hypotheses import Hypothesis, Known, SearchConfig, given_hypotheses
 from docgraph.translation.model_input import TranslationRequest
 from docgraph.translation.translator import Translator
 from translation.translator_examples import REFERRING, hints_folder, model_folder, say_first_words

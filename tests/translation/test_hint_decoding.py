@@ -15,10 +15,10 @@ from docgraph.model.config import HintsConfig, ModelConfig, TransformerConfig
 from docgraph.model.document_transformer import DocumentTransformer
 from docgraph.model.hints import Hint, Referent, insert, moved_by
 from docgraph.translation.constraints import Constraint, Phrase
-from docgraph.translation.document_decoding import Mode, decode_documents, given_hypotheses
+from docgraph.translation.document_decoding import Mode, decode_documents
 from docgraph.translation.excerpt import Excerpt, with_referents
 from docgraph.translation.hints import with_filled_hints
-from docgraph.translation.hypotheses import Hypothesis, SearchConfig
+from docgraph.translation.hypotheses import Hypothesis, SearchConfig, given_hypotheses
 from model.examples import EOS, VOCABULARY
 
 TOKENIZER: Any = SimpleNamespace(

@@ -8,7 +8,7 @@ from docgraph.annotate.dictionary import Dictionary
 from docgraph.document import Document
 from docgraph.model.systems import prepare
 from docgraph.translation import relevance
-from docgraph.translation.document_decoding import untranslated
+from docgraph.translation.draft import untranslated
 from docgraph.translation.hypotheses import Hypothesis, SearchConfig
 from docgraph.translation.model_input import TranslationRequest
 from docgraph.translation.relevance import Judgements, relevant_sentences

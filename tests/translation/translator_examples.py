@@ -15,8 +15,7 @@ from docgraph.model.hints import Hint
 from docgraph.model.model_folder import ModelFolder, Precision, find_model
 from docgraph.model.systems.pointer import add_recall
 from docgraph.model.tokenizer import Tokenizer
-from docgraph.translation.document_decoding import Hypotheses
-from docgraph.translation.hypotheses import Hypothesis
+from docgraph.translation.hypotheses import Hypotheses, Hypothesis
 from docgraph.translation.jobs import Job
 from docgraph.translation.model_input import TranslationRequest
 from docgraph.translation.preprocessing import Preprocessor

@@ -25,6 +25,8 @@ from docgraph.model.memory import Prefix, Queries
 from docgraph.model.packing import Blocks, Packing
 
 Ids = npt.NDArray[np.integer]
+StateCache = dict[tuple[Any, ...], Tensor]
+"""States of the base model, by sub-word ids, least recently used first."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,7 +148,7 @@ class DocumentBatch:
     linked: Linked | None = None
     given: Tensor | None = None
     """[C] bool: True for translations supplied by the user; None: all were."""
-    state_cache: dict[tuple[Any, ...], Tensor] | None = None
+    state_cache: StateCache | None = None
     """Cache of Base's states [n, d] of sentences, by their ids and the ids of their translations; document decoding
     keeps it between passes."""
 

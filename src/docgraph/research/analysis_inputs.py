@@ -27,8 +27,8 @@ from docgraph.model.document_transformer import DocumentTransformer
 from docgraph.model.model_folder import BEST, ModelFolder, find_model
 from docgraph.model.systems import context_needs
 from docgraph.model.tokenizer import Tokenizer
-from docgraph.translation.document_decoding import decode_documents, given_hypotheses
-from docgraph.translation.hypotheses import SearchConfig
+from docgraph.translation.document_decoding import decode_documents
+from docgraph.translation.hypotheses import SearchConfig, given_hypotheses
 
 Systems = Mapping[str, DocumentTransformer]
 """Models by name."""

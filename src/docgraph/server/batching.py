@@ -29,16 +29,10 @@ from docgraph.model.packing import windows
 from docgraph.server.decoder_process import TOLD, Batch, DecoderProcess, Failure, Part
 from docgraph.translation.constraints import Constraints
 from docgraph.translation.continuous_decoding import ContinuousDecoder, OpenDocument, can_join
-from docgraph.translation.document_decoding import (
-    BATCH_TOKENS,
-    BaseTranslations,
-    DecodedDocument,
-    Hypotheses,
-    Known,
-    Mode,
-)
+from docgraph.translation.document_decoding import BATCH_TOKENS, DecodedDocument, Mode
+from docgraph.translation.draft import BaseTranslations
 from docgraph.translation.excerpt import Excerpt
-from docgraph.translation.hypotheses import Hypothesis, SearchConfig
+from docgraph.translation.hypotheses import Hypotheses, Hypothesis, Known, SearchConfig
 from docgraph.translation.translator import Translator
 
 BATCH = 4096

@@ -19,8 +19,7 @@ from typing import Any
 
 from docgraph.model.batch import DocumentExample
 from docgraph.translation.continuous_decoding import ContinuousDecoder, OpenDocument
-from docgraph.translation.document_decoding import Hypotheses, Known
-from docgraph.translation.hypotheses import SearchConfig
+from docgraph.translation.hypotheses import Hypotheses, Known, SearchConfig
 from docgraph.translation.translator import Translator
 from docgraph.workers import bound_kept_memory, keep_freed_memory, release_memory_regularly
 

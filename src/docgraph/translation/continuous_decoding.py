@@ -26,9 +26,8 @@ from docgraph.model.output import DecoderOutput
 from docgraph.model.systems import context_class, context_needs
 from docgraph.model.tokenizer import SubwordCoder, Tokenizer
 from docgraph.translation.constraints import Constraints
-from docgraph.translation.document_decoding import Hypotheses, Known, any_given
 from docgraph.translation.hints import fill_hints
-from docgraph.translation.hypotheses import Hypothesis, SearchConfig
+from docgraph.translation.hypotheses import Hypotheses, Hypothesis, Known, SearchConfig, any_given
 from docgraph.translation.lookups import Lookups
 from docgraph.translation.relevance import judges_relevance
 from docgraph.translation.search import CACHE_POSITIONS, CUDA_GRAPH_DEVICES, GroupSearch

@@ -19,20 +19,12 @@ from docgraph.document import Document
 from docgraph.formats.atoms import shown_texts
 from docgraph.model.hints import Hint
 from docgraph.model.systems import prepare
-from docgraph.translation.document_decoding import (
-    BATCH_TOKENS,
-    CACHED_TOKENS,
-    Hypotheses,
-    Known,
-    any_given,
-    chunks,
-    evict,
-    untranslated,
-)
+from docgraph.translation.document_decoding import BATCH_TOKENS, CACHED_TOKENS, chunks, evict
+from docgraph.translation.draft import untranslated
 from docgraph.translation.explain import ContextWeights, context_weights_of, hint_uses
 from docgraph.translation.formality import FormalityOption, formality_of, has_you
 from docgraph.translation.hints import fill_hints, with_filled_hints
-from docgraph.translation.hypotheses import Hypothesis, SearchConfig
+from docgraph.translation.hypotheses import Hypotheses, Hypothesis, Known, SearchConfig, any_given
 from docgraph.translation.model_input import Prepared, TranslationRequest
 from docgraph.translation.relevance import (
     Judgements,

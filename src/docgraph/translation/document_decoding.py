@@ -14,7 +14,7 @@ without any first, and again if a given translation proposes another word. Words
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any, Literal
@@ -23,31 +23,23 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from docgraph.model.batch import DocumentBatch, DocumentExample, collate
-from docgraph.model.config import ModelConfig
+from docgraph.model.batch import DocumentBatch, DocumentExample, StateCache, collate
 from docgraph.model.document_transformer import DocumentTransformer
-from docgraph.model.hints import Hint, hints_by_sentence, insert, moved_by, referents
-from docgraph.model.memory import Memories, Memory
+from docgraph.model.hints import Hint, insert, moved_by, referents
+from docgraph.model.memory import Memories
 from docgraph.model.packing import windows
-from docgraph.model.systems import context_class, context_needs, prepare
-from docgraph.model.tokenizer import Tokenizer, words_by_space
+from docgraph.model.systems import context_class, context_needs
+from docgraph.model.tokenizer import Tokenizer
 from docgraph.translation.constraints import Constraint, Constraints
+from docgraph.translation.draft import BaseTranslations, Draft, groups, untranslated
 from docgraph.translation.forbidden_words import ForbiddenWords
 from docgraph.translation.hints import fill_hints
-from docgraph.translation.hypotheses import Hypothesis, SearchConfig
+from docgraph.translation.hypotheses import Hypotheses, Hypothesis, Known, SearchConfig, any_given
 from docgraph.translation.lookups import Lookups, with_hints_for
-from docgraph.translation.relevance import judges_relevance, linked_columns, relevant_sentences
+from docgraph.translation.relevance import judges_relevance, relevant_sentences
 from docgraph.translation.search import search, verify_greedy
 
 Mode = Literal["parallel", "sequential"]
-Hypotheses = list[list[Hypothesis]]
-"""The hypotheses of consecutive sentences, best first."""
-Known = Mapping[int, list[Hypothesis]]
-"""Hypotheses of some sentences of a document, by index; the best one is context for other sentences."""
-BaseTranslations = Mapping[int, tuple[int, ...]]
-"""The translation of some sentences of a document without given translations and a dictionary, by index."""
-StateCache = dict[tuple[Any, ...], Tensor]
-"""States of the base model, by sub-word ids, least recently used first."""
 BATCH_TOKENS = 1 << 14
 """Source sub-words encoded together."""
 AT_ONCE = {"cpu": 64, "cuda": 1 << 12}
@@ -71,16 +63,6 @@ class DecodedDocument:
     """[M] lists of hypotheses, best first."""
     passes: int
     """Maximum number of times a sentence was decoded."""
-
-
-def given_hypotheses(tokens: Iterable[int]) -> list[Hypothesis]:
-    """Returns a user-supplied translation, without end-of-sentence, as the only hypothesis, with probability 1."""
-    return [Hypothesis(tuple(tokens), 0.0, 0.0, given=True)]
-
-
-def any_given(known: Known) -> bool:
-    """Returns whether any known translation was supplied by the user, rather than left by an earlier run."""
-    return any(best.given for best, *_ in known.values())
 
 
 def chunks(segments: int) -> Iterator[tuple[range, range]]:
@@ -129,7 +111,7 @@ def decode_documents(
     """
     none: list[Any] = [{}] * len(documents)
     drafts = [
-        _Draft(
+        Draft(
             untranslated(with_hints_for(wanted, document), own),
             model.config,
             own,
@@ -146,7 +128,7 @@ def decode_documents(
     total = sum(len(draft.window) for draft in drafts)
     final = total - sum(m not in draft.fixed for draft in drafts for m in draft.window)
     state_cache = {} if state_cache is None else state_cache
-    for group in _groups(drafts, tokens or BATCH_TOKENS):
+    for group in groups(drafts, tokens or BATCH_TOKENS):
         report = None if progress is None else partial(_report, progress, final, total)
         decoder = _GroupDecoder(model, tokenizer, search, group, state_cache, report)
         for done in decoder.decode(mode):
@@ -165,12 +147,6 @@ def _report(progress: Callable[[int, int], None], final: int, total: int, done: 
     progress(final + done, total)
 
 
-def untranslated(document: DocumentExample, known: Known) -> DocumentExample:
-    """Strips the targets and marks which ones the user supplied."""
-    given = np.array([m in known and known[m][0].given for m in range(len(document.source))], dtype=np.bool_)
-    return replace(document, target=(), target_words=(), given=given)
-
-
 def evict(state_cache: StateCache) -> None:
     """Removes the least recently used states; those of sources and those of translations have separate room."""
     room = {1: CACHED_SOURCE_TOKENS, 2: CACHED_TOKENS}
@@ -178,101 +154,6 @@ def evict(state_cache: StateCache) -> None:
         room[len(ids)] -= len(ids[-1])
         if room[len(ids)] < 0:
             del state_cache[ids]
-
-
-class _Draft:
-    """A document and its translation so far. `window` is being decoded; sentences before it are final."""
-
-    def __init__(
-        self,
-        plain: DocumentExample,
-        config: ModelConfig,
-        known: Known,
-        redecode_known: bool,
-        constraints: Constraints,
-        base: BaseTranslations,
-        lookups: Lookups,
-    ) -> None:
-        self.lookups = lookups
-        self.plain, self.known, self.constraints = plain, known, constraints
-        """The document without hints."""
-        self.document = document = prepare(plain, config)
-        self.base = dict(base)
-        """Base translations, if relevance is judged."""
-        self.selection = document.selection
-        """The translations that each sentence reads."""
-        if judges_relevance(config) and document.selection is not None:
-            self.selection = replace(document.selection, sentences=document.selection.sentences.copy())
-            self.selection.sentences[:, : linked_columns(config)] = -1
-        self.hints = hints_by_sentence(plain.hints if config.hints is not None else ())
-        """The hints of each sentence that has any; decoding fills those that say translations."""
-        self.window = document.translated
-        self.source_memory: Memory | None = None
-        """Source memory of the whole document, if it is decoded in windows."""
-        self.fixed: Known = {} if redecode_known else known
-        """Translations that are not decoded."""
-        self.hypotheses: Hypotheses = [self.fixed.get(m, []) for m in range(len(document.source))]
-        self.passes = 0
-
-    def is_pending(self, window: range) -> bool:
-        """Returns whether a window has a sentence to decode."""
-        return any(m not in self.fixed for m in window)
-
-    def open_hints(self, m: int) -> list[Hint]:
-        """Returns the hints of a sentence whose words are to be found in the translation of their referent."""
-        return [hint for hint in self.hints.get(m, ()) if hint.is_open]
-
-    def visible(self, m: int) -> Hypothesis | None:
-        """Returns the translation of a sentence that other sentences read, or None if there is none yet."""
-        return next(iter(self.known.get(m, self.hypotheses[m])), None)
-
-    def example(self, tokenizer: Tokenizer, eos: int) -> DocumentExample:
-        """Returns the sentences whose translations the window may read; a missing translation is empty."""
-        end = len(self.document.source) if self.document.ahead else self.window.stop
-        visible = [self.visible(m) for m in range(end)]
-        targets = [np.array([*(() if best is None else best.tokens), eos]) for best in visible]
-        given = np.array([best is not None and best.given for best in visible])
-        words = [words_by_space(tokenizer.target.pieces(target)) for target in targets]
-        source = self.document.source[:end]
-        return DocumentExample(source, targets, None, (), words, self.window, self.selection, given)
-
-    def without_graph(self, window: range) -> DocumentExample:
-        """Returns the document without its graph, to translate `window`."""
-        return replace(self.document, graph=None, source_words=(), window=window)
-
-    def memory_of(self, window: range) -> Memory | None:
-        """Returns the source memory for the sentences of a window."""
-        return None if self.source_memory is None else self.source_memory.of_sentences(window)
-
-    def forced(self, sentences: list[int], eos: int) -> DocumentExample:
-        """Returns some sentences with their translations as decoder input."""
-        targets = [np.array([*self.hypotheses[m][0].tokens, eos]) for m in sentences]
-        return DocumentExample([self.document.source[m] for m in sentences], targets)
-
-
-def _groups(drafts: Sequence[_Draft], max_tokens: int) -> Iterator[list[_Draft]]:
-    """Yields drafts to decode together: whole documents up to `max_tokens`; a longer one alone, window by window.
-
-    Documents and windows with nothing to decode are skipped.
-    """
-    group: list[_Draft] = []
-    size = 0
-    for draft in drafts:
-        lengths = [len(sentence) for sentence in draft.document.source[: draft.window.stop]]
-        tokens = sum(lengths)
-        if group and size + tokens > max_tokens:
-            yield group
-            group, size = [], 0
-        if tokens > max_tokens:
-            begin = next((m for m in draft.window if m not in draft.fixed), len(lengths))
-            for window in filter(draft.is_pending, windows(lengths, max_tokens, begin)):
-                draft.window = window
-                yield [draft]
-        elif draft.is_pending(draft.window):
-            group.append(draft)
-            size += tokens
-    if group:
-        yield group
 
 
 @dataclass(frozen=True, eq=False)
@@ -292,7 +173,7 @@ class _GroupDecoder:
         model: DocumentTransformer,
         tokenizer: Tokenizer,
         config: SearchConfig,
-        drafts: list[_Draft],
+        drafts: list[Draft],
         state_cache: StateCache,
         report: Callable[[int], None] | None = None,
     ) -> None:
@@ -316,11 +197,11 @@ class _GroupDecoder:
             self.memories = Memories(windowed.memory_of(windowed.window))
             self.encoded = torch.cat([self._encode_part(windowed, part) for part in self._parts(windowed)])
 
-    def _encode_part(self, draft: _Draft, window: range) -> Tensor:
+    def _encode_part(self, draft: Draft, window: range) -> Tensor:
         batch = self._collate([draft.without_graph(window)])
         return self.model.encode(batch, Memories(draft.memory_of(window)))
 
-    def _parts(self, draft: _Draft) -> Iterator[range]:
+    def _parts(self, draft: Draft) -> Iterator[range]:
         """Yields parts of a window for which context attention over the long document fits into memory."""
         first = draft.window.start
         lengths = [len(draft.document.source[m]) for m in draft.window]
@@ -398,7 +279,7 @@ class _GroupDecoder:
             draft.hints[m] = hints
             draft.hypotheses[m] = draft.lookups.better(m, without, draft.hypotheses[m], missing[s])
 
-    def _places_of(self, sentences: Iterable[int]) -> list[tuple[int, tuple[_Draft, int]]]:
+    def _places_of(self, sentences: Iterable[int]) -> list[tuple[int, tuple[Draft, int]]]:
         return [(s, self.places[s]) for s in sentences]
 
     def _missing_words(self, s: int) -> list[Hint]:

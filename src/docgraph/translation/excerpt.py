@@ -12,7 +12,8 @@ from docgraph.model.batch import DocumentExample
 from docgraph.model.config import ModelConfig
 from docgraph.model.hints import Hint, hints_by_sentence, referents
 from docgraph.model.systems import prepare
-from docgraph.translation.document_decoding import Known, untranslated
+from docgraph.translation.draft import untranslated
+from docgraph.translation.hypotheses import Known
 
 
 def with_referents(hints: Iterable[Hint], sentences: Iterable[int], known: Container[int]) -> list[int]:

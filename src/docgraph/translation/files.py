@@ -20,8 +20,8 @@ from docgraph.document import Document
 from docgraph.errors import DocgraphError, UntranslatableError
 from docgraph.files import FULL, display_name, replacing
 from docgraph.formats import SubtitleLimits, get_format, read, render, write
-from docgraph.translation.document_decoding import BATCH_TOKENS, Hypotheses, Mode
-from docgraph.translation.hypotheses import SearchConfig
+from docgraph.translation.document_decoding import BATCH_TOKENS, Mode
+from docgraph.translation.hypotheses import Hypotheses, SearchConfig
 from docgraph.translation.jobs import STANDARD, Form, Job, Jobs, unreadable
 from docgraph.translation.language_check import check_language
 from docgraph.translation.model_input import TranslationRequest

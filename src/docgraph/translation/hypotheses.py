@@ -7,6 +7,7 @@ p / ((5 + len) / 6)^alpha, the length penalty of Wu et al. (2016) that the paper
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import torch
@@ -86,6 +87,22 @@ class Hypothesis:
     def base_tokens(self) -> tuple[int, ...]:
         """The best translation without given translations and a dictionary."""
         return self.tokens if self.base is None else self.base
+
+
+Hypotheses = list[list[Hypothesis]]
+"""The hypotheses of consecutive sentences, best first."""
+Known = Mapping[int, list[Hypothesis]]
+"""Hypotheses of some sentences of a document, by index; the best one is context for other sentences."""
+
+
+def given_hypotheses(tokens: Iterable[int]) -> list[Hypothesis]:
+    """Returns a user-supplied translation, without end-of-sentence, as the only hypothesis, with probability 1."""
+    return [Hypothesis(tuple(tokens), 0.0, 0.0, given=True)]
+
+
+def any_given(known: Known) -> bool:
+    """Returns whether any known translation was supplied by the user, rather than left by an earlier run."""
+    return any(best.given for best, *_ in known.values())
 
 
 def forbid(

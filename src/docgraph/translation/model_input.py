@@ -27,10 +27,10 @@ from docgraph.model.config import ModelConfig
 from docgraph.model.hints import Hint, find_hints, find_lookups, may_have_hints, without_known_words
 from docgraph.model.systems import context_needs
 from docgraph.model.tokenizer import Tokenizer
-from docgraph.translation.document_decoding import Hypotheses, Known, any_given, chunks, given_hypotheses
+from docgraph.translation.document_decoding import chunks
 from docgraph.translation.excerpt import Excerpt, with_referents
 from docgraph.translation.formality import FormalityOption
-from docgraph.translation.hypotheses import Hypothesis
+from docgraph.translation.hypotheses import Hypotheses, Hypothesis, Known, any_given, given_hypotheses
 from docgraph.translation.preprocessing import Preprocessor, Segment, Segments
 from docgraph.translation.stand_ins import mask
 
@@ -88,6 +88,11 @@ class Prepared:
     def segments_of(self, sentences: Iterable[int]) -> list[int]:
         """Returns the segments of some sentences, without those that are known."""
         return [m for index in sentences if index not in self.given for m in self.segments.of_sentence[index]]
+
+    def given_pairs(self) -> list[tuple[str, str]]:
+        """Returns the sentences with a known translation, as the model reads them, and these translations."""
+        texts = {m: self.segments.texts(self.segments.of_sentence[m]) for m in self.given}
+        return [(" ".join(texts[m]), translation) for m, translation in self.given.items()]
 
     def record(self, first: int, hypotheses: Hypotheses) -> None:
         """Tells the request that the hypotheses from position `first` of the example on are final."""

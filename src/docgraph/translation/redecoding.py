@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 from docgraph.model.batch import DocumentExample
 from docgraph.translation.checks import Doubt, doubts, word_doubts
 from docgraph.translation.constraints import Constraint, Constraints
-from docgraph.translation.document_decoding import Hypotheses, Known, chunks
+from docgraph.translation.document_decoding import chunks
 from docgraph.translation.forbidden_words import ForbiddenWords
-from docgraph.translation.hypotheses import Hypothesis, SearchConfig
+from docgraph.translation.hypotheses import Hypotheses, Hypothesis, Known, SearchConfig
 from docgraph.translation.lexicon import invented_words
 from docgraph.translation.model_input import Prepared
 from docgraph.translation.preprocessing import Segment, Segments

@@ -17,14 +17,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
 
 from docgraph.graph.selection import Selection
-from docgraph.model.batch import DocumentExample, collate
+from docgraph.model.batch import DocumentExample, StateCache, collate
 from docgraph.model.config import ModelConfig
 from docgraph.model.document_transformer import DocumentTransformer
 from docgraph.model.packing import windows
@@ -52,7 +50,6 @@ class Judgement:
     recalled: frozenset[int]
 
 
-StateCache = dict[tuple[Any, ...], Tensor]
 Judgements = dict[Pair, Judgement]
 
 

@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from docgraph.files import hidden_sibling, report_errors_as
-from docgraph.translation.document_decoding import Hypotheses
-from docgraph.translation.hypotheses import Hypothesis
+from docgraph.translation.hypotheses import Hypotheses, Hypothesis
 
 FINISHED = ".translated.jsonl"
 

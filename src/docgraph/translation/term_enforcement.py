@@ -13,10 +13,9 @@ from dataclasses import dataclass, field
 from docgraph.model.tokenizer import SubwordCoder
 from docgraph.translation.checks import Doubt, weight
 from docgraph.translation.constraints import Constraint, ConstraintEncoder, Constraints
-from docgraph.translation.document_decoding import Hypotheses
 from docgraph.translation.forbidden_words import ForbiddenWords
 from docgraph.translation.formality import DocumentFormality, Formality, exceptional_words, forbidden_words, has_you
-from docgraph.translation.hypotheses import Hypothesis
+from docgraph.translation.hypotheses import Hypotheses, Hypothesis
 from docgraph.translation.preprocessing import Segment
 from docgraph.translation.repair import Attempt
 from docgraph.translation.result import TermUse

@@ -24,7 +24,7 @@ from docgraph.formats import read
 from docgraph.formats.atoms import as_characters, text_with_atoms
 from docgraph.formats.markup_alignment import needs_alignment
 from docgraph.model import checkpoint
-from docgraph.model.batch import DocumentExample
+from docgraph.model.batch import DocumentExample, StateCache
 from docgraph.model.device import find_device
 from docgraph.model.document_transformer import DocumentTransformer
 from docgraph.model.hints import dictionaries, may_print
@@ -34,21 +34,12 @@ from docgraph.model.systems import context_needs
 from docgraph.model.tokenizer import UNKNOWN, Tokenizer
 from docgraph.translation.constraints import Constraints
 from docgraph.translation.dictionary_names import DictionaryNames
-from docgraph.translation.document_decoding import (
-    BATCH_TOKENS,
-    BaseTranslations,
-    DecodedDocument,
-    Hypotheses,
-    Known,
-    Mode,
-    StateCache,
-    chunks,
-    decode_documents,
-)
+from docgraph.translation.document_decoding import BATCH_TOKENS, DecodedDocument, Mode, chunks, decode_documents
+from docgraph.translation.draft import BaseTranslations
 from docgraph.translation.explain import ContextWeights, context_weights_of, hint_uses
 from docgraph.translation.formality import FormalityOption, Sample, check_option, decide
 from docgraph.translation.hints import with_filled_hints
-from docgraph.translation.hypotheses import Hypothesis, SearchConfig
+from docgraph.translation.hypotheses import Hypotheses, Hypothesis, Known, SearchConfig
 from docgraph.translation.language_check import foreign_sentences
 from docgraph.translation.model_input import InputBuilder, Prepared, TranslationRequest, example_from_text
 from docgraph.translation.names import find_names
@@ -124,12 +115,9 @@ def _show_progress(batch: Iterable[Prepared], done: int) -> None:
 
 def _samples(prepared: Prepared, translations: Sequence[str | None]) -> Iterator[Sample]:
     """Yields what decides the formality of a document, given the translation of each segment."""
-    segments = prepared.segments
-    for sentence, indices in enumerate(segments.of_sentence):
-        if (given := prepared.given.get(sentence)) is not None:
-            yield Sample(" ".join(segments[m].text for m in indices), given, given=True)
-        else:
-            yield from (Sample(segments[m].text, translations[m] or "") for m in indices)
+    yield from (Sample(text, given, given=True) for text, given in prepared.given_pairs())
+    for m in prepared.segments_of(range(len(prepared.segments.of_sentence))):
+        yield Sample(prepared.segments[m].text, translations[m] or "")
 
 
 class Translator:
@@ -462,12 +450,6 @@ class Translator:
         """Returns the terms of a document: those of the glossary and, given its translation, `names` and formality."""
         glossary, formality = prepared.request.glossary or self.glossary, prepared.request.formality or self.formality
         finders: list[TermFinder] = [] if glossary is None else [glossary]
-        if names and self.names:
-            given = [
-                (" ".join(prepared.segments[m].text for m in prepared.segments.of_sentence[index]), text)
-                for index, text in prepared.given.items()
-            ]
-            finders += [DictionaryNames(each).following(given) for each in dictionaries(self.needs.hints)]
         segments, translations = prepared.segments.segments, list[str | None]()
         names = names and self.names
         if names or formality == "auto":
@@ -476,7 +458,8 @@ class Translator:
                 for segment, found in zip(segments, hypotheses, strict=True)
             ]
         if names:
-            texts = [segment.text for segment in segments]
+            given, texts = prepared.given_pairs(), [segment.text for segment in segments]
+            finders += [DictionaryNames(each).following(given) for each in dictionaries(self.needs.hints)]
             finders.append(find_names(texts, translations, self.languages, self._translate_separately))
         return DocumentTerms(finders, decide(formality, _samples(prepared, translations)))
 
