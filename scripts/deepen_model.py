@@ -61,15 +61,9 @@ def main() -> None:
     arguments = parser.parse_args()
     try:
         folder = ModelFolder(arguments.model)
-        checkpoint.save(
-            deepen(checkpoint.load(folder), arguments.encoder_layers),
-            arguments.out,
-            folder.tokenizer_files(),
-            precision="float16" if folder.precision == "float16" else "float32",
-            languages=folder.languages,
-            trained_length=folder.trained_length,
-            tag=folder.tag,
-        )
+        deeper = deepen(checkpoint.load(folder), arguments.encoder_layers)
+        precision: checkpoint.Precision = "float16" if folder.precision == "float16" else "float32"
+        checkpoint.save_derived(deeper, arguments.out, folder, precision)
     except DocgraphError as error:
         parser.exit(2, f"{error}\n")
     print(f"{arguments.out}: {arguments.encoder_layers} encoder layers")

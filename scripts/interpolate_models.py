@@ -39,14 +39,8 @@ def main() -> None:
     arguments = parser.parse_args()
     try:
         folder = ModelFolder(arguments.second)
-        checkpoint.save(
-            interpolate(checkpoint.load(arguments.first), checkpoint.load(folder), arguments.share),
-            arguments.out,
-            folder.tokenizer_files(),
-            languages=folder.languages,
-            trained_length=folder.trained_length,
-            tag=folder.tag,
-        )
+        between = interpolate(checkpoint.load(arguments.first), checkpoint.load(folder), arguments.share)
+        checkpoint.save_derived(between, arguments.out, folder)
     except DocgraphError as error:
         parser.exit(2, f"{error}\n")
     print(f"{arguments.out}: {1 - arguments.share:g} * {arguments.first} + {arguments.share:g} * {arguments.second}")

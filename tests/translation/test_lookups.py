@@ -86,10 +86,14 @@ def test_a_translation_that_still_lacks_the_word_is_not_used(
     assert lookups.missing(2, said) == []
     assert lookups.missing(2, other) == hints
     assert lookups.missing(2, []) == lookups.missing(0, other) == []
-    assert lookups.better(2, other, other, hints) is other
-    assert lookups.better(2, other, [], hints) is other
-    [better] = lookups.better(2, other, said, hints)
-    assert better == replace(said[0], looked_up=("cat",))
+    assert not lookups.begin(2, said)
+    for found, wanted in ((other, other), ([], other), (said, [replace(said[0], looked_up=("cat",))])):
+        assert lookups.begin(2, other)
+        assert lookups.has_begun(2)
+        assert lookups.read(2) == hints
+        assert lookups.end(2, found) == wanted
+        assert not lookups.has_begun(2)
+        assert lookups.read(2) == []
 
 
 def test_continuous_decoding_looks_up_the_same_words(embedded: Translator, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -54,6 +54,10 @@ UNPACKED_BLOCK = 1 << 24
 """Gzipped weights are unpacked in blocks of this size."""
 
 
+CARD = "README.md"
+"""The file of a model folder that describes the model."""
+
+
 def save(
     model: DocumentTransformer,
     folder: str | Path,
@@ -99,6 +103,22 @@ def save(
     except BaseException:
         shutil.rmtree(temporary, ignore_errors=True)
         raise
+
+
+def save_derived(
+    model: DocumentTransformer,
+    folder: str | Path,
+    origin: ModelFolder,
+    precision: Precision = "float32",
+    card: Path | None = None,
+) -> None:
+    """Writes the folder of a model made from that of `origin`, whose sub-words, languages and limits it keeps.
+
+    The card of `origin` describes another model; `card` is that of the new one.
+    """
+    files = [file for file in origin.tokenizer_files() if file.name != CARD]
+    files += [] if card is None else [card]
+    save(model, folder, files, precision, origin.languages, origin.trained_length, origin.tag)
 
 
 def load(folder: str | Path | ModelFolder, device: torch.device | str = "cpu") -> DocumentTransformer:

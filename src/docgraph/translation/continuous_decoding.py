@@ -67,8 +67,6 @@ class OpenDocument:
         self.example, self.search, self.known, self._config = example, search, known, config
         self._hints = hints_by_sentence(example.hints if config.hints is not None else ())
         self._lookups = Lookups(example, config, coder)
-        self._looked_up: dict[int, tuple[list[Hypothesis], list[Hint]]] = {}
-        """Sentences that are decoded again with hints for missing words: what was found without, and these hints."""
         self.hypotheses: Hypotheses = [known.get(m, []) for m in range(len(example.source))]
         pending = [m for m in example.translated if m not in known]
         read = referents(hint for hints in self._hints.values() for hint in hints)
@@ -103,8 +101,7 @@ class OpenDocument:
             return self.example.source[m]
         words = iter(filled)
         hints = [next(words) if hint.is_open else hint for hint in self._hints.get(m, ())]
-        _, lookups = self._looked_up.get(m, ([], []))
-        hints = sorted([*hints, *lookups], key=lambda hint: hint.place)
+        hints = sorted([*hints, *self._lookups.read(m)], key=lambda hint: hint.place)
         return insert(self.example.source[m], None, hints, self._config.hints.separator)[0]
 
     def finish(self, m: int, found: Iterable[Hypothesis]) -> None:
@@ -114,13 +111,10 @@ class OpenDocument:
         """
         translation = context_class(self._config).translation
         hypotheses = [replace(each, tokens=translation(self._config, each.tokens)) for each in found]
-        if m in self._looked_up:
-            without, hints = self._looked_up.pop(m)
-            hypotheses = self._lookups.better(m, without, hypotheses, hints)
-            base = without[0].tokens if judges_relevance(self._config) else None
-            hypotheses = [replace(each, base=base if each.tokens != base else None) for each in hypotheses]
-        elif missing := self._lookups.missing(m, hypotheses):
-            self._looked_up[m] = hypotheses, missing
+        if self._lookups.has_begun(m):
+            hypotheses = self._with_base(self._lookups.end(m, hypotheses), self.hypotheses[m])
+        elif self._lookups.begin(m, hypotheses):
+            self.hypotheses[m] = hypotheses
             self.ready.append(m)
             return
         self.hypotheses[m] = hypotheses
@@ -130,6 +124,11 @@ class OpenDocument:
             if not read:
                 del self._blocked[waiting]
                 self.ready.append(waiting)
+
+    def _with_base(self, hypotheses: list[Hypothesis], without: list[Hypothesis]) -> list[Hypothesis]:
+        """Returns hypotheses with the translation without a dictionary, if the model judges relevance by it."""
+        base = without[0].tokens if judges_relevance(self._config) else None
+        return [replace(each, base=base if each.tokens != base else None) for each in hypotheses]
 
     def new_sentences(self, at_least: int) -> tuple[int, Hypotheses] | None:
         """Returns the final sentences after those returned before, with the index of the first; None if there are few.

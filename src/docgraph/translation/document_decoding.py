@@ -267,24 +267,12 @@ class _GroupDecoder:
 
     def _look_up(self, sentences: list[int]) -> None:
         """Decodes those of some sentences again whose translations lack words of a dictionary, with hints for them."""
-        missing = {s: hints for s in sentences if (hints := self._missing_words(s))}
-        if not missing:
-            return
-        before = {s: (draft.hypotheses[m], draft.hints.get(m, [])) for s, (draft, m) in self._places_of(missing)}
-        for s, (draft, m) in self._places_of(missing):
-            draft.hints[m] = sorted([*before[s][1], *missing[s]], key=lambda hint: hint.place)
-        self._search([*missing], self._with_hints([*missing]))
-        for s, (draft, m) in self._places_of(missing):
-            without, hints = before[s]
-            draft.hints[m] = hints
-            draft.hypotheses[m] = draft.lookups.better(m, without, draft.hypotheses[m], missing[s])
-
-    def _places_of(self, sentences: Iterable[int]) -> list[tuple[int, tuple[Draft, int]]]:
-        return [(s, self.places[s]) for s in sentences]
-
-    def _missing_words(self, s: int) -> list[Hint]:
-        draft, m = self.places[s]
-        return draft.lookups.missing(m, draft.hypotheses[m])
+        places = {s: self.places[s] for s in sentences}
+        again = {s: (draft, m) for s, (draft, m) in places.items() if draft.lookups.begin(m, draft.hypotheses[m])}
+        if again:
+            self._search([*again], self._with_hints([*again]))
+        for draft, m in again.values():
+            draft.hypotheses[m] = draft.lookups.end(m, draft.hypotheses[m])
 
     def _levels(self, mode: Mode) -> list[list[int]]:
         """The pending sentences in groups, each after the groups with its referents; one by one if sequential."""
@@ -318,8 +306,9 @@ class _GroupDecoder:
         filled = iter(fill_hints(self.model, self.tokenizer.target, open_hints))
         documents = []
         for draft, m in (self.places[s] for s in sentences):
-            hints = draft.hints[m] = [next(filled) if hint.is_open else hint for hint in draft.hints.get(m, ())]
-            documents.append(DocumentExample([insert(draft.plain.source[m], None, hints, config.separator)[0]]))
+            draft.hints[m] = [next(filled) if hint.is_open else hint for hint in draft.hints.get(m, ())]
+            source, _ = insert(draft.plain.source[m], None, draft.read_hints(m), config.separator)
+            documents.append(DocumentExample([source]))
         batch = self._collate(documents)
         return _Inputs(sentences, batch, self.model.encode(batch, Memories()))
 
@@ -420,7 +409,7 @@ class _GroupDecoder:
         """Returns the constraints of those of some sentences that have any."""
         places = ((s, *self.places[s]) for s in sentences)
         return {
-            s: [_with_hints(each, draft.hints.get(m, ())) for each in draft.constraints[m]]
+            s: [_with_hints(each, draft.read_hints(m)) for each in draft.constraints[m]]
             for s, draft, m in places
             if draft.constraints.get(m)
         }

@@ -71,6 +71,10 @@ class Draft:
         """Returns the hints of a sentence whose words are to be found in the translation of their referent."""
         return [hint for hint in self.hints.get(m, ()) if hint.is_open]
 
+    def read_hints(self, m: int) -> list[Hint]:
+        """Returns the hints that a sentence reads now, those of a dictionary included."""
+        return sorted([*self.hints.get(m, ()), *self.lookups.read(m)], key=lambda hint: hint.place)
+
     def visible(self, m: int) -> Hypothesis | None:
         """Returns the translation of a sentence that other sentences read, or None if there is none yet."""
         return next(iter(self.known.get(m, self.hypotheses[m])), None)

@@ -20,12 +20,39 @@ from docgraph.translation.hypotheses import Hypothesis
 
 
 class Lookups:
-    """The words of a document that a dictionary has."""
+    """The words of a document that a dictionary has, and the sentences that are being translated again with them."""
 
     def __init__(self, document: DocumentExample, config: ModelConfig, coder: SubwordCoder) -> None:
+        """`coder` is that of the target language."""
         self._hints = hints_by_sentence(document.lookups if config.hints is not None else ())
         self._dictionaries = dictionaries(config.hints.relations) if self._hints and config.hints is not None else []
         self._coder = coder
+        self._begun: dict[int, tuple[list[Hypothesis], list[Hint]]] = {}
+        """The translations of sentences without a dictionary, and hints for the words that these lack."""
+
+    def begin(self, sentence: int, hypotheses: list[Hypothesis]) -> bool:
+        """Returns whether a sentence has to be translated again, given its translations without a dictionary.
+
+        If so, `read` returns hints for the words that the best of them lacks, until `end` is called.
+        """
+        if missing := self.missing(sentence, hypotheses):
+            self._begun[sentence] = hypotheses, missing
+        return bool(missing)
+
+    def read(self, sentence: int) -> list[Hint]:
+        """Returns the hints of a dictionary that a sentence reads now."""
+        return self._begun[sentence][1] if sentence in self._begun else []
+
+    def has_begun(self, sentence: int) -> bool:
+        """Returns whether a sentence is being translated again."""
+        return sentence in self._begun
+
+    def end(self, sentence: int, found: Iterable[Hypothesis]) -> list[Hypothesis]:
+        """Returns the translations `found` with hints if the best lacks fewer words, else those without."""
+        without, hints = self._begun.pop(sentence)
+        entries = tuple(" ".join(hint.entry.words) for hint in hints if hint.entry is not None)
+        looked_up = [replace(each, looked_up=entries) for each in found]
+        return looked_up if looked_up and len(self.missing(sentence, looked_up)) < len(hints) else without
 
     def missing(self, sentence: int, hypotheses: Sequence[Hypothesis]) -> list[Hint]:
         """Returns hints for the words that the best of the translations of a sentence lacks."""
@@ -36,14 +63,6 @@ class Lookups:
 
     def _is_said(self, hint: Hint, text: str) -> bool:
         return hint.entry is None or any(each.has_translation(text, hint.entry) for each in self._dictionaries)
-
-    def better(
-        self, sentence: int, without: list[Hypothesis], found: Iterable[Hypothesis], hints: Sequence[Hint]
-    ) -> list[Hypothesis]:
-        """Returns translations `found` with hints for missing words if they say more of these, else those `without`."""
-        entries = tuple(" ".join(hint.entry.words) for hint in hints if hint.entry is not None)
-        looked_up = [replace(each, looked_up=entries) for each in found]
-        return looked_up if looked_up and len(self.missing(sentence, looked_up)) < len(hints) else without
 
 
 def with_hints_for(constraints: Constraints, document: DocumentExample) -> DocumentExample:

@@ -45,7 +45,6 @@ LOOK_UP = 32.0
 NEAR, SLOPE = 7 / 8, 16.0
 """Initially w is 1/2 if the largest cosine is NEAR, and grows with slope SLOPE. With an untrained pointer on Base,
 these values had about the lowest dev loss (Europarl En-Fr)."""
-CARD = "README.md"
 SEED = 1
 
 
@@ -179,16 +178,7 @@ def add_recall(
         torch.manual_seed(SEED)  # reproducible initial weights of the gate, which only matter for training
         model = DocumentTransformer(replace(config, context=context))
     model.load_state_dict({**model.state_dict(), **base.state_dict()})
-    card = Path(folder) / CARD
+    card = Path(folder) / checkpoint.CARD
     has_card = card.is_file() and not card.is_symlink()  # a link could name any file of the user
-    files = [file for file in source.tokenizer_files() if file.name != CARD]
-    checkpoint.save(
-        model,
-        target,
-        [*files, *([card] if has_card else [])],
-        precision or source.precision,
-        languages=source.languages,
-        trained_length=source.trained_length,
-        tag=source.tag,
-    )
+    checkpoint.save_derived(model, target, source, precision or source.precision, card if has_card else None)
     return model.eval()
