@@ -6,6 +6,7 @@ import pytest
 
 from docgraph.annotate.dictionary import Dictionary, Entry
 from docgraph.translation.dictionary_names import DictionaryNames
+from docgraph.translation.names import find_names
 from docgraph.translation.translator import Translator
 
 ENTRIES = [
@@ -49,3 +50,14 @@ def test_a_translation_has_the_names_of_the_dictionary() -> None:
     assert "Toutânkhamon" in translation.texts[0]
     known = ["Le tombeau de Tutankhamun est petit.", None]
     assert "Tutankhamun" in translator.translate(["The tomb of Tutankhamun is small.", text], known=known).texts[1]
+
+
+def test_words_of_the_dictionary_are_not_kept_as_names() -> None:
+    texts = ["Followers of Sikhism met Kenyans in Woking.", "Sikhism is a religion; Woking is a town."]
+    translations = ["Des adeptes du sikhisme ont rencontré des Kényans à Woking.", "Le sikhisme et Woking."]
+    words = {word for text in texts for word in NAMES.dictionary.proper_words(text)}
+    assert words == {"Sikhism", "Kenyans"}
+    found = find_names(texts, translations, ("en", "fr"), lambda asked: asked, words)
+    assert [term.source for text in texts for term in found.find(text)] == ["Woking", "Woking"]
+    kept = find_names(texts, translations, ("en", "fr"), lambda asked: asked)
+    assert "Sikhism" in kept.words

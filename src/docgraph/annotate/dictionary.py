@@ -82,6 +82,18 @@ class Dictionary:
         forms = _WORD.findall(_NEGATION.sub(" not", text))
         return any(next(self._fitting(forms, place, 0, len(forms)), None) for place in range(len(forms)))
 
+    def proper_words(self, text: str) -> set[str]:
+        """Returns the capitalised words of a text that belong to entries with a capital: Sikhism, Kenyans."""
+        forms = _WORD.findall(text)
+        return {
+            form
+            for place in range(len(forms))
+            for entry in self._fitting(forms, place, 0, len(forms))
+            if not entry.words[0].islower()
+            for form in forms[place : place + len(entry.words)]
+            if form[0].isupper()
+        }
+
     def has_translation(self, text: str, entry: Entry) -> bool:
         """Returns whether a text of the target language has a translation of an entry, in any form."""
         has = self._lemmas(text)
@@ -95,9 +107,12 @@ class Dictionary:
         return f" {' '.join(words)} "
 
     def _keys(self, word: str) -> dict[str, None]:
-        """The word in small letters, and its lemma."""
+        """The word in small letters, its lemma and, for a word such as Kenyans, its singular."""
         small = word.lower()
-        return dict.fromkeys([small] if self._language is None else [small, lemma(small, self._language)])
+        if self._language is None:
+            return {small: None}
+        singular = [small[:-1]] if word.istitle() and small.endswith("s") else []
+        return dict.fromkeys([small, lemma(small, self._language), *singular])
 
     def find(self, annotation: Annotation) -> Iterator[Use]:
         """Yields the uses of entries in a document, in order; the longest entry at each place.

@@ -17,7 +17,7 @@ import re
 import tomllib
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from functools import cache, lru_cache
@@ -132,18 +132,20 @@ def find_names(
     translations: Sequence[str | None],
     languages: tuple[str, str] | None,
     translate: Callable[[list[str]], list[str]],
+    translated: Collection[str] = (),
 ) -> NameTable:
     """Returns the names of a document, given its texts and their first translations, None for those without one.
 
-    `translate` translates texts separately; it is asked about names whose translation is uncertain. Only names in
-    English texts are found.
+    `translate` translates texts separately; it is asked about names whose translation is uncertain. Words that a
+    dictionary says are `translated` are no names. Only names in English texts are found.
     """
     if languages is None or languages[0] != "en":
         return NameTable()
     titles = _titles(*languages)
     occurrences = [list(_capitalised(text, titles)) for text in texts]
     small = {word for text in texts for word in _WORD.findall(text) if word.islower()}
-    names = {word: certain for word, certain in _name_words(texts, occurrences).items() if word.lower() not in small}
+    found = _name_words(texts, occurrences)
+    names = {word: found[word] for word in found if word.lower() not in small and word not in translated}
     chains: dict[str, list[int]] = {name: [] for name in names}
     outputs = [Counter(map(_bare, _WORD.findall(translation or ""))) for translation in translations]
     for index, words in enumerate(occurrences):

@@ -458,9 +458,10 @@ class Translator:
                 for segment, found in zip(segments, hypotheses, strict=True)
             ]
         if names:
-            given, texts = prepared.given_pairs(), [segment.text for segment in segments]
-            finders += [DictionaryNames(each).following(given) for each in dictionaries(self.needs.hints)]
-            finders.append(find_names(texts, translations, self.languages, self._translate_separately))
+            texts, own = [segment.text for segment in segments], dictionaries(self.needs.hints)
+            finders += [DictionaryNames(each).following(prepared.given_pairs()) for each in own]
+            translated = {word for each in own for text in texts for word in each.proper_words(text)}
+            finders.append(find_names(texts, translations, self.languages, self._translate_separately, translated))
         return DocumentTerms(finders, decide(formality, _samples(prepared, translations)))
 
     def _segments(self, prepared: Prepared, sentences: Collection[int] | None) -> dict[int, Segment]:
