@@ -7,6 +7,7 @@ import pytest
 from docgraph.annotate.dictionary import Dictionary, Entry
 from docgraph.translation.dictionary_names import DictionaryNames
 from docgraph.translation.names import find_names
+from docgraph.translation.terms import missing_terms
 from docgraph.translation.translator import Translator
 
 ENTRIES = [
@@ -35,6 +36,17 @@ NAMES = DictionaryNames(Dictionary(ENTRIES, ("en", "fr")))
 )
 def test_whole_proper_nouns_are_found(text: str, found: list[str]) -> None:
     assert [term.target for term in NAMES.find(text)] == found
+
+
+def test_names_of_several_words_may_have_other_capitals() -> None:
+    nations = Entry(("First", "Nations"), "nfp", ("Premières Nations",))
+    names = DictionaryNames(Dictionary([nations, *ENTRIES], ("en", "fr")))
+    terms = names.find("The First Nations of Florida")
+    assert missing_terms(terms, "Les premières nations de Floride") == []
+    assert [term.source for term in missing_terms(terms, "Les premiers peuples de floride")] == [
+        "First Nations",
+        "Florida",
+    ]
 
 
 def test_what_the_user_writes_counts_more() -> None:

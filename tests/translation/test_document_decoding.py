@@ -22,7 +22,7 @@ from docgraph.model.systems import context_class
 from docgraph.model.tokenizer import SPACE
 from docgraph.translation import document_decoding as decoding
 from docgraph.translation.document_decoding import DecodedDocument, decode_documents
-from docgraph.translation.hypotheses import SearchConfig
+from docgraph.translation.hypotheses import SearchConfig, given_hypotheses
 from model.examples import EOS, VOCABULARY, documents, small_config, small_model
 
 DOCUMENTS = documents(7, [3, 0, 5, 2, 6, 1], [4], [1, 6, 2, 2], [2, 7, 3])
@@ -282,7 +282,7 @@ def test_known_translations_are_context_of_other_sentences(
         mode,
         lambda *numbers: told.append(numbers),
         tokens=tokens,
-        known=[{m: decoding.given_hypotheses([token]) for m, token in some.items()} for some in known],
+        known=[{m: given_hypotheses([token]) for m, token in some.items()} for some in known],
         redecode_known=again,
         on_final=lambda d, first, part: final.update({(d, m): h[0].tokens for m, h in enumerate(part, start=first)}),
     )

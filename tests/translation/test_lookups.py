@@ -12,11 +12,13 @@ from docgraph.corpus.subwords import encode_source
 from docgraph.document import Document
 from docgraph.model.batch import DocumentExample
 from docgraph.model.hints import find_lookups
+from docgraph.translation.constraints import ConstraintEncoder
 from docgraph.translation.continuous_decoding import ContinuousDecoder, OpenDocument
 from docgraph.translation.corrections import explain_sentence, translate_sentences
 from docgraph.translation.document_decoding import decode_documents
+from docgraph.translation.glossary import Glossary
 from docgraph.translation.hypotheses import Hypothesis, SearchConfig
-from docgraph.translation.lookups import Lookups, with_lookups
+from docgraph.translation.lookups import Lookups, with_constraints, with_lookups
 from docgraph.translation.model_input import TranslationRequest
 from docgraph.translation.result import HintUse
 from docgraph.translation.translator import Translator
@@ -151,3 +153,25 @@ def test_hints_of_the_graph_come_first(embedded: Translator, monkeypatch: pytest
     read = with_lookups(example, [[Hypothesis((), 0.0, 0.0, looked_up=("cat",))]] * 4)
     assert [*read.hints] == [hint]
     assert not with_lookups(example, [[Hypothesis((), 0.0, 0.0)]] * 4).hints
+
+
+def test_constraints_count_more_than_the_dictionary(embedded: Translator, monkeypatch: pytest.MonkeyPatch) -> None:
+    use(monkeypatch, ("cat", "matou"), ("blivet", "hermine"))
+    document, encoder = example_of(embedded, TEXTS), ConstraintEncoder(embedded.tokenizer.target, "fr")
+    first, cat, last = document.lookups
+    assert first.first is not None
+    assert cat.first is not None
+    same = encoder.constraint(["hermine"], range(first.first, first.place))
+    other = encoder.constraint(["félin", "félins"], range(cat.first, cat.place))
+    assert same is not None
+    assert other is not None
+    found = with_constraints({0: [same], 2: [other]}, document)
+    assert [*found.hints] == [first]
+    assert [*found.lookups] == [last]
+    texts = embedded.translate(TEXTS, SEARCH).texts
+    embedded.glossary = Glossary.of([("blivet", "belette")], embedded.languages)
+    try:
+        assert "belette" in embedded.translate(TEXTS, SEARCH).texts[0]
+    finally:
+        embedded.glossary = None
+    assert embedded.translate(TEXTS, SEARCH).texts == texts

@@ -52,7 +52,7 @@ def _names(dictionary: Dictionary) -> Glossary:
     adjectives = {entry.words for entry in dictionary.entries if entry.word_class == "adj"}
     return Glossary(
         [
-            Entry(" ".join(entry.words), entry.translations)
+            Entry(" ".join(entry.words), _in_any_case(entry.translations))
             for entry in dictionary.entries
             if entry.word_class in NOUNS
             and entry.words[0][0].isupper()
@@ -62,6 +62,11 @@ def _names(dictionary: Dictionary) -> Glossary:
         ],
         (dictionary.languages[0], ""),
     )
+
+
+def _in_any_case(translations: Iterable[str]) -> tuple[str, ...]:
+    """Returns translations, and those of several words also in small letters: Premières Nations, premières nations."""
+    return tuple(dict.fromkeys(form for text in translations for form in (text, text.lower() if " " in text else text)))
 
 
 def _is_part_of_a_name(text: str, term: Term) -> bool:

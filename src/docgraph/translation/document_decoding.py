@@ -35,7 +35,7 @@ from docgraph.translation.draft import BaseTranslations, Draft, groups, untransl
 from docgraph.translation.forbidden_words import ForbiddenWords
 from docgraph.translation.hints import fill_hints
 from docgraph.translation.hypotheses import Hypotheses, Hypothesis, Known, SearchConfig, any_given
-from docgraph.translation.lookups import Lookups, with_hints_for
+from docgraph.translation.lookups import Lookups, with_constraints
 from docgraph.translation.relevance import judges_relevance, relevant_sentences
 from docgraph.translation.search import search, verify_greedy
 
@@ -110,20 +110,11 @@ def decode_documents(
     final hypotheses from that sentence on.
     """
     none: list[Any] = [{}] * len(documents)
-    drafts = [
-        Draft(
-            untranslated(with_hints_for(wanted, document), own),
-            model.config,
-            own,
-            redecode_known,
-            wanted,
-            first,
-            Lookups(document, model.config, tokenizer.target),
-        )
-        for document, own, wanted, first in zip(
-            documents, known or none, constraints or none, base or none, strict=True
-        )
-    ]
+    drafts = []
+    for document, own, wanted, first in zip(documents, known or none, constraints or none, base or none, strict=True):
+        document = with_constraints(wanted, untranslated(document, own))
+        lookups = Lookups(document, model.config, tokenizer.target)
+        drafts.append(Draft(document, model.config, own, redecode_known, wanted, first, lookups))
     index_of = {id(draft): index for index, draft in enumerate(drafts)}
     total = sum(len(draft.window) for draft in drafts)
     final = total - sum(m not in draft.fixed for draft in drafts for m in draft.window)

@@ -2,8 +2,8 @@
 
 A hint changes the whole translation of its sentence, and the model knows most words of a dictionary in most sentences.
 So a sentence is first translated without it. If the translation lacks words of the dictionary, the sentence is
-translated again with hints for these words, and the new translation is kept if it lacks fewer of them. A word whose
-translation is a constraint gets its hint at once.
+translated again with hints for these words, and the new translation is kept if it lacks fewer of them. Constraints
+count more than the dictionary.
 """
 
 from __future__ import annotations
@@ -65,17 +65,20 @@ class Lookups:
         return hint.entry is None or any(each.has_translation(text, hint.entry) for each in self._dictionaries)
 
 
-def with_hints_for(constraints: Constraints, document: DocumentExample) -> DocumentExample:
-    """Returns a document whose sentences read the dictionary at once where constraints say what a word becomes."""
-    return _with_hints(
-        document,
-        [
-            hint
-            for hint in document.lookups
-            for each in constraints.get(hint.sentence, ())
-            if isinstance(each, Constraint) and each.source is not None and hint.first in each.source
-        ],
-    )
+def with_constraints(constraints: Constraints, document: DocumentExample) -> DocumentExample:
+    """Returns a document in which constraints say how words are translated, rather than the dictionary.
+
+    A word gets its hint at once if a constraint says the same, and none if it says something else.
+    """
+    constrained = {
+        id(hint): any(hint.ids == phrase.tokens for phrase in each.alternatives)
+        for hint in document.lookups
+        for each in constraints.get(hint.sentence, ())
+        if isinstance(each, Constraint) and each.source is not None and hint.first in each.source
+    }
+    said = [hint for hint in document.lookups if constrained.get(id(hint))]
+    others = [hint for hint in document.lookups if id(hint) not in constrained]
+    return replace(_with_hints(document, said), lookups=others)
 
 
 def with_lookups(document: DocumentExample, hypotheses: Sequence[Sequence[Hypothesis]]) -> DocumentExample:
