@@ -256,7 +256,7 @@ def known_translations() -> Figure:
 
 def shipped_model() -> Figure:
     """BLEU of the training runs of the embedded model on its test sets."""
-    runs = ("first run", "second trial", "third run", "fourth run", "ships now")
+    runs = ("first run", "second trial", "third run", "fourth run", "fifth run")
     return table_rows("shipped-model.md", {run: run for run in runs}, "BLEU")
 
 

@@ -5,8 +5,13 @@ from __future__ import annotations
 import pytest
 
 from docgraph.annotate.dictionary import Dictionary, Entry
+from docgraph.translation.constraints import Constraints
 from docgraph.translation.dictionary_names import DictionaryNames
+from docgraph.translation.hypotheses import Hypothesis
 from docgraph.translation.names import find_names
+from docgraph.translation.preprocessing import Segment
+from docgraph.translation.repair import Attempt
+from docgraph.translation.term_enforcement import DocumentTerms, TermEnforcer
 from docgraph.translation.terms import missing_terms
 from docgraph.translation.translator import Translator
 
@@ -73,3 +78,22 @@ def test_words_of_the_dictionary_are_not_kept_as_names() -> None:
     assert [term.source for text in texts for term in found.find(text)] == ["Woking", "Woking"]
     kept = find_names(texts, translations, ("en", "fr"), lambda asked: asked)
     assert "Sikhism" in kept.words
+
+
+def test_a_name_that_a_translation_kept_is_replaced_in_it() -> None:
+    translator = Translator.load("en-fr", device="cpu")
+    coder = translator.tokenizer.target
+    enforcer = TermEnforcer(translator.tokenizer.source, coder, "fr", None)
+    segment = Segment("Copernicus never saw Florida.", "Copernicus never saw Florida.", "", None)
+    kept = Hypothesis(tuple(coder.ids(["Copernicus n'a jamais vu la Florida."])[0][:-1].tolist()), -1.0, -9.0)
+    hypotheses = [[kept]]
+    terms = DocumentTerms([NAMES])
+
+    def judge(segment: Segment, hypothesis: Hypothesis, terms: DocumentTerms) -> Attempt:
+        return Attempt(coder.decode(hypothesis.tokens), 0.0, 0.0, ())
+
+    def decode(constraints: list[Constraints]) -> list[dict[int, list[Hypothesis]]]:
+        raise AssertionError(constraints)
+
+    enforcer.enforce([({0: segment}, hypotheses, terms)], judge, decode)
+    assert coder.decode(hypotheses[0][0].tokens) == "Copernic n'a jamais vu la Floride."

@@ -6,9 +6,11 @@ sentences.
 
 from __future__ import annotations
 
+import re
+import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from docgraph.model.tokenizer import SubwordCoder
 from docgraph.translation.checks import Doubt, weight
@@ -85,6 +87,19 @@ def _formality_weight(segment: Segment, attempt: Attempt, first: Attempt, terms:
     return 0 if is_cheap and terms.formality.accepts(segment.text, first.text, attempt.text) else _FORMALITY_WEIGHT
 
 
+def _kept_names(terms: Sequence[Term]) -> list[Term]:
+    """Returns the names with a translation of the same first letter, so that the words before them stay the same."""
+    return [
+        term
+        for term in terms
+        if term.origin == "name" and term.source not in term.targets and _initial(term.source) == _initial(term.target)
+    ]
+
+
+def _initial(text: str) -> str:
+    return unicodedata.normalize("NFD", text[:1].lower())[:1]
+
+
 Judge = Callable[[Segment, Hypothesis, DocumentTerms], Attempt]
 """(segment, hypothesis, terms) -> its finished text, with its doubts."""
 Decode = Callable[[list[Constraints]], list[dict[int, list[Hypothesis]]]]
@@ -108,8 +123,13 @@ class TermEnforcer:
     ) -> None:
         """Replaces hypotheses that lack a term or have the wrong formality, in place, by better ones.
 
-        A document is given by the segments to look at, the hypotheses of all segments, and its terms.
+        A document is given by the segments to look at, the hypotheses of all segments, and its terms. A name that a
+        translation only kept is replaced in it; other terms need another translation.
         """
+        for segments, hypotheses, terms in documents:
+            for m, segment in segments.items():
+                if hypotheses[m] and (names := _kept_names(terms.find(segment.text))):
+                    hypotheses[m] = [self._with_names(hypotheses[m][0], names), *hypotheses[m][1:]]
         wanted = [dict(self._constraints(*document, judge)) for document in documents]
         if not any(wanted):
             return
@@ -121,6 +141,16 @@ class TermEnforcer:
                 order = sorted(range(len(new)), key=badness.__getitem__)
                 if order and badness[order[0]] < _badness(segments[m], first, first, terms):
                     hypotheses[m] = [new[rank] for rank in order][: len(hypotheses[m])]
+
+    def _with_names(self, hypothesis: Hypothesis, names: Sequence[Term]) -> Hypothesis:
+        """Returns a translation in which the translations of names stand for names that it kept."""
+        text = kept = self._target.decode(hypothesis.tokens)
+        for term in missing_terms(names, text):
+            if match := re.search(rf"(?<!\w){re.escape(term.source)}(?!\w)", text):
+                text = text[: match.start()] + term.target + text[match.end() :]
+        if text == kept:
+            return hypothesis
+        return replace(hypothesis, tokens=tuple(self._target.ids([text])[0][:-1].tolist()))
 
     def _constraints(
         self, segments: Mapping[int, Segment], hypotheses: Hypotheses, terms: DocumentTerms, judge: Judge
