@@ -132,13 +132,14 @@ class Dictionary:
                     continue
                 words = range(place, place + len(found.words))
                 is_plural = feats is not None and "Number=Plur" in feats[words[-1]]
+                is_plural &= found.words[-1].islower() or forms[words[-1]] != found.words[-1]  # Strabo is no plural
                 yield Use(words, found, self._translation(found, is_plural))
                 place = words.stop
 
     def _translation(self, entry: Entry, is_plural: bool) -> str:
         """Returns the best translation; a French noun of one word is in the plural if the word is."""
         best = entry.translations[0]
-        has_plural = self._is_french and entry.word_class in ("nm", "nf") and " " not in best and best.islower()
+        has_plural = self._is_french and entry.word_class in ("nm", "nf") and " " not in best and best[1:].islower()
         return french_plural(best) if is_plural and has_plural else best
 
     def _match(self, forms: list[str], upos: list[str] | None, place: int, begin: int, end: int) -> Entry | None:
