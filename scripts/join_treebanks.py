@@ -18,7 +18,8 @@ from corpus_folders import Lines, read_lines, write_documents
 
 def read_translations(path: Path) -> dict[str, str]:
     """Returns the translations by sentence id."""
-    return dict(line.split("\t", 1) for line in read_lines(path))  # type: ignore[misc]
+    fields = (line.partition("\t") for line in read_lines(path))
+    return {identifier: text for identifier, _, text in fields}
 
 
 def read_treebank(path: Path) -> Iterator[list[tuple[str, str]]]:

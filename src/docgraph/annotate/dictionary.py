@@ -51,6 +51,11 @@ class Entry:
     word_class: str
     translations: tuple[str, ...]
 
+    @property
+    def headword(self) -> str:
+        """The words as a text."""
+        return " ".join(self.words)
+
 
 @dataclass(frozen=True)
 class Use:

@@ -52,8 +52,6 @@ MAX_COMPRESSION = 32
 """Times that gzipped weights may grow; those of real models grow by less than two."""
 UNPACKED_BLOCK = 1 << 24
 """Gzipped weights are unpacked in blocks of this size."""
-
-
 CARD = "README.md"
 """The file of a model folder that describes the model."""
 

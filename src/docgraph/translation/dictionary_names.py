@@ -42,7 +42,7 @@ class DictionaryNames:
         return [
             replace(term, origin="name")
             for term in _names(self.dictionary).find(text)
-            if term.source not in self.others and not _is_part_of_a_name(text, term)
+            if term.source not in self.others and not _is_part_of_a_name(text, term, self.dictionary.languages[0])
         ]
 
 
@@ -52,7 +52,7 @@ def _names(dictionary: Dictionary) -> Glossary:
     adjectives = {entry.words for entry in dictionary.entries if entry.word_class == "adj"}
     return Glossary(
         [
-            Entry(" ".join(entry.words), _in_any_case(entry.translations))
+            Entry(entry.headword, _in_any_case(entry.translations))
             for entry in dictionary.entries
             if entry.word_class in NOUNS
             and entry.words[0][0].isupper()
@@ -69,10 +69,10 @@ def _in_any_case(translations: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(form for text in translations for form in (text, text.lower() if " " in text else text)))
 
 
-def _is_part_of_a_name(text: str, term: Term) -> bool:
+def _is_part_of_a_name(text: str, term: Term, language: str) -> bool:
     """Returns whether a capitalised word stands beside a term, other than a word that begins the text."""
     before, after = _BEFORE.search(text, 0, term.start), _AFTER.match(text, term.end)
-    is_first = before is not None and before.start() == 0 and is_known(before[1].lower(), "en")
+    is_first = before is not None and before.start() == 0 and is_known(before[1].lower(), language)
     return (before is not None and before[1][0].isupper() and not is_first) or (
         after is not None and after[1][0].isupper()
     )

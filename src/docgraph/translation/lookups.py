@@ -50,7 +50,7 @@ class Lookups:
     def end(self, sentence: int, found: Iterable[Hypothesis]) -> list[Hypothesis]:
         """Returns the translations `found` with hints if the best lacks fewer words, else those without."""
         without, hints = self._begun.pop(sentence)
-        entries = tuple(" ".join(hint.entry.words) for hint in hints if hint.entry is not None)
+        entries = tuple(hint.entry.headword for hint in hints if hint.entry is not None)
         looked_up = [replace(each, looked_up=entries) for each in found]
         return looked_up if looked_up and len(self.missing(sentence, looked_up)) < len(hints) else without
 
@@ -86,7 +86,7 @@ def with_lookups(document: DocumentExample, hypotheses: Sequence[Sequence[Hypoth
     read = [
         hint
         for hint in document.lookups
-        if hint.entry is not None and " ".join(hint.entry.words) in hypotheses[hint.sentence][0].looked_up
+        if hint.entry is not None and hint.entry.headword in hypotheses[hint.sentence][0].looked_up
     ]
     return _with_hints(document, read)
 
