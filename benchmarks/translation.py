@@ -42,7 +42,8 @@ from docgraph.model.memory import Memories
 from docgraph.model.quantize import pack_for_cpu
 from docgraph.model.tokenizer import SPACE
 from docgraph.translation import search as searching
-from docgraph.translation.document_decoding import DecodedDocument, Mode, decode_documents
+from docgraph.translation.decoder import DecodedDocument, DecoderInput, Mode
+from docgraph.translation.document_decoding import decode_documents
 from docgraph.translation.hypotheses import SearchConfig
 from docgraph.translation.search import search
 
@@ -299,7 +300,8 @@ def documents(options: argparse.Namespace) -> None:
             pack_for_cpu(model)
 
         def decode(beams: int) -> None:
-            [found[name]] = decode_documents(model, WORDS, [example], fixed_length(beams, options.length), mode)
+            search = fixed_length(beams, options.length)
+            [found[name]] = decode_documents(model, WORDS, [DecoderInput(example)], search, mode)
 
         return decode
 

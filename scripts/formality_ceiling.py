@@ -30,6 +30,7 @@ from docgraph.evaluation.evaluation_set import EvaluationSet
 from docgraph.evaluation.metrics import measure
 from docgraph.research.analysis_inputs import Documents, find_models, load_systems, read_text_documents
 from docgraph.research.context_use import difference_interval
+from docgraph.translation.decoder import DecoderInput
 from docgraph.translation.document_decoding import decode_documents
 from docgraph.translation.formality import Formality, formality_of, has_you, role, tokens
 from docgraph.translation.hypotheses import SearchConfig
@@ -147,8 +148,8 @@ def main() -> None:
     documents = familiar_or_formal(everything, arguments.share).first(arguments.documents)
     [model] = load_systems(folders, None).values()
     search = SearchConfig(beams=arguments.beams, n_best=arguments.beams)
-    examples = [document.part(range(len(document)), model.config) for document in documents.documents]
-    decoded = decode_documents(model, documents.tokenizer, examples, search)
+    inputs = [DecoderInput(document.part(range(len(document)), model.config)) for document in documents.documents]
+    decoded = decode_documents(model, documents.tokenizer, inputs, search)
     decode = documents.tokenizer.target.decode
     candidates = [[[decode(each.tokens) for each in found] for found in one.sentences] for one in decoded]
     references = [document.reference for document in documents.documents]

@@ -16,12 +16,11 @@ from docgraph.errors import DocgraphError
 from docgraph.evaluation.suites import Contrast, Suite, prober, read_suite
 from docgraph.evaluation.suites.accuracy import compute_accuracies
 from docgraph.evaluation.suites.prober import ProbeOptions, Prober, score_suite
-from docgraph.model.batch import DocumentExample
 from docgraph.model.checkpoint import save
 from docgraph.model.config import LinkedConfig
 from docgraph.model.document_transformer import DocumentTransformer
 from docgraph.model.tokenizer import Tokenizer
-from docgraph.translation.document_decoding import DecodedDocument
+from docgraph.translation.decoder import DecodedDocument, DecoderInput
 from docgraph.translation.hypotheses import Hypothesis
 from docgraph.translation.scoring import score_documents, sentence_score
 from model.examples import small_config, small_model
@@ -117,9 +116,9 @@ def translated(monkeypatch: pytest.MonkeyPatch) -> None:
     texts = {3: ["la maison", "un chien", "?"], 2: ["bonjour", "?"], 1: ["?"]}
 
     def decode(
-        model: DocumentTransformer, tokenizer: Tokenizer, documents: Sequence[DocumentExample], **_: object
+        model: DocumentTransformer, tokenizer: Tokenizer, documents: Sequence[DecoderInput], **_: object
     ) -> list[DecodedDocument]:
-        best = [[tokenizer.target.encode(text)[0][:-1] for text in texts[len(d.source)]] for d in documents]
+        best = [[tokenizer.target.encode(text)[0][:-1] for text in texts[len(d.example.source)]] for d in documents]
         return [DecodedDocument([[Hypothesis(tuple(map(int, s)), 0.0, 0.0)] for s in d], 1) for d in best]
 
     monkeypatch.setattr(prober, "decode_documents", decode)

@@ -27,6 +27,7 @@ from docgraph.research.n_best import (
     linked_words,
     n_best,
 )
+from docgraph.translation.decoder import DecoderInput
 from docgraph.translation.document_decoding import decode_documents
 from docgraph.translation.hypotheses import SearchConfig
 from model.examples import small_config, small_model
@@ -41,11 +42,11 @@ def quiet(line: str) -> None:
 
 
 def candidates(documents: Documents) -> list[list[list[str]]]:
-    examples = [document.part(range(len(document)), MODEL.config) for document in documents.documents]
+    inputs = [DecoderInput(document.part(range(len(document)), MODEL.config)) for document in documents.documents]
     decode = documents.tokenizer.target.decode
     return [
         [[decode(hypothesis.tokens) for hypothesis in hypotheses] for hypotheses in document.sentences]
-        for document in decode_documents(MODEL, documents.tokenizer, examples, SEARCH)
+        for document in decode_documents(MODEL, documents.tokenizer, inputs, SEARCH)
     ]
 
 

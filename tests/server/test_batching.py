@@ -11,12 +11,11 @@ from typing import Any
 import pytest
 
 from docgraph.document import Document
-from docgraph.model.batch import DocumentExample
 from docgraph.server import batching
 from docgraph.server.batching import BatchDecoder, Cancelled, Ticket
 from docgraph.translation import continuous_decoding
 from docgraph.translation.continuous_decoding import ContinuousDecoder, OpenDocument
-from docgraph.translation.document_decoding import DecodedDocument
+from docgraph.translation.decoder import DecodedDocument, DecoderInput
 from docgraph.translation.hypotheses import Hypotheses, SearchConfig
 from docgraph.translation.model_input import TranslationRequest
 from docgraph.translation.translator import Translator
@@ -188,10 +187,10 @@ def test_a_request_that_fails_fails_alone(translator: Translator, monkeypatch: p
     expected = translator.translate(sentences).texts
     decode, start, gate = translator.decode, ContinuousDecoder._start, Gate(monkeypatch)
 
-    def broken_decode(examples: Sequence[DocumentExample], *arguments: Any, **options: Any) -> list[DecodedDocument]:
-        if any(len(example.source) == 2 for example in examples):
+    def broken_decode(documents: Sequence[DecoderInput], *arguments: Any, **options: Any) -> list[DecodedDocument]:
+        if any(len(document.example.source) == 2 for document in documents):
             raise RuntimeError("bad")
-        return decode(examples, *arguments, **options)
+        return decode(documents, *arguments, **options)
 
     def broken_start(decoder: ContinuousDecoder, chosen: list[tuple[OpenDocument, int]]) -> None:
         if any(len(document.example.source) == 2 for document, _ in chosen):

@@ -16,6 +16,7 @@ import pytest
 from docgraph.server import batching
 from docgraph.server.batching import BatchDecoder, Cancelled, Ticket
 from docgraph.server.decoder_process import Failure, Part, _Document, _Worker
+from docgraph.translation.decoder import DecoderInput
 from docgraph.translation.hypotheses import SearchConfig
 from docgraph.translation.translator import Translator
 from translation.translator_examples import REFERRING, hints_folder
@@ -170,12 +171,12 @@ def test_a_document_that_cannot_be_decoded_fails_alone(translator: Translator, m
     connection: Any = Recorder()
     worker = _Worker(connection, translator)
     examples = [decoded_example(translator, text) for text in (["Hello, it is."], ["A fox.", "A dog."])]
-    expected, decode = translator.decode(examples[:1], SEARCH), translator.decode
+    expected, decode = translator.decode([DecoderInput(examples[0])], SEARCH), translator.decode
 
-    def broken_decode(examples: Any, *arguments: Any, **options: Any) -> Any:
-        if len(examples[0].source) == 2:
+    def broken_decode(documents: Any, *arguments: Any, **options: Any) -> Any:
+        if len(documents[0].example.source) == 2:
             raise RuntimeError("bad")
-        return decode(examples, *arguments, **options)
+        return decode(documents, *arguments, **options)
 
     monkeypatch.setattr(translator, "decode", broken_decode)
     monkeypatch.setattr(worker._decoder, "step", lambda: 1 / 0)

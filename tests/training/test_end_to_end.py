@@ -15,6 +15,7 @@ from docgraph.cli import app
 from docgraph.corpus.store import PreparedCorpus
 from docgraph.model.checkpoint import load
 from docgraph.model.document_transformer import DocumentTransformer
+from docgraph.translation.decoder import DecoderInput
 from docgraph.translation.document_decoding import decode_documents
 from docgraph.translation.hypotheses import SearchConfig
 
@@ -35,9 +36,9 @@ class Trained:
 
     def translate(self, model: DocumentTransformer, search: SearchConfig) -> list[list[str]]:
         relations = None if model.config.context is None else model.config.context.graph.relations
-        examples = [self.corpus.example(index, relations) for index in range(len(self.made))]
+        inputs = [DecoderInput(self.corpus.example(index, relations)) for index in range(len(self.made))]
         tokenizer = self.corpus.tokenizer
-        decoded = decode_documents(model, tokenizer, examples, search)
+        decoded = decode_documents(model, tokenizer, inputs, search)
         return [[tokenizer.target.decode(found[0].tokens) for found in document.sentences] for document in decoded]
 
 

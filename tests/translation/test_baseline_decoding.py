@@ -17,6 +17,7 @@ from docgraph.model.document_transformer import DocumentTransformer
 from docgraph.model.systems import prepare
 from docgraph.model.tokenizer import SPACE
 from docgraph.translation import document_decoding as decoding
+from docgraph.translation.decoder import DecoderInput
 from docgraph.translation.document_decoding import decode_documents
 from docgraph.translation.hypotheses import Known, SearchConfig, given_hypotheses
 from docgraph.translation.scoring import Candidates, score_candidates, score_documents
@@ -29,7 +30,8 @@ SEPARATOR = 3
 
 def translations(model: DocumentTransformer, mode: str = "parallel") -> tuple[list[list[tuple[int, ...]]], int]:
     """Returns the best translation of every sentence and the maximum number of passes."""
-    found = decode_documents(model, PIECES, DOCUMENTS, SearchConfig(beams=2), mode)  # type: ignore[arg-type]
+    inputs = [DecoderInput(example) for example in DOCUMENTS]
+    found = decode_documents(model, PIECES, inputs, SearchConfig(beams=2), mode)  # type: ignore[arg-type]
     return [[s[0].tokens for s in document.sentences] for document in found], max(d.passes for d in found)
 
 
@@ -62,8 +64,9 @@ def test_known_translations_are_context(name: str) -> None:
 
     def decoded(known: Sequence[Known], again: bool, mode: str = "parallel", tokens: int | None = None) -> list[Any]:
         config = SearchConfig(beams=2, min_length=2, max_length_factor=1.0, max_length_constant=2)
-        options = {"tokens": tokens, "known": known, "redecode_known": again}
-        found = decode_documents(model, PIECES, DOCUMENTS[: len(known)], config, mode, **options)  # type: ignore[arg-type]
+        inputs = [DecoderInput(*pair) for pair in zip(DOCUMENTS[: len(known)], known, strict=True)]
+        options = {"tokens": tokens, "redecode_known": again}
+        found = decode_documents(model, PIECES, inputs, config, mode, **options)  # type: ignore[arg-type]
         return [[best.tokens for best, *_ in document.sentences] for document in found]
 
     everything = [{m: given_hypotheses(ids[:-1].tolist()) for m, ids in enumerate(d.target)} for d in DOCUMENTS]

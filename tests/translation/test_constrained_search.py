@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from docgraph.model.batch import DocumentExample
 from docgraph.translation.constraints import Constraint, Constraints, Phrase
+from docgraph.translation.decoder import DecoderInput
 from docgraph.translation.document_decoding import decode_documents
 from docgraph.translation.hypotheses import Hypothesis, SearchConfig
 from docgraph.translation.search import search
@@ -145,15 +146,14 @@ def test_a_phrase_is_placed_where_its_source_is_read() -> None:
 
 @pytest.mark.parametrize("beams", [1, 3])
 def test_parallel_decoding_of_documents_equals_sequential(beams: int) -> None:
-    wanted = [{1: [constraint((5, 6))], 2: [constraint((7,), (8, 9))]}]
+    wanted = {1: [constraint((5, 6))], 2: [constraint((7,), (8, 9))]}
     parallel, sequential = (
         decode_documents(
             reading_model(),
             Pieces(),  # type: ignore[arg-type]
-            DOCUMENTS[:1],
+            [DecoderInput(DOCUMENTS[0], constraints=wanted)],
             SearchConfig(beams=beams, min_length=4),
             mode,
-            constraints=wanted,
         )
         for mode in ("parallel", "sequential")
     )

@@ -15,7 +15,7 @@ from docgraph.model.batch import DocumentExample
 from docgraph.translation import continuous_decoding
 from docgraph.translation.constraints import Constraint
 from docgraph.translation.continuous_decoding import ContinuousDecoder, OpenDocument, can_join
-from docgraph.translation.document_decoding import DecodedDocument
+from docgraph.translation.decoder import DecodedDocument, DecoderInput
 from docgraph.translation.hypotheses import Hypothesis, Known, SearchConfig, given_hypotheses
 from docgraph.translation.model_input import TranslationRequest
 from docgraph.translation.translator import Translator
@@ -59,7 +59,7 @@ def test_documents_may_join_at_any_step(translator: Translator, monkeypatch: pyt
     monkeypatch.setattr(continuous_decoding, "MAX_WAIT", choice.choice([1, 4]))
     jobs = [(example, search, {}) for example in examples_of(translator) for search in SEARCHES]
     choice.shuffle(jobs)
-    alone = [translator.decode([example], search, known=[known]) for example, search, known in jobs]
+    alone = [translator.decode([DecoderInput(example, known)], search) for example, search, known in jobs]
     opened = [OpenDocument(*job, translator.model.config, translator.tokenizer.target) for job in jobs]
     decoder, waiting = ContinuousDecoder(translator.model, translator.tokenizer), deque(opened)
     groups = 0
@@ -78,7 +78,7 @@ def test_documents_may_join_at_any_step(translator: Translator, monkeypatch: pyt
 def test_known_translations_are_kept_and_hints_say_them(translator: Translator) -> None:
     example, *_ = examples_of(translator)
     known: Known = {0: [Hypothesis((7, 8, 9), -1.0, -2.0)], 3: [Hypothesis((5,), -1.0, -2.0)]}
-    [expected] = translator.decode([example], SEARCHES[0], known=[known])
+    [expected] = translator.decode([DecoderInput(example, known)], SEARCHES[0])
     decoder = ContinuousDecoder(translator.model, translator.tokenizer)
     document = OpenDocument(example, SEARCHES[0], known, translator.model.config, translator.tokenizer.target)
     decoder.add(document)
@@ -109,7 +109,7 @@ def test_a_removed_document_lets_the_others_finish(translator: Translator) -> No
         decoder.join()
         decoder.step()
     assert not removed.is_final
-    assert_same(kept, *translator.decode([second], SEARCHES[0]))
+    assert_same(kept, *translator.decode([DecoderInput(second)], SEARCHES[0]))
 
 
 def test_a_cleared_decoder_returns_what_is_not_final(translator: Translator) -> None:
@@ -130,11 +130,15 @@ def test_a_cleared_decoder_returns_what_is_not_final(translator: Translator) -> 
 def test_documents_that_read_memories_cannot_join(translator: Translator, tmp_path: Path) -> None:
     model, cpu = translator.model, torch.device("cpu")
     reads_given = translator.needs.reads_translations
-    assert can_join(model.config, cpu, SEARCHES[0], {}, {})
-    assert can_join(model.config, cpu, SEARCHES[0], {0: [Hypothesis((7,), -1.0, -2.0)]}, {})
-    assert can_join(model.config, cpu, SEARCHES[0], {0: given_hypotheses([7])}, {}) != reads_given
-    assert not can_join(model.config, cpu, SearchConfig(sampling=True), {}, {})
-    assert not can_join(model.config, cpu, SEARCHES[0], {}, {0: [Constraint(())]})
-    assert not can_join(model.config, torch.device("cuda"), SEARCHES[0], {}, {})
+    example, *_ = examples_of(translator)
+    plain, constrained = DecoderInput(example), DecoderInput(example, constraints={0: [Constraint(())]})
+    resumed = DecoderInput(example, {0: [Hypothesis((7,), -1.0, -2.0)]})
+    given = DecoderInput(example, {0: given_hypotheses([7])})
+    assert can_join(model.config, cpu, SEARCHES[0], plain)
+    assert can_join(model.config, cpu, SEARCHES[0], resumed)
+    assert can_join(model.config, cpu, SEARCHES[0], given) != reads_given
+    assert not can_join(model.config, cpu, SearchConfig(sampling=True), plain)
+    assert not can_join(model.config, cpu, SEARCHES[0], constrained)
+    assert not can_join(model.config, torch.device("cuda"), SEARCHES[0], plain)
     reads_document = Translator.load(model_folder(tmp_path / "context"), device="cpu").model.config
-    assert not can_join(reads_document, cpu, SEARCHES[0], {}, {})
+    assert not can_join(reads_document, cpu, SEARCHES[0], plain)

@@ -21,7 +21,8 @@ from docgraph.model.output import DecoderOutput
 from docgraph.model.systems import context_class
 from docgraph.model.tokenizer import SPACE
 from docgraph.translation import document_decoding as decoding
-from docgraph.translation.document_decoding import DecodedDocument, decode_documents
+from docgraph.translation.decoder import DecodedDocument, DecoderInput
+from docgraph.translation.document_decoding import decode_documents
 from docgraph.translation.hypotheses import SearchConfig, given_hypotheses
 from model.examples import EOS, VOCABULARY, documents, small_config, small_model
 
@@ -39,8 +40,9 @@ class Pieces:
     target = SimpleNamespace(pieces=lambda ids: ["" if i <= EOS else f"{SPACE}{i}" for i in ids])
 
 
-def decoded(model: Any, examples: list[DocumentExample], *options: Any) -> list[DecodedDocument]:
-    return decode_documents(model, Pieces(), examples, *options)  # type: ignore[arg-type]
+def decoded(model: Any, examples: list[DocumentExample], *options: Any, **others: Any) -> list[DecodedDocument]:
+    inputs = [DecoderInput(example) for example in examples]
+    return decode_documents(model, Pieces(), inputs, *options, **others)  # type: ignore[arg-type]
 
 
 def translations(found: list[DecodedDocument]) -> list[list[list[tuple[int, ...]]]]:
@@ -236,7 +238,7 @@ def test_base_reads_a_sentence_once(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_passes_may_be_limited() -> None:
     chain = [DocumentExample([np.array([5, EOS])] * size) for size in (9, 1, 5)]
     told: list[tuple[int, int]] = []
-    found = decode_documents(Chain(), Pieces(), chain, SearchConfig(passes=3), progress=lambda *n: told.append(n))  # type: ignore[arg-type]
+    found = decoded(Chain(), chain, SearchConfig(passes=3), progress=lambda *numbers: told.append(numbers))
     whole = translations(decoded(Chain(), chain, SearchConfig()))
     assert [document.passes for document in found] == [3, 1, 3]
     for limited, full in zip(translations(found), whole, strict=True):
@@ -270,19 +272,24 @@ def test_known_translations_are_context_of_other_sentences(
 ) -> None:
     sizes = [7, 1, 4]
     known = [{m: token for m, token in some.items() if m < size} for some, size in zip(known, sizes, strict=True)]
-    chain = [DocumentExample([np.array([5, EOS])] * size) for size in sizes]
+    inputs = [
+        DecoderInput(
+            DocumentExample([np.array([5, EOS])] * size),
+            {m: given_hypotheses([token]) for m, token in some.items()},
+        )
+        for size, some in zip(sizes, known, strict=True)
+    ]
     told: list[tuple[int, int]] = []
     final: dict[tuple[int, int], tuple[int, ...]] = {}
     model = Chain()
     found = decode_documents(
         model,  # type: ignore[arg-type]
         Pieces(),  # type: ignore[arg-type]
-        chain,
+        inputs,
         SearchConfig(beams=beams),
         mode,
         lambda *numbers: told.append(numbers),
         tokens=tokens,
-        known=[{m: given_hypotheses([token]) for m, token in some.items()} for some in known],
         redecode_known=again,
         on_final=lambda d, first, part: final.update({(d, m): h[0].tokens for m, h in enumerate(part, start=first)}),
     )

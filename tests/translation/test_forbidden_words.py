@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from docgraph.model.tokenizer import SubwordCoder
 from docgraph.translation.constraints import ConstraintEncoder
+from docgraph.translation.decoder import DecoderInput
 from docgraph.translation.document_decoding import decode_documents
 from docgraph.translation.forbidden_words import PENALTY, ForbiddenWords
 from docgraph.translation.formality import forbidden_words, formality_of
@@ -118,18 +119,14 @@ def test_a_search_finds_a_translation_without_the_words_and_with_a_required_phra
     coder = translator.tokenizer.target
     sources = ["You forgot your coat.", "The harbour is closed.", "Are you tired?"]
     examples = [example_from_text([text], translator.tokenizer) for text in sources]
-    free = translator.decode(examples, SearchConfig())
+    free = translator.decode([DecoderInput(example) for example in examples], SearchConfig())
     required = ConstraintEncoder(coder, "fr").constraint(["caban"])
     assert required is not None
     for formality in ("formal", "informal"):
         words = forbidden_words(coder, formality)
-        found = decode_documents(
-            translator.model,
-            translator.tokenizer,
-            examples,
-            SearchConfig(),
-            constraints=[{0: [required, words]}, {0: [words]}, {0: [words]}],
-        )
+        wanted = [{0: [required, words]}, {0: [words]}, {0: [words]}]
+        inputs = [DecoderInput(example, constraints=own) for example, own in zip(examples, wanted, strict=True)]
+        found = decode_documents(translator.model, translator.tokenizer, inputs, SearchConfig())
         texts = [coder.decode(each.sentences[0][0].tokens) for each in found]
         assert "caban" in texts[0]
         assert formality not in map(formality_of, texts)

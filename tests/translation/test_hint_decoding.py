@@ -15,7 +15,8 @@ from docgraph.model.config import HintsConfig, ModelConfig, TransformerConfig
 from docgraph.model.document_transformer import DocumentTransformer
 from docgraph.model.hints import Hint, Referent, insert, moved_by
 from docgraph.translation.constraints import Constraint, Phrase
-from docgraph.translation.document_decoding import Mode, decode_documents
+from docgraph.translation.decoder import DecoderInput, Mode
+from docgraph.translation.document_decoding import decode_documents
 from docgraph.translation.excerpt import Excerpt, with_referents
 from docgraph.translation.hints import with_filled_hints
 from docgraph.translation.hypotheses import Hypothesis, SearchConfig, given_hypotheses
@@ -63,7 +64,8 @@ def documents(seed: int = 1) -> list[DocumentExample]:
 
 
 def translate(system: DocumentTransformer, mode: Mode = "parallel", **options: Any) -> list[list[tuple[int, ...]]]:
-    decoded = decode_documents(system, TOKENIZER, documents(), SEARCH, mode, **options)
+    inputs = [DecoderInput(document) for document in documents()]
+    decoded = decode_documents(system, TOKENIZER, inputs, SEARCH, mode, **options)
     return [[best.tokens for best, *_ in document.sentences] for document in decoded]
 
 
@@ -78,7 +80,7 @@ def test_hints_change_translations_and_base_ignores_them() -> None:
 
 
 def test_hints_say_words_of_the_translations_of_their_referents() -> None:
-    decoded = decode_documents(model(), TOKENIZER, documents(), SEARCH)
+    decoded = decode_documents(model(), TOKENIZER, [DecoderInput(document) for document in documents()], SEARCH)
     for document, result in zip(documents(), decoded, strict=True):
         filled = with_filled_hints(model(), TOKENIZER, document, result.sentences)
         said = [hint for hint in filled.hints if hint.referent is not None and hint.ids]
@@ -87,7 +89,7 @@ def test_hints_say_words_of_the_translations_of_their_referents() -> None:
             assert hint.referent is not None
             assert {*hint.ids} <= {*result.sentences[hint.referent.sentence][0].tokens}
         printed = replace(filled, hints=[replace(hint, referent=None) for hint in filled.hints])
-        [again] = decode_documents(model(), TOKENIZER, [printed], SEARCH)
+        [again] = decode_documents(model(), TOKENIZER, [DecoderInput(printed)], SEARCH)
         assert again.sentences == result.sentences
 
 
@@ -95,25 +97,28 @@ def test_a_known_translation_is_what_the_hint_says() -> None:
     source = documents()[0].source
     everything = Referent(0, tuple(range(len(source[0]) - 1)), ())
     document = DocumentExample(source, hints=[Hint(2, 1, relation="coreference", referent=everything)])
-    [decoded] = decode_documents(model(), TOKENIZER, [document], SEARCH, known=[{0: given_hypotheses([20, 21, 22])}])
+    known = {0: given_hypotheses([20, 21, 22])}
+    [decoded] = decode_documents(model(), TOKENIZER, [DecoderInput(document, known)], SEARCH)
     filled = with_filled_hints(model(), TOKENIZER, document, decoded.sentences)
     [hint] = filled.hints
     assert hint.ids
     assert {*hint.ids} <= {20, 21, 22}
-    [printed] = decode_documents(model(), TOKENIZER, [replace(filled, hints=[replace(hint, referent=None)])], SEARCH)
+    told = DecoderInput(replace(filled, hints=[replace(hint, referent=None)]))
+    [printed] = decode_documents(model(), TOKENIZER, [told], SEARCH)
+    [without] = decode_documents(model(False), TOKENIZER, [DecoderInput(document)], SEARCH)
     assert decoded.sentences[2] == printed.sentences[2]
-    assert decoded.sentences[2] != decode_documents(model(False), TOKENIZER, [document], SEARCH)[0].sentences[2]
+    assert decoded.sentences[2] != without.sentences[2]
 
 
 @pytest.mark.parametrize("split", [[[8]], [[2], [5, 8]], [[0, 1, 2, 3, 4, 5, 6, 7, 8]]])
 def test_an_excerpt_is_translated_as_in_the_whole_document(split: list[list[int]]) -> None:
     document, config = documents()[0], model().config
-    [whole] = decode_documents(model(), TOKENIZER, [document], SEARCH)
+    [whole] = decode_documents(model(), TOKENIZER, [DecoderInput(document)], SEARCH)
     known: dict[int, list[Hypothesis]] = {}
     for sentences in split:
         rows = with_referents(document.hints, sentences, known)
         excerpt = Excerpt.of(document, known, rows, config)
-        [part] = decode_documents(model(), TOKENIZER, [excerpt.example], SEARCH, known=[excerpt.known])
+        [part] = decode_documents(model(), TOKENIZER, [DecoderInput(excerpt.example, excerpt.known)], SEARCH)
         known.update(zip(rows, part.sentences, strict=False))
     assert {*known} >= {m for sentences in split for m in sentences}
     assert known == {m: whole.sentences[m] for m in known}
@@ -124,7 +129,7 @@ def test_constraints_move_with_the_hints_of_their_sentence() -> None:
     hinted = next(hint.sentence for hint in document.hints if hint.is_open)
     wanted = Constraint((Phrase((33,)),), source=range(1, 2))
     constraints = {hinted: [wanted], 1: [wanted]}
-    [decoded] = decode_documents(model(), TOKENIZER, [document], SEARCH, constraints=[constraints])
+    [decoded] = decode_documents(model(), TOKENIZER, [DecoderInput(document, constraints=constraints)], SEARCH)
     assert all(33 in decoded.sentences[m][0].tokens for m in constraints)
     printed = document.hints[0]
     source, with_hint = document.source[1], insert(document.source[1], None, [printed], SEPARATOR)[0]

@@ -15,6 +15,7 @@ from docgraph.model.hints import find_lookups
 from docgraph.translation.constraints import ConstraintEncoder
 from docgraph.translation.continuous_decoding import ContinuousDecoder, OpenDocument
 from docgraph.translation.corrections import explain_sentence, translate_sentences
+from docgraph.translation.decoder import DecoderInput
 from docgraph.translation.document_decoding import decode_documents
 from docgraph.translation.glossary import Glossary
 from docgraph.translation.hypotheses import Hypothesis, SearchConfig
@@ -53,8 +54,8 @@ def test_a_word_that_the_translation_has_is_not_looked_up(
     use(monkeypatch, ("cat", "chat"))
     example = example_of(embedded, TEXTS)
     assert [hint.sentence for hint in example.lookups] == [2]
-    [document] = decode_documents(embedded.model, embedded.tokenizer, [example], SEARCH)
-    plain = replace(example, lookups=())
+    [document] = decode_documents(embedded.model, embedded.tokenizer, [DecoderInput(example)], SEARCH)
+    plain = DecoderInput(replace(example, lookups=()))
     [without] = decode_documents(embedded.model, embedded.tokenizer, [plain], SEARCH)
     assert document.sentences == without.sentences
     assert document.sentences[2][0].looked_up == ()
@@ -66,7 +67,8 @@ def test_a_missing_word_is_read_and_the_other_sentences_stay(
     use(monkeypatch, ("cat", "chat"), ("blivet", "hermine"))
     found = embedded.translate(TEXTS, SEARCH, explain=True)
     example = example_of(embedded, TEXTS)
-    [without] = decode_documents(embedded.model, embedded.tokenizer, [replace(example, lookups=())], SEARCH)
+    plain = DecoderInput(replace(example, lookups=()))
+    [without] = decode_documents(embedded.model, embedded.tokenizer, [plain], SEARCH)
     assert not any("hermine" in embedded.text(best, "") for best, *_ in without.sentences)
     assert found.texts[1] == embedded.text(without.sentences[1][0], TEXTS[1])
     for m in (0, 3):
@@ -101,7 +103,7 @@ def test_a_translation_that_still_lacks_the_word_is_not_used(
 def test_continuous_decoding_looks_up_the_same_words(embedded: Translator, monkeypatch: pytest.MonkeyPatch) -> None:
     use(monkeypatch, ("cat", "matou"), ("blivet", "hermine"))
     example = example_of(embedded, TEXTS)
-    [wanted] = decode_documents(embedded.model, embedded.tokenizer, [example], SEARCH)
+    [wanted] = decode_documents(embedded.model, embedded.tokenizer, [DecoderInput(example)], SEARCH)
     opened = OpenDocument(example, SEARCH, {}, embedded.model.config, embedded.tokenizer.target)
     decoder = ContinuousDecoder(embedded.model, embedded.tokenizer)
     decoder.add(opened)

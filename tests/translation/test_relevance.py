@@ -8,6 +8,7 @@ from docgraph.annotate.dictionary import Dictionary
 from docgraph.document import Document
 from docgraph.model.systems import prepare
 from docgraph.translation import relevance
+from docgraph.translation.decoder import DecoderInput
 from docgraph.translation.draft import untranslated
 from docgraph.translation.hypotheses import Hypothesis, SearchConfig
 from docgraph.translation.model_input import TranslationRequest
@@ -92,7 +93,7 @@ def test_base_translations_are_those_without_given_translations(translator: Tran
         for known in ([], ["Le brise-lames protège le port.", None, None, None])
     ]
     decoded = [
-        translator.decode([each.example], SearchConfig(), known=[each.known])[0].sentences
+        translator.decode([DecoderInput(each.example, each.known)], SearchConfig())[0].sentences
         for each in prepared
         if each.example is not None
     ]
@@ -100,7 +101,8 @@ def test_base_translations_are_those_without_given_translations(translator: Tran
     assert any(best.base is not None for best, *_ in decoded[1])
     base = {m: best.base_tokens for m, (best, *_) in enumerate(decoded[1]) if not best.given}
     assert prepared[1].example is not None
-    [again] = translator.decode([prepared[1].example], SearchConfig(), known=[prepared[1].known], base=[base])
+    given = DecoderInput(prepared[1].example, prepared[1].known, base=base)
+    [again] = translator.decode([given], SearchConfig())
     assert [_tokens(each) for each in again.sentences] == [_tokens(each) for each in decoded[1]]
 
 

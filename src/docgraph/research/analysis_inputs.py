@@ -27,8 +27,9 @@ from docgraph.model.document_transformer import DocumentTransformer
 from docgraph.model.model_folder import BEST, ModelFolder, find_model
 from docgraph.model.systems import context_needs
 from docgraph.model.tokenizer import Tokenizer
+from docgraph.translation.decoder import DecoderInput
 from docgraph.translation.document_decoding import decode_documents
-from docgraph.translation.hypotheses import SearchConfig, given_hypotheses
+from docgraph.translation.hypotheses import Known, SearchConfig, given_hypotheses
 
 Systems = Mapping[str, DocumentTransformer]
 """Models by name."""
@@ -143,16 +144,17 @@ class Documents:
         whole = [[range(len(document))] for document in self.documents]
         numbered = [(number, part) for number, ranges in enumerate(parts or whole) for part in ranges]
         examples = [self.documents[number].part(part, model.config) for number, part in numbered]
-        references = None
-        if known:
-            references = [
-                {m: given_hypotheses(ids[:-1].tolist()) for m, ids in enumerate(one.target)} for one in examples
-            ]
-        decoded = decode_documents(model, self.tokenizer, examples, search, known=references, redecode_known=known)
+        inputs = [DecoderInput(example, _references(example) if known else {}) for example in examples]
+        decoded = decode_documents(model, self.tokenizer, inputs, search, redecode_known=known)
         texts: list[list[str]] = [[] for _ in self.documents]
         for (number, _), document in zip(numbered, decoded, strict=True):
             texts[number] += [self.tokenizer.target.decode(best.tokens) for best, *_ in document.sentences]
         return texts
+
+
+def _references(example: DocumentExample) -> Known:
+    """Returns the references of a document as translations supplied by the user."""
+    return {m: given_hypotheses(ids[:-1].tolist()) for m, ids in enumerate(example.target)}
 
 
 def find_models(models: Sequence[str]) -> dict[str, Path]:

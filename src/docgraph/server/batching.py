@@ -20,17 +20,14 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from queue import SimpleQueue
-from typing import Any
 
 from docgraph.errors import DocgraphError
 from docgraph.model.batch import DocumentExample
 from docgraph.model.cpu_threads import split_no_operations
 from docgraph.model.packing import windows
 from docgraph.server.decoder_process import TOLD, Batch, DecoderProcess, Failure, Part
-from docgraph.translation.constraints import Constraints
 from docgraph.translation.continuous_decoding import ContinuousDecoder, OpenDocument, can_join
-from docgraph.translation.document_decoding import BATCH_TOKENS, DecodedDocument, Mode
-from docgraph.translation.draft import BaseTranslations
+from docgraph.translation.decoder import BATCH_TOKENS, DecodedDocument, DecoderInput, Mode
 from docgraph.translation.excerpt import Excerpt
 from docgraph.translation.hypotheses import Hypotheses, Hypothesis, Known, SearchConfig
 from docgraph.translation.translator import Translator
@@ -107,7 +104,9 @@ class _Call:
 
     search: SearchConfig
     mode: Mode
-    documents: list[_Input]
+    documents: Sequence[DecoderInput]
+    decoded: list[dict[int, list[Hypothesis]]]
+    """For each document, the hypotheses of the pieces decoded so far."""
     waiting: deque[_Piece] = field(default_factory=deque)
     """The parts of documents that are decoded in whole batches."""
     open: dict[OpenDocument, int] = field(default_factory=dict)
@@ -117,18 +116,6 @@ class _Call:
     @property
     def key(self) -> tuple[SearchConfig, Mode]:
         return self.search, self.mode
-
-
-@dataclass(eq=False)
-class _Input:
-    """A document of a call."""
-
-    example: DocumentExample
-    known: Known
-    constraints: Constraints
-    base: BaseTranslations
-    decoded: dict[int, list[Hypothesis]] = field(default_factory=dict)
-    """The hypotheses of the pieces decoded so far."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,9 +129,14 @@ class _Piece:
     """Source sub-words."""
 
     @property
-    def input(self) -> _Input:
+    def input(self) -> DecoderInput:
         """The document."""
         return self.call.documents[self.document]
+
+    @property
+    def decoded(self) -> dict[int, list[Hypothesis]]:
+        """The hypotheses of the earlier pieces of the document."""
+        return self.call.decoded[self.document]
 
     def joined(self, later: _Piece) -> _Piece:
         """Returns this piece with a later one of the same document."""
@@ -222,24 +214,20 @@ class BatchDecoder:
 
     def __call__(
         self,
-        examples: Sequence[DocumentExample],
+        documents: Sequence[DecoderInput],
         search: SearchConfig,
         mode: Mode = "parallel",
         *,
         tokens: int = BATCH_TOKENS,
-        known: Sequence[Known] | None = None,
-        constraints: Sequence[Constraints] | None = None,
-        base: Sequence[BaseTranslations] | None = None,
         on_final: Callable[[int, int, Hypotheses], None] | None = None,
         progress: Callable[[int, int], None] | None = None,
     ) -> list[DecodedDocument]:
         """Returns the translation of each document; `on_final` and `progress` are called in this thread, by piece."""
-        none: list[Any] = [{}] * len(examples)
-        call = _Call(search, mode, list(map(_Input, examples, known or none, constraints or none, base or none)))
+        call = _Call(search, mode, documents, [{} for _ in documents])
         self._divide(call)
-        missing = total = sum(len(example.source) for example in examples)
-        found: list[Hypotheses] = [[] for _ in examples]
-        passes = [0] * len(examples)
+        missing = total = sum(len(document.example.source) for document in documents)
+        found: list[Hypotheses] = [[] for _ in documents]
+        passes = [0] * len(documents)
         ticket = _ticket.get() or Ticket()
         with ticket.on_cancel(lambda: self._abandon(call)):
             if missing:
@@ -275,7 +263,7 @@ class BatchDecoder:
         """Makes open documents, or pieces of whole batches, of the documents of a call."""
         model = self._translator.model
         for number, given in enumerate(call.documents):
-            if can_join(model.config, model.device, call.search, given.known, given.constraints):
+            if can_join(model.config, model.device, call.search, given):
                 call.open[self._opened(given.example, call.search, given.known)] = number
             else:
                 call.waiting.extend(self._pieces(call, number))
@@ -421,9 +409,9 @@ class BatchDecoder:
 
     def _decode_alone(self, document: OpenDocument, call: _Call, number: int) -> None:
         """Decodes a document on its own, and gives the sentences to its call that it has not got."""
-        given = call.documents[number]
+        given = DecoderInput(document.example, document.known)
         try:
-            [result] = self._translator.decode([given.example], call.search, call.mode, known=[given.known])
+            [result] = self._translator.decode([given], call.search, call.mode)
         except Exception as error:
             call.results.put(error)
         else:
@@ -455,15 +443,7 @@ class BatchDecoder:
             self._on_batch(sum(len(piece.span) for piece in batch), calls)
         search, mode = batch[0].call.key
         try:
-            inputs = [self._model_input(piece) for piece in batch]
-            decoded = self._translator.decode(
-                [each.example for each in inputs],
-                search,
-                mode,
-                known=[each.known for each in inputs],
-                constraints=[each.constraints for each in inputs],
-                base=[each.base for each in inputs],
-            )
+            decoded = self._translator.decode([self._model_input(piece) for piece in batch], search, mode)
         except Exception as error:
             if len(batch) == 1:
                 batch[0].call.results.put(error)
@@ -473,16 +453,16 @@ class BatchDecoder:
             return
         for piece, result in zip(batch, decoded, strict=True):
             own = result.sentences[: len(piece.span)]
-            piece.input.decoded.update(zip(piece.span, own, strict=True))
+            piece.decoded.update(zip(piece.span, own, strict=True))
             piece.call.results.put(_Part(piece.document, piece.span.start, own, result.passes))
 
-    def _model_input(self, piece: _Piece) -> _Input:
+    def _model_input(self, piece: _Piece) -> DecoderInput:
         """Returns a document, or a piece of it with the translations that its hints read in earlier pieces."""
         given = piece.input
         if len(piece.span) == len(given.example.source):
             return given
-        excerpt = Excerpt.of(given.example, given.decoded, piece.span, self._translator.model.config)
-        return _Input(excerpt.example, excerpt.known, {}, {})
+        excerpt = Excerpt.of(given.example, piece.decoded, piece.span, self._translator.model.config)
+        return DecoderInput(excerpt.example, excerpt.known)
 
 
 def _joined(pieces: Sequence[_Piece]) -> list[_Piece]:

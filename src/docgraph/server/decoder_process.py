@@ -19,6 +19,7 @@ from typing import Any
 
 from docgraph.model.batch import DocumentExample
 from docgraph.translation.continuous_decoding import ContinuousDecoder, OpenDocument
+from docgraph.translation.decoder import DecoderInput
 from docgraph.translation.hypotheses import Hypotheses, Known, SearchConfig
 from docgraph.translation.translator import Translator
 from docgraph.workers import bound_kept_memory, keep_freed_memory, release_memory_regularly
@@ -218,7 +219,7 @@ class _Worker:
             return
         answer: Any
         try:
-            [result] = self._translator.decode([document.example], document.search, known=[document.known])
+            [result] = self._translator.decode([DecoderInput(document.example, document.known)], document.search)
         except Exception as error:
             answer = Failure(number, str(error))
         else:

@@ -25,7 +25,7 @@ from docgraph.model.memory import Memories
 from docgraph.model.output import DecoderOutput
 from docgraph.model.systems import context_class, context_needs
 from docgraph.model.tokenizer import SubwordCoder, Tokenizer
-from docgraph.translation.constraints import Constraints
+from docgraph.translation.decoder import DecoderInput
 from docgraph.translation.hints import fill_hints
 from docgraph.translation.hypotheses import Hypotheses, Hypothesis, Known, SearchConfig, any_given
 from docgraph.translation.lookups import Lookups
@@ -44,17 +44,15 @@ TURN = 16
 """Sentences of one document that join before those of others have their turn."""
 
 
-def can_join(
-    config: ModelConfig, device: torch.device, search: SearchConfig, known: Known, constraints: Constraints
-) -> bool:
+def can_join(config: ModelConfig, device: torch.device, search: SearchConfig, document: DecoderInput) -> bool:
     """Returns whether the sentences of a document can be decoded together with others that join or leave.
 
     They cannot on a GPU, whose searches are captured as a whole, nor if they read memories of their document, have
     constraints, or are sampled.
     """
     needs = context_needs(config)
-    reads_memory = needs.reads_document or (needs.reads_translations and any_given(known))
-    return not (reads_memory or search.sampling or constraints or device.type in CUDA_GRAPH_DEVICES)
+    reads_memory = needs.reads_document or (needs.reads_translations and any_given(document.known))
+    return not (reads_memory or search.sampling or document.constraints or device.type in CUDA_GRAPH_DEVICES)
 
 
 class OpenDocument:

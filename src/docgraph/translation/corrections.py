@@ -19,7 +19,8 @@ from docgraph.document import Document
 from docgraph.formats.atoms import shown_texts
 from docgraph.model.hints import Hint
 from docgraph.model.systems import prepare
-from docgraph.translation.document_decoding import BATCH_TOKENS, CACHED_TOKENS, chunks, evict
+from docgraph.translation.decoder import BATCH_TOKENS, DecoderInput
+from docgraph.translation.document_decoding import CACHED_TOKENS, chunks, evict
 from docgraph.translation.draft import untranslated
 from docgraph.translation.explain import ContextWeights, context_weights_of, hint_uses
 from docgraph.translation.formality import FormalityOption, formality_of, has_you
@@ -155,7 +156,7 @@ class _Work:
         wanted = inputs.with_referents(self.prepared, segments, self.translations)
         for rows, excerpt in inputs.excerpts(self.prepared, wanted, self.translations):
             base = {row: self.translations[m][0].base_tokens for row, m in enumerate(rows) if m in based}
-            [part] = self.translator.decoder([excerpt.example], self.search, known=[excerpt.known], base=[base])
+            [part] = self.translator.decoder([DecoderInput(excerpt.example, excerpt.known, base=base)], self.search)
             self.translations.update(zip(rows, part.sentences, strict=False))
 
     def read(self, judged: Judgements | None) -> Read:

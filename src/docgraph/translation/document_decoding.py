@@ -17,7 +17,6 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -31,17 +30,15 @@ from docgraph.model.packing import windows
 from docgraph.model.systems import context_class, context_needs
 from docgraph.model.tokenizer import Tokenizer
 from docgraph.translation.constraints import Constraint, Constraints
-from docgraph.translation.draft import BaseTranslations, Draft, groups, untranslated
+from docgraph.translation.decoder import BATCH_TOKENS, DecodedDocument, DecoderInput, Mode
+from docgraph.translation.draft import Draft, groups, untranslated
 from docgraph.translation.forbidden_words import ForbiddenWords
 from docgraph.translation.hints import fill_hints
-from docgraph.translation.hypotheses import Hypotheses, Hypothesis, Known, SearchConfig, any_given
+from docgraph.translation.hypotheses import Hypotheses, Hypothesis, SearchConfig, any_given
 from docgraph.translation.lookups import Lookups, with_constraints
 from docgraph.translation.relevance import judges_relevance, relevant_sentences
 from docgraph.translation.search import search, verify_greedy
 
-Mode = Literal["parallel", "sequential"]
-BATCH_TOKENS = 1 << 14
-"""Source sub-words encoded together."""
 AT_ONCE = {"cpu": 64, "cuda": 1 << 12}
 """Sentences x beams decoded at once if a second decoding is a second search: enough to keep a device busy. The fewer,
 the more sentences read final translations. Greedy translations are verified instead, so all at once is fastest."""
@@ -53,16 +50,6 @@ CACHED_SOURCE_TOKENS = 1 << 14
 """Sub-words of source sentences whose states stay in the cache: enough for a document under correction."""
 CHUNK, CHUNK_BEFORE, CHUNK_AFTER = 1024, 256, 32
 """Segments of a long document translated at a time, and the segments before and after that are shown with them."""
-
-
-@dataclass(frozen=True)
-class DecodedDocument:
-    """The translation of a document."""
-
-    sentences: Hypotheses
-    """[M] lists of hypotheses, best first."""
-    passes: int
-    """Maximum number of times a sentence was decoded."""
 
 
 def chunks(segments: int) -> Iterator[tuple[range, range]]:
@@ -83,38 +70,28 @@ def chunks(segments: int) -> Iterator[tuple[range, range]]:
 def decode_documents(
     model: DocumentTransformer,
     tokenizer: Tokenizer,
-    documents: Sequence[DocumentExample],
+    documents: Sequence[DecoderInput],
     search: SearchConfig = SearchConfig(),
     mode: Mode = "parallel",
     progress: Callable[[int, int], None] | None = None,
     *,
     tokens: int | None = None,
-    known: Sequence[Known] | None = None,
     redecode_known: bool = False,
-    constraints: Sequence[Constraints] | None = None,
-    base: Sequence[BaseTranslations] | None = None,
     state_cache: StateCache | None = None,
     on_final: Callable[[int, int, Hypotheses], None] | None = None,
 ) -> list[DecodedDocument]:
     """Translates documents, many together.
 
-    If a document has a `window`, only its sentences are translated; the others are context and must be known. `target`
-    and `target_words` of the examples are ignored.
-
     `progress` receives the number of final sentences and the total. `tokens` is the number of source sub-words encoded
-    together (BATCH_TOKENS). `known` has, for each document, translations from the user or an earlier run. They are kept
-    or, with `redecode_known`, serve only as context for the other sentences. `constraints` has, for each document, the
-    constraints of some sentences; a sentence that cannot meet them has no hypotheses. `base` has, for each document,
-    base translations of an earlier call (`Hypothesis.base`), which need not be found again. `state_cache` holds states
-    of the model that several calls share. `on_final` receives the index of a document, the index of a sentence, and the
-    final hypotheses from that sentence on.
+    together (BATCH_TOKENS). Known translations are kept or, with `redecode_known`, serve only as context for the other
+    sentences. `state_cache` holds states of the model that several calls share. `on_final` receives the index of a
+    document, the index of a sentence, and the final hypotheses from that sentence on.
     """
-    none: list[Any] = [{}] * len(documents)
     drafts = []
-    for document, own, wanted, first in zip(documents, known or none, constraints or none, base or none, strict=True):
-        document = with_constraints(wanted, untranslated(document, own))
-        lookups = Lookups(document, model.config, tokenizer.target)
-        drafts.append(Draft(document, model.config, own, redecode_known, wanted, first, lookups))
+    for document in documents:
+        example = with_constraints(document.constraints, untranslated(document.example, document.known))
+        lookups = Lookups(example, model.config, tokenizer.target)
+        drafts.append(Draft(replace(document, example=example), model.config, redecode_known, lookups))
     index_of = {id(draft): index for index, draft in enumerate(drafts)}
     total = sum(len(draft.window) for draft in drafts)
     final = total - sum(m not in draft.fixed for draft in drafts for m in draft.window)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -14,13 +14,10 @@ from docgraph.model.memory import Memory
 from docgraph.model.packing import windows
 from docgraph.model.systems import prepare
 from docgraph.model.tokenizer import Tokenizer, words_by_space
-from docgraph.translation.constraints import Constraints
+from docgraph.translation.decoder import DecoderInput
 from docgraph.translation.hypotheses import Hypotheses, Hypothesis, Known
 from docgraph.translation.lookups import Lookups
 from docgraph.translation.relevance import judges_relevance, linked_columns
-
-BaseTranslations = Mapping[int, tuple[int, ...]]
-"""The translation of some sentences of a document without given translations and a dictionary, by index."""
 
 
 def untranslated(document: DocumentExample, known: Known) -> DocumentExample:
@@ -32,35 +29,27 @@ def untranslated(document: DocumentExample, known: Known) -> DocumentExample:
 class Draft:
     """A document and its translation so far. `window` is being decoded; sentences before it are final."""
 
-    def __init__(
-        self,
-        plain: DocumentExample,
-        config: ModelConfig,
-        known: Known,
-        redecode_known: bool,
-        constraints: Constraints,
-        base: BaseTranslations,
-        lookups: Lookups,
-    ) -> None:
+    def __init__(self, document: DecoderInput, config: ModelConfig, redecode_known: bool, lookups: Lookups) -> None:
         self.lookups = lookups
-        self.plain, self.known, self.constraints = plain, known, constraints
+        self.known, self.constraints = document.known, document.constraints
+        self.plain = document.example
         """The document without hints."""
-        self.document = document = prepare(plain, config)
-        self.base = dict(base)
+        self.document = prepare(self.plain, config)
+        self.base = dict(document.base)
         """Base translations, if relevance is judged."""
-        self.selection = document.selection
+        self.selection = self.document.selection
         """The translations that each sentence reads."""
-        if judges_relevance(config) and document.selection is not None:
-            self.selection = replace(document.selection, sentences=document.selection.sentences.copy())
+        if judges_relevance(config) and self.selection is not None:
+            self.selection = replace(self.selection, sentences=self.selection.sentences.copy())
             self.selection.sentences[:, : linked_columns(config)] = -1
-        self.hints = hints_by_sentence(plain.hints if config.hints is not None else ())
+        self.hints = hints_by_sentence(self.plain.hints if config.hints is not None else ())
         """The hints of each sentence that has any; decoding fills those that say translations."""
-        self.window = document.translated
+        self.window = self.document.translated
         self.source_memory: Memory | None = None
         """Source memory of the whole document, if it is decoded in windows."""
-        self.fixed: Known = {} if redecode_known else known
+        self.fixed: Known = {} if redecode_known else self.known
         """Translations that are not decoded."""
-        self.hypotheses: Hypotheses = [self.fixed.get(m, []) for m in range(len(document.source))]
+        self.hypotheses: Hypotheses = [self.fixed.get(m, []) for m in range(len(self.document.source))]
         self.passes = 0
 
     def is_pending(self, window: range) -> bool:

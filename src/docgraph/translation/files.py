@@ -20,7 +20,7 @@ from docgraph.document import Document
 from docgraph.errors import DocgraphError, UntranslatableError
 from docgraph.files import FULL, display_name, replacing
 from docgraph.formats import SubtitleLimits, get_format, read, render, write
-from docgraph.translation.document_decoding import BATCH_TOKENS, Mode
+from docgraph.translation.decoder import BATCH_TOKENS, Mode
 from docgraph.translation.hypotheses import Hypotheses, SearchConfig
 from docgraph.translation.jobs import STANDARD, Form, Job, Jobs, unreadable
 from docgraph.translation.language_check import check_language

@@ -19,6 +19,7 @@ from docgraph.model.document_transformer import DocumentTransformer
 from docgraph.model.model_folder import ModelFolder
 from docgraph.model.quantize import pack_for_cpu
 from docgraph.model.systems import context_needs
+from docgraph.translation.decoder import DecoderInput
 from docgraph.translation.document_decoding import decode_documents
 from docgraph.translation.hypotheses import SearchConfig
 
@@ -65,8 +66,8 @@ def translate_split(
     total, done = int(corpus.sizes.sentences.sum()), 0
     ends = np.cumsum(corpus.sizes.source_tokens, dtype=np.int64)
     for part in np.split(np.arange(len(corpus)), np.flatnonzero(np.diff(ends // (PART * tokens))) + 1):
-        examples = [corpus.example(index, needs.relations, hints=needs.hints) for index in part.tolist()]
-        decoded = decode_documents(model, corpus.tokenizer, examples, search, tokens=tokens)
+        inputs = [DecoderInput(corpus.example(index, needs.relations, hints=needs.hints)) for index in part.tolist()]
+        decoded = decode_documents(model, corpus.tokenizer, inputs, search, tokens=tokens)
         yield [[best.tokens + end for best, *_ in document.sentences] for document in decoded]
-        done += sum(len(example.source) for example in examples)
+        done += sum(len(document.example.source) for document in inputs)
         progress(done, total)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from docgraph.model.batch import DocumentExample
 from docgraph.translation.checks import Doubt, doubts, word_doubts
 from docgraph.translation.constraints import Constraint, Constraints
+from docgraph.translation.decoder import DecoderInput
 from docgraph.translation.document_decoding import chunks
 from docgraph.translation.forbidden_words import ForbiddenWords
 from docgraph.translation.hypotheses import Hypotheses, Hypothesis, Known, SearchConfig
@@ -54,39 +55,29 @@ class Redecoder:
         self, documents: list[Prepared], decoded: list[Decoded], options: Options, constraints: list[Constraints]
     ) -> list[dict[int, list[Hypothesis]]]:
         """Returns new hypotheses of the segments that have constraints; the other segments stay as they are."""
-        inputs = [
-            (index, *each)
-            for index, wanted in enumerate(constraints)
-            for each in self._inputs_again(documents[index], decoded[index], wanted)
-        ]
-        beams = max(options.search.beams, CANDIDATES)
-        again = self._translator.decoder(
-            [example for _, _, example, _ in inputs],
-            replace(options.search, beams=beams, n_best=max(options.search.n_best, CANDIDATES)),
-            options.mode,
-            tokens=options.tokens,
-            known=[known for _, _, _, known in inputs],
-            constraints=[
-                {place: constraints[index][m] for place, m in segment_of.items()} for index, segment_of, _, _ in inputs
-            ],
-            base=[
-                {place: decoded[index].first[m][0].base_tokens for place, m in segment_of.items()}
-                for index, segment_of, _, _ in inputs
-            ],
-        )
+        inputs, places = list[DecoderInput](), list[tuple[int, dict[int, int]]]()
+        for index, wanted in enumerate(constraints):
+            for segment_of, given in self._inputs_again(documents[index], decoded[index], wanted):
+                own = {place: wanted[m] for place, m in segment_of.items()}
+                base = {place: decoded[index].first[m][0].base_tokens for place, m in segment_of.items()}
+                inputs.append(replace(given, constraints=own, base=base))
+                places.append((index, segment_of))
+        beams, n_best = max(options.search.beams, CANDIDATES), max(options.search.n_best, CANDIDATES)
+        search = replace(options.search, beams=beams, n_best=n_best)
+        again = self._translator.decoder(inputs, search, options.mode, tokens=options.tokens)
         found: list[dict[int, list[Hypothesis]]] = [{} for _ in documents]
-        for (index, segment_of, _, _), document in zip(inputs, again, strict=True):
+        for (index, segment_of), document in zip(places, again, strict=True):
             found[index] |= {m: document.sentences[place] for place, m in segment_of.items()}
         return found
 
     def _inputs_again(
         self, prepared: Prepared, decoded: Decoded, wanted: Collection[int]
-    ) -> Iterator[tuple[dict[int, int], DocumentExample, Known]]:
-        """Yields model input to decode some segments again, with the segment at each position to decode."""
+    ) -> Iterator[tuple[dict[int, int], DecoderInput]]:
+        """Yields pairs: the segment at each position to decode, and the input that decodes them again."""
         segments = prepared.segments
         if not self._translator.needs.reads_document:
             for rows, excerpt in self._translator.inputs.excerpts(prepared, wanted, dict(enumerate(decoded.first))):
-                yield dict(enumerate(rows)), excerpt.example, excerpt.known
+                yield dict(enumerate(rows)), DecoderInput(excerpt.example, excerpt.known)
             return
         for shown, own in chunks(len(segments)):
             segment_of = {m - shown.start: m for m in own if m in wanted}
@@ -94,7 +85,7 @@ class Redecoder:
                 others = {
                     m: own for m, own in enumerate(decoded.hypotheses) if own and m - shown.start not in segment_of
                 }
-                yield segment_of, *self._translator.inputs.encode(segments, shown, others)
+                yield segment_of, DecoderInput(*self._translator.inputs.encode(segments, shown, others))
 
     def checked(
         self, prepared: Prepared, decoded: Decoded, search: SearchConfig, sentences: Iterable[int]
@@ -149,7 +140,8 @@ class Redecoder:
         self, prepared: Prepared, decoded: Decoded, pieces: Sequence[Piece], search: SearchConfig
     ) -> Hypotheses:
         """Returns the hypotheses of pieces, each with what its segment reads; a part of a segment has no hints."""
-        excerpts, first, forbidden = [], dict(enumerate(decoded.first)), self._forbidden(prepared, decoded, pieces)
+        inputs, counts = list[DecoderInput](), list[int]()
+        first, forbidden = dict(enumerate(decoded.first)), self._forbidden(prepared, decoded, pieces)
         for shown, own in chunks(len(prepared.segments)):
             if chosen := [(place, piece) for place, piece in pieces if place in own]:
                 excerpt = self._translator.inputs.excerpt(prepared, shown, [place for place, _ in chosen], first)
@@ -164,19 +156,11 @@ class Redecoder:
                     if row not in other
                 }
                 wanted = {row: forbidden[place] for row, (place, _) in enumerate(chosen) if place in forbidden}
-                excerpts.append((len(chosen), self._translator.inputs.with_source(excerpt, other), base, wanted))
-        found = self._translator.decoder(
-            [each.example for _, each, _, _ in excerpts],
-            search,
-            known=[each.known for _, each, _, _ in excerpts],
-            constraints=[wanted for _, _, _, wanted in excerpts],
-            base=[base for _, _, base, _ in excerpts],
-        )
-        return [
-            each
-            for (count, _, _, _), document in zip(excerpts, found, strict=True)
-            for each in document.sentences[:count]
-        ]
+                excerpt = self._translator.inputs.with_source(excerpt, other)
+                inputs.append(DecoderInput(excerpt.example, excerpt.known, wanted, base))
+                counts.append(len(chosen))
+        found = self._translator.decoder(inputs, search)
+        return [each for count, document in zip(counts, found, strict=True) for each in document.sentences[:count]]
 
     def _forbidden(self, prepared: Prepared, decoded: Decoded, pieces: Iterable[Piece]) -> Constraints:
         """Returns the words that new translations of some segments must not contain, by segment.
@@ -197,7 +181,7 @@ class Redecoder:
         self, prepared: Prepared, decoded: Decoded, pieces: Sequence[Piece], search: SearchConfig
     ) -> Hypotheses:
         """Returns the hypotheses of pieces, each in the place of its segment in the document."""
-        examples, known, counts, constraints = [], list[Known](), list[int](), list[Constraints]()
+        inputs, counts = list[DecoderInput](), list[int]()
         forbidden = self._forbidden(prepared, decoded, pieces)
         for shown, own in chunks(len(prepared.segments)):
             by_place = {m: [piece for place, piece in pieces if place == m] for m in own}
@@ -209,17 +193,14 @@ class Redecoder:
                     wanted |= dict.fromkeys(range(len(texts), len(texts) + len(again)), forbidden[m])
                 texts += again or [(prepared.segments[m], decoded.hypotheses[m])]
             if any(by_place.values()):
-                example, seen = self._encode(texts)
-                examples.append(example)
-                known.append(seen)
+                inputs.append(DecoderInput(*self._encode(texts), wanted))
                 counts.append(len(texts))
-                constraints.append(wanted)
-        found = self._translator.decoder(examples, search, known=known, constraints=constraints)
+        found = self._translator.decoder(inputs, search)
         return [
             document.sentences[m]
-            for document, seen, count in zip(found, known, counts, strict=True)
+            for document, given, count in zip(found, inputs, counts, strict=True)
             for m in range(count)
-            if m not in seen
+            if m not in given.known
         ]
 
     def _encode(self, texts: Sequence[tuple[Segment, list[Hypothesis]]]) -> tuple[DocumentExample, Known]:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Literal, Protocol, TypeVar
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 import torch
 
@@ -32,14 +32,13 @@ from docgraph.model.model_folder import ModelFolder, find_model
 from docgraph.model.quantize import pack_for_cpu
 from docgraph.model.systems import context_needs
 from docgraph.model.tokenizer import UNKNOWN, Tokenizer
-from docgraph.translation.constraints import Constraints
+from docgraph.translation.decoder import BATCH_TOKENS, DecodedDocument, Decoder, DecoderInput, Mode
 from docgraph.translation.dictionary_names import DictionaryNames
-from docgraph.translation.document_decoding import BATCH_TOKENS, DecodedDocument, Mode, chunks, decode_documents
-from docgraph.translation.draft import BaseTranslations
+from docgraph.translation.document_decoding import chunks, decode_documents
 from docgraph.translation.explain import ContextWeights, context_weights_of, hint_uses
 from docgraph.translation.formality import FormalityOption, Sample, check_option, decide
 from docgraph.translation.hints import with_filled_hints
-from docgraph.translation.hypotheses import Hypotheses, Hypothesis, Known, SearchConfig
+from docgraph.translation.hypotheses import Hypotheses, Hypothesis, SearchConfig
 from docgraph.translation.language_check import foreign_sentences
 from docgraph.translation.model_input import InputBuilder, Prepared, TranslationRequest, example_from_text
 from docgraph.translation.names import find_names
@@ -85,25 +84,6 @@ class Options:
     mode: Mode
     explain: bool
     tokens: int
-
-
-class Decoder(Protocol):
-    """Decodes documents with the model of a translator; see `decode_documents` for the arguments."""
-
-    def __call__(
-        self,
-        examples: Sequence[DocumentExample],
-        search: SearchConfig,
-        mode: Mode = "parallel",
-        *,
-        tokens: int = BATCH_TOKENS,
-        known: Sequence[Known] | None = None,
-        constraints: Sequence[Constraints] | None = None,
-        base: Sequence[BaseTranslations] | None = None,
-        on_final: Callable[[int, int, Hypotheses], None] | None = None,
-        progress: Callable[[int, int], None] | None = None,
-    ) -> list[DecodedDocument]:
-        """Returns the translation of each document."""
 
 
 def _show_progress(batch: Iterable[Prepared], done: int) -> None:
@@ -339,26 +319,29 @@ class Translator:
 
     def _greedy_scores(self, texts: Sequence[str]) -> list[float]:
         """Returns the score of the greedy translation of each text."""
-        examples = [example_from_text([text], self.tokenizer, tag=self.tag) for text in texts]
-        return [document.sentences[0][0].score for document in self.decoder(examples, SearchConfig(beams=1))]
+        decoded = self.decoder(self._single_sentences(texts), SearchConfig(beams=1))
+        return [document.sentences[0][0].score for document in decoded]
+
+    def _single_sentences(self, texts: Iterable[str]) -> list[DecoderInput]:
+        """Returns each text as the model input of a document of its own."""
+        return [DecoderInput(example_from_text([text], self.tokenizer, tag=self.tag)) for text in texts]
 
     def _decode(self, batch: list[Prepared], options: Options) -> list[Decoded]:
         """Decodes documents, or one chunk of a document, together."""
-        examples = [prepared.example for prepared in batch if prepared.example is not None]
+        inputs = [DecoderInput(each.example, each.known) for each in batch if each.example is not None]
         decoded = self.decoder(
-            examples,
+            inputs,
             options.search,
             options.mode,
             tokens=options.tokens,
-            known=[prepared.known for prepared in batch],
             on_final=lambda index, first, hypotheses: batch[index].record(first, hypotheses),
             progress=lambda done, _: _show_progress(batch, done),
         )
         results = []
-        for prepared, example, document in zip(batch, examples, decoded, strict=True):
+        for prepared, given, document in zip(batch, inputs, decoded, strict=True):
             # Entries of a translation memory come after the segments.
             result = Decoded(document.sentences[: len(prepared.shown)], [], document.passes)
-            results.append(self._explained(prepared, example, document, result) if options.explain else result)
+            results.append(self._explained(prepared, given.example, document, result) if options.explain else result)
         return results
 
     def _explained(
@@ -377,14 +360,11 @@ class Translator:
 
     def decode(
         self,
-        examples: Sequence[DocumentExample],
+        documents: Sequence[DecoderInput],
         search: SearchConfig,
         mode: Mode = "parallel",
         *,
         tokens: int = BATCH_TOKENS,
-        known: Sequence[Known] | None = None,
-        constraints: Sequence[Constraints] | None = None,
-        base: Sequence[BaseTranslations] | None = None,
         on_final: Callable[[int, int, Hypotheses], None] | None = None,
         progress: Callable[[int, int], None] | None = None,
     ) -> list[DecodedDocument]:
@@ -393,13 +373,10 @@ class Translator:
             return decode_documents(
                 self.model,
                 self.tokenizer,
-                examples,
+                documents,
                 search,
                 mode,
                 tokens=tokens,
-                known=known,
-                constraints=constraints,
-                base=base,
                 state_cache=self.state_cache,
                 on_final=on_final,
                 progress=progress,
@@ -471,8 +448,7 @@ class Translator:
 
     def _translate_separately(self, texts: list[str]) -> list[str]:
         """Returns the translation of each text on its own."""
-        examples = [example_from_text([text], self.tokenizer, tag=self.tag) for text in texts]
-        decoded = self.decoder(examples, SearchConfig())
+        decoded = self.decoder(self._single_sentences(texts), SearchConfig())
         return [self.text(document.sentences[0][0], text) for text, document in zip(texts, decoded, strict=True)]
 
     def _translation(self, prepared: Prepared, decoded: Decoded, search: SearchConfig) -> Translation:

@@ -19,6 +19,7 @@ from docgraph.model.padding import capacity, fill_up
 from docgraph.model.systems import context_class
 from docgraph.model.systems.linked import LinkedWords
 from docgraph.model.tokenizer import SPACE
+from docgraph.translation.decoder import DecoderInput
 from docgraph.translation.document_decoding import decode_documents
 from docgraph.translation.hypotheses import SearchConfig
 
@@ -119,8 +120,9 @@ def test_without_links_it_is_base() -> None:
 def test_parallel_decoding_equals_sequential(beams: int) -> None:
     tokenizer: Any = SimpleNamespace(target=SimpleNamespace(pieces=lambda ids: [f"{SPACE}{i}" for i in ids]))
     model, config = model_of("post"), SearchConfig(beams=beams, min_length=3, max_length_factor=0.0)
+    inputs = [DecoderInput(example) for example in DOCUMENTS]
     at_once, in_order = (
-        decode_documents(model, tokenizer, DOCUMENTS, config, mode) for mode in ("parallel", "sequential")
+        decode_documents(model, tokenizer, inputs, config, mode) for mode in ("parallel", "sequential")
     )
     found = [
         [[h.tokens for h in best] for document in way for best in document.sentences] for way in (at_once, in_order)

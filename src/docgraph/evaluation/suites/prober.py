@@ -34,6 +34,7 @@ from docgraph.model.document_transformer import DocumentTransformer
 from docgraph.model.model_folder import ModelFolder
 from docgraph.model.systems import context_needs
 from docgraph.model.tokenizer import Ids, Tokenizer, words_by_space
+from docgraph.translation.decoder import DecoderInput
 from docgraph.translation.document_decoding import decode_documents
 from docgraph.translation.hints import fill_documents
 from docgraph.translation.model_input import example_from_text
@@ -297,7 +298,10 @@ def _documents(
     }
     if options.context == "own":
         decoded = decode_documents(
-            model, tokenizer, list(sources.values()), progress=lambda done, total: progress("translating", done, total)
+            model,
+            tokenizer,
+            [DecoderInput(document) for document in sources.values()],
+            progress=lambda done, total: progress("translating", done, total),
         )
         hypotheses = ([sentence[0].tokens for sentence in document.sentences[:-1]] for document in decoded)
         sources = {
