@@ -77,9 +77,13 @@ def read_by(translator: Translator) -> dict[int, set[int]]:
 def test_hints_change_translations(fast: Translator) -> None:
     found = fast.translate(document(), SEARCH)
     alone = [fast.translate([text], SEARCH).texts[0] for text in REFERRING]
-    readers = set().union(*read_by(fast).values())
-    assert len(readers) >= 4
-    assert {m for m, text in enumerate(alone) if text != found.texts[m]} == readers
+    example = fast.prepare(TranslationRequest(document())).example
+    assert example is not None
+    owners = [m for m, text in enumerate(REFERRING) if text != "42"]
+    for relation, count in (("coreference", 4), ("previous", 5)):
+        assert len({hint.sentence for hint in example.hints if hint.relation == relation}) >= count
+    hinted = {owners[hint.sentence] for hint in example.hints}
+    assert {m for m, text in enumerate(alone) if text != found.texts[m]} == hinted
 
 
 @pytest.mark.parametrize("sentences", [[6], [1, 5], [0, 2], [4, 5, 6]])

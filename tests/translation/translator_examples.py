@@ -92,8 +92,9 @@ def say_first_words(hint: Hint, translation: Any, weights: Any, coder: Any) -> H
 
 
 def hints_folder(folder: Path, recall: bool = True) -> Path:
-    """Writes a random model that reads hints and, with `recall`, given translations."""
-    base = model_folder(folder / "base", context=False, hints=HintsConfig())
+    """Writes a random model that reads hints by all relations of a document and, with `recall`, given translations."""
+    relations = ("definition", "coreference", "previous")
+    base = model_folder(folder / "base", context=False, hints=HintsConfig(relations))
     if recall:
         add_recall(base, folder / "recall", LinkedConfig(sentences=2, own_weight=0.0))
     return folder / "recall" if recall else base

@@ -82,7 +82,7 @@ function hintList(heading, hints, row) {
   if (!hints.length) return [];
   const list = make("ul");
   for (const [words, translation, place] of hints) {
-    const text = make("span", { className: "text", dir: "auto", textContent: `${words} ← ${translation}` });
+    const text = make("span", { className: "text", dir: "auto", textContent: words ? `${words} ← ${translation}` : translation });
     if (place === null) { list.append(make("li", {}, text)); continue; }
     const button = make("button", { type: "button", title: `sentence ${place + 1}` },
       make("span", { className: "at", textContent: place + 1 }), text);
@@ -127,7 +127,8 @@ function select(row) {
   const read = [
     ...contextList("Source sentences read", "var(--source)", sentence.sourceContext, row, "source"),
     ...contextList("Translations read", "var(--target)", sentence.targetContext, row, "target"),
-    ...hintList("Refers to", sentence.hints.filter(([, , place]) => place !== null), row),
+    ...hintList("Refers to", sentence.hints.filter(([words, , place]) => words && place !== null), row),
+    ...hintList("Read before it", sentence.hints.filter(([words]) => !words), row),
     ...hintList("From the dictionary", sentence.hints.filter(([, , place]) => place === null), row),
     ...memoryList(sentence.memory),
     ...termList(sentence.terms),

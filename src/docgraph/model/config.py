@@ -136,7 +136,8 @@ class HintsConfig:
 
     relations: Names = ("definition", "coreference")
     """definition: uses of a defined term, whose definition prints its translation; coreference: pronouns, whose
-    antecedent has been translated; dictionary:en-fr: words of the embedded dictionary of that name."""
+    antecedent has been translated; dictionary:en-fr: words of the embedded dictionary of that name; previous: the
+    sentence before, in the source language, at the beginning of a short sentence."""
     separator: Size = 3
     """Token before and after a hint: the unknown piece, which sub-word models with byte fallback never produce."""
     dropout: Rate = 0.1
@@ -144,8 +145,9 @@ class HintsConfig:
 
     def __post_init__(self) -> None:
         for name in self.relations:
-            if name not in ("definition", "coreference") and not name.startswith("dictionary:"):
-                raise ValueError(f"there are no hints by '{name}'; choose definition, coreference or dictionary:NAME")
+            if name not in ("definition", "coreference", "previous") and not name.startswith("dictionary:"):
+                known = "definition, coreference, previous or dictionary:NAME"
+                raise ValueError(f"there are no hints by '{name}'; choose {known}")
 
 
 FreezePolicy = Literal["base", "base_but_embeddings", "none"]

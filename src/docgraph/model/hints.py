@@ -16,7 +16,7 @@ decides what they are worth. A sentence without hints is read as by Base. Hints 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -29,13 +29,18 @@ from docgraph.graph.definitions import DEFINING, MEANING, find_uses
 from docgraph.model.tokenizer import SubwordCoder, Tokenizer
 
 Ids = npt.NDArray[np.integer]
-RELATIONS = ("definition", "coreference", "dictionary")
-"""What gives hints: two relations of the graph, and a dictionary, which configs name as in `dictionary:en-fr`."""
+RELATIONS = ("definition", "coreference", "dictionary", "previous")
+"""What gives hints: two relations of the graph, a dictionary, which configs name as in `dictionary:en-fr`, and the
+sentence before. The numbers of stored hints are indices of this tuple."""
 REFERRING = frozenset({"it", "they", "them", "itself", "themselves", "this", "these", "that", "those", "one", "ones"})
 """Pronouns whose translation depends on that of their antecedent."""
 NOMINAL = frozenset({"NOUN", "PROPN"})
 MAX_LENGTH = 24
-"""Sub-words of the longest hint."""
+"""Sub-words of the longest hint that says a translation."""
+MAX_PREVIOUS = 32
+"""Sub-words of the sentence before that a hint repeats, the last ones."""
+MAX_READER = int(__import__("os").environ.get("MAXR","1000"))
+"""Sub-words, end-of-sentence included, of the longest sentence that reads the sentence before."""
 
 
 @dataclass(frozen=True)
@@ -118,16 +123,24 @@ def dictionaries(relations: Iterable[str]) -> list[Dictionary]:
 
 
 def find_hints(
-    annotation: Annotation, source: Sequence[Ids], words: Sequence[Ids], tokenizer: Tokenizer, relations: Iterable[str]
+    annotation: Annotation | None,
+    source: Sequence[Ids],
+    words: Sequence[Ids],
+    tokenizer: Tokenizer,
+    relations: Iterable[str],
 ) -> list[Hint]:
     """Returns the hints by the graph of a document: `source` are the sub-words of its sentences, and `words` the word
-    of each sub-word."""
-    places = _Places(annotation, words)
+    of each sub-word. Without an annotation, only those that need none."""
     found: list[Hint] = []
-    if "definition" in relations:
-        found += _definition_hints(annotation, source, places, tokenizer)
-    if "coreference" in relations:
-        found += _coreference_hints(annotation, places)
+    if annotation is not None:
+        places = _Places(annotation, words)
+        if "definition" in relations:
+            found += _definition_hints(annotation, source, places, tokenizer)
+        if "coreference" in relations:
+            found += _coreference_hints(annotation, places)
+    if "previous" in relations:
+        others = {hint.sentence for hint in found}
+        found += [hint for hint in _previous_hints(source) if hint.sentence not in others]
     return sorted(found, key=lambda hint: (hint.sentence, hint.place))
 
 
@@ -159,6 +172,13 @@ class _Places:
         if not wanted:
             return ()
         return tuple(np.flatnonzero(np.isin(self._words[self.sentence(wanted[0])], wanted)).tolist())
+
+
+def _previous_hints(source: Sequence[Ids]) -> Iterator[Hint]:
+    """Yields a hint at the beginning of each short sentence: the end of the sentence before, in the source language."""
+    for m, (previous, sentence) in enumerate(pairwise(source), start=1):
+        if len(sentence) <= MAX_READER and (ids := previous[:-1][-MAX_PREVIOUS:].tolist()):
+            yield Hint(m, 0, tuple(ids), "previous", printed_in=m - 1)
 
 
 def _definition_hints(

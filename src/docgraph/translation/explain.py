@@ -13,10 +13,11 @@ from torch import Tensor
 from docgraph.model.batch import DocumentBatch, DocumentExample, collate
 from docgraph.model.context_attention import AttentionRecorder
 from docgraph.model.document_transformer import DocumentTransformer
+from docgraph.model.hints import Hint, Ids
 from docgraph.model.memory import Memories, Memory
 from docgraph.model.packing import Packing, windows
 from docgraph.model.systems import SideName, prepare
-from docgraph.model.tokenizer import Tokenizer, words_by_space
+from docgraph.model.tokenizer import SubwordCoder, Tokenizer, words_by_space
 from docgraph.translation.hypotheses import Hypothesis
 from docgraph.translation.relevance import judges_relevance, linked_columns, relevant_sentences
 from docgraph.translation.result import HintUse
@@ -144,17 +145,24 @@ def hint_uses(
     uses: dict[int, list[HintUse]] = {}
     for hint in example.hints:
         if hint.sentence in texts and hint.ids:
-            text = texts[hint.sentence]
-            spans = tokenizer.source.encode(text)[1].tolist()
-            tags = len(example.source[hint.sentence]) - len(spans)  # come before the text
-            first = hint.place - 1 if hint.first is None else hint.first
-            words = text[spans[first - tags][0] : spans[hint.place - 1 - tags][1]].strip()
             sentence = None if hint.printed_in is None else document_owners[hint.printed_in]
             if hint.referent is not None:
                 sentence = owners[hint.referent.sentence]
-            said = tokenizer.target.decode(hint.ids).strip(_AROUND_WORDS)
+            coder = tokenizer.source if hint.relation == "previous" else tokenizer.target
+            said = coder.decode(hint.ids).strip(_AROUND_WORDS)
+            words = _hinted_words(hint, texts[hint.sentence], example.source[hint.sentence], tokenizer.source)
             uses.setdefault(hint.sentence, []).append(HintUse(words, said, sentence, hint.relation))
     return uses
+
+
+def _hinted_words(hint: Hint, text: str, source: Ids, coder: SubwordCoder) -> str:
+    """Returns the words of a text that a hint is about; none for a hint at its beginning, which is about all of it."""
+    if hint.place == 0:
+        return ""
+    spans = coder.encode(text)[1].tolist()
+    tags = len(source) - len(spans)  # come before the text
+    first = hint.place - 1 if hint.first is None else hint.first
+    return text[spans[first - tags][0] : spans[hint.place - 1 - tags][1]].strip()
 
 
 def _weights_of_batch(

@@ -284,6 +284,7 @@ def example_from_text(
     graph, words, found, lookups = None, list[Ids](), list[Hint](), list[Hint]()
     if annotation is None or (relations is None and not hints):
         ids = [tokenizer.source.encode(text, tag)[0] for text in source]
+        found = find_hints(None, ids, (), tokenizer, hints)
     else:
         graph = None if relations is None else build_graph(annotation, relations)
         ids, owners = encode_source(source, annotation, tokenizer.source, tag)

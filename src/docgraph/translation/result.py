@@ -43,13 +43,14 @@ class HintUse:
     """What the model was told about words of a sentence."""
 
     words: str
-    """The words of the source, such as "It"."""
+    """The words of the source, such as "It"; empty if the hint is about the whole sentence."""
     translation: str
-    """The translation of what they refer to, such as "la voiture", or of the words themselves."""
+    """The translation of what they refer to, such as "la voiture", or of the words themselves; the words of the
+    sentence before, not translated, if `relation` is previous."""
     sentence: int | None
     """The sentence of what they refer to; None if the translation comes from a dictionary."""
     relation: str = "coreference"
-    """What gave the hint: coreference, definition or dictionary."""
+    """What gave the hint: coreference, definition, dictionary or previous."""
 
 
 @dataclass(frozen=True)

@@ -127,7 +127,8 @@ export class SentenceTab {
       const isConfirmed = work.inspected.state === "confirmed";
       parts.push(h("p", { class: "hint" }, t(isConfirmed ? "explain.confirmed" : "explain.none")));
     }
-    parts.push(...this.referents("explain.hints", hints.filter((hint) => hint.sentence !== null)));
+    parts.push(...this.referents("explain.hints", hints.filter((hint) => hint.words && hint.sentence !== null)));
+    parts.push(...this.referents("explain.previous", hints.filter((hint) => !hint.words)));
     parts.push(...this.referents("explain.dictionary", hints.filter((hint) => hint.sentence === null)));
     if (explanation.memory.length) {
       const pair = (each) => h("li", {}, h("span", { class: "soft" }, each.source), h("br"), each.translation);
@@ -187,14 +188,15 @@ export class SentenceTab {
     return [h("h2", { class: side }, t(`explain.${side}`)), h("ul", { class: `reads ${side}` }, weights.map(item))];
   }
 
-  /** What words of the sentence refer to: "It ← la voiture", and the sentence where that is; or how they translate. */
+  /** What words of the sentence refer to: "It ← la voiture", and the sentence where that is; or how they translate; or
+      the sentence before. */
   referents(heading, hints) {
     if (!hints.length) return [];
     const item = ({ words, translation, sentence }) => {
-      const parts = [h("span", { class: "snippet" }, `${words} ← ${translation}`)];
+      const parts = [h("span", { class: "snippet" }, words ? `${words} ← ${translation}` : translation)];
       if (sentence === null) return h("li", {}, ...parts);
       const at = h("span", { class: "at" }, String(sentence + 1));
-      const title = t("explain.referent", { words, translation, n: sentence + 1 });
+      const title = words ? t("explain.referent", { words, translation, n: sentence + 1 }) : translation;
       const go = () => this.actions.go(sentence);
       return h("li", {}, h("button", { type: "button", class: "read", title, onclick: go }, at, ...parts));
     };
