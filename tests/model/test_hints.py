@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from docgraph.annotation import Annotation, Strings
 from docgraph.errors import DocgraphError
+from docgraph.model import hints
 from docgraph.model.batch import DocumentExample
 from docgraph.model.config import HintsConfig, ModelConfig
 from docgraph.model.hints import Hint, Referent, find_hints, insert, may_have_hints, may_print, resolve
@@ -92,6 +93,21 @@ def test_a_pronoun_gets_the_noun_and_determiner_aligned_with_its_antecedent() ->
     weights = np.eye(6)
     filled = resolve(found[0], translation, weights, coder)  # type: ignore[arg-type]
     assert coder.decode(insert(source[1], None, [filled], SEPARATOR)[0]) == "It | le port | has long been too small ."
+
+
+def test_a_short_sentence_without_other_hints_reads_the_end_of_the_one_before(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(hints, "MAX_PREVIOUS", 3)
+    monkeypatch.setattr(hints, "MAX_READER", 7)
+    sentences = ["The lighter is old .", "Got a match ?", "It is too old .", "This sentence is much too long ."]
+    tags = ["DET NOUN AUX ADJ PUNCT", "VERB DET NOUN PUNCT", "PRON AUX ADV ADJ PUNCT", "X X X X X X PUNCT"]
+    annotation = annotated(sentences, tags, [(1, 9)])
+    found, source, coder = hints_of(annotation, sentences, ("coreference", "previous"))
+    assert [(hint.sentence, hint.relation) for hint in found] == [(1, "previous"), (2, "coreference")]
+    assert coder.decode(insert(source[1], None, found[:1], SEPARATOR)[0]) == "| is old . | Got a match ?"
+    bare = find_hints(None, source, (), SimpleNamespace(), ("coreference", "previous"))  # type: ignore[arg-type]
+    assert [(hint.sentence, hint.printed_in) for hint in bare] == [(1, 0), (2, 1)]
 
 
 def test_an_antecedent_without_translation_gives_no_hint() -> None:

@@ -80,7 +80,7 @@ def test_hints_change_translations(fast: Translator) -> None:
     example = fast.prepare(TranslationRequest(document())).example
     assert example is not None
     owners = [m for m, text in enumerate(REFERRING) if text != "42"]
-    for relation, count in (("coreference", 4), ("previous", 5)):
+    for relation, count in (("coreference", 4), ("previous", 1)):
         assert len({hint.sentence for hint in example.hints if hint.relation == relation}) >= count
     hinted = {owners[hint.sentence] for hint in example.hints}
     assert {m for m, text in enumerate(alone) if text != found.texts[m]} == hinted
@@ -160,6 +160,14 @@ def test_explanations_say_what_a_hint_read(fast: Translator) -> None:
             (use.words, use.sentence) for use in translation.sentences[m].hints
         ]
     assert explain_sentence(fast, document(), 4, translation.texts, known=known).hints == translation.sentences[4].hints
+
+
+def test_explanations_show_the_sentence_before(fast: Translator) -> None:
+    lines = ["a test", "the dog met the fox", "the fox jumps"]
+    translation = fast.translate(lines, SEARCH, explain=True)
+    uses = [HintUse("", lines[m - 1], m - 1, "previous") for m in (1, 2)]
+    assert [each.hints for each in translation.sentences] == [(), *((use,) for use in uses)]
+    assert explain_sentence(fast, Document.from_sentences(lines), 2, translation.texts).hints == (uses[1],)
 
 
 def test_a_definition_is_named_by_its_sentence(fast: Translator) -> None:

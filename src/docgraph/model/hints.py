@@ -39,7 +39,7 @@ MAX_LENGTH = 24
 """Sub-words of the longest hint that says a translation."""
 MAX_PREVIOUS = 32
 """Sub-words of the sentence before that a hint repeats, the last ones."""
-MAX_READER = int(__import__("os").environ.get("MAXR","1000"))
+MAX_READER = 24
 """Sub-words, end-of-sentence included, of the longest sentence that reads the sentence before."""
 
 
