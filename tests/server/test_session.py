@@ -19,7 +19,7 @@ from docgraph.model.systems import pointer
 from docgraph.model.systems.pointer import add_recall
 from docgraph.server import draft, session_state
 from docgraph.server.session import Session
-from docgraph.translation import corrections
+from docgraph.translation import corrections, document_chunks
 from docgraph.translation import document_decoding as decoding
 from docgraph.translation.glossary import Glossary
 from docgraph.translation.hypotheses import SearchConfig
@@ -435,7 +435,7 @@ def test_mistakes_are_reported(translator: Translator) -> None:
 
 def test_a_long_document_is_corrected_in_chunks(translator: Translator, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, size in (("CHUNK", 4), ("CHUNK_BEFORE", 2), ("CHUNK_AFTER", 1)):
-        monkeypatch.setattr(decoding, name, size)
+        monkeypatch.setattr(document_chunks, name, size)
     document = Document.from_sentences(TEXT * 2)
     session = translated([document], translator)
     assert texts(session) == translator.translate(document, SEARCH).texts

@@ -23,8 +23,8 @@ from docgraph.model.packing import Packing
 from docgraph.model.systems import base_states, pointer
 from docgraph.model.systems.pointer import add_recall
 from docgraph.model.transformer import Decoder
+from docgraph.translation import document_chunks, translation_memory
 from docgraph.translation import document_decoding as decoding
-from docgraph.translation import translation_memory
 from docgraph.translation.hypotheses import SearchConfig
 from docgraph.translation.page import to_html
 from docgraph.translation.translation_memory import MIN_SHARED, MIN_WORDS, TranslationMemory
@@ -145,7 +145,7 @@ def test_documents_windows_and_chunks_read_the_same_entries(
     assert [(request.firsts, len(request.recorded)) for request in requests] == [([0], 3), ([0], 3)]
     assert [each.texts for each in translator.translate_all(documents, GREEDY, tokens=12)] == whole
     for name, size in (("CHUNK_BEFORE", 1), ("CHUNK", 1), ("CHUNK_AFTER", 0)):
-        monkeypatch.setattr(decoding, name, size)
+        monkeypatch.setattr(document_chunks, name, size)
     assert translator.translate(SENTENCES, GREEDY, explain=True).texts == whole[0]
 
 

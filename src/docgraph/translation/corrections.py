@@ -20,7 +20,8 @@ from docgraph.formats.atoms import shown_texts
 from docgraph.model.hints import Hint
 from docgraph.model.systems import prepare
 from docgraph.translation.decoder import BATCH_TOKENS, DecoderInput
-from docgraph.translation.document_decoding import CACHED_TOKENS, chunks, evict
+from docgraph.translation.document_chunks import chunks
+from docgraph.translation.document_decoding import CACHED_TOKENS, evict
 from docgraph.translation.draft import untranslated
 from docgraph.translation.explain import ContextWeights, context_weights_of, hint_uses
 from docgraph.translation.formality import FormalityOption, formality_of, has_you

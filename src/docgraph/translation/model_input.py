@@ -27,7 +27,7 @@ from docgraph.model.config import ModelConfig
 from docgraph.model.hints import Hint, find_hints, find_lookups, may_have_hints, without_known_words
 from docgraph.model.systems import context_needs
 from docgraph.model.tokenizer import Tokenizer
-from docgraph.translation.document_decoding import chunks
+from docgraph.translation.document_chunks import chunks
 from docgraph.translation.excerpt import Excerpt, with_referents
 from docgraph.translation.formality import FormalityOption
 from docgraph.translation.hypotheses import Hypotheses, Hypothesis, Known, any_given, given_hypotheses

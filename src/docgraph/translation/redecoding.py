@@ -11,7 +11,7 @@ from docgraph.model.batch import DocumentExample
 from docgraph.translation.checks import Doubt, doubts, word_doubts
 from docgraph.translation.constraints import Constraint, Constraints
 from docgraph.translation.decoder import DecoderInput
-from docgraph.translation.document_decoding import chunks
+from docgraph.translation.document_chunks import chunks
 from docgraph.translation.forbidden_words import ForbiddenWords
 from docgraph.translation.hypotheses import Hypotheses, Hypothesis, Known, SearchConfig
 from docgraph.translation.lexicon import invented_words

@@ -34,7 +34,8 @@ from docgraph.model.systems import context_needs
 from docgraph.model.tokenizer import UNKNOWN, Tokenizer
 from docgraph.translation.decoder import BATCH_TOKENS, DecodedDocument, Decoder, DecoderInput, Mode
 from docgraph.translation.dictionary_names import DictionaryNames
-from docgraph.translation.document_decoding import chunks, decode_documents
+from docgraph.translation.document_chunks import chunks
+from docgraph.translation.document_decoding import decode_documents
 from docgraph.translation.explain import ContextWeights, context_weights_of, hint_uses
 from docgraph.translation.formality import FormalityOption, Sample, check_option, decide
 from docgraph.translation.hints import with_filled_hints
