@@ -19,8 +19,7 @@ from docgraph.model.systems import pointer
 from docgraph.model.systems.pointer import add_recall
 from docgraph.server import draft, session_state
 from docgraph.server.session import Session
-from docgraph.translation import corrections, document_chunks
-from docgraph.translation import document_decoding as decoding
+from docgraph.translation import corrections, document_chunks, state_cache
 from docgraph.translation.glossary import Glossary
 from docgraph.translation.hypotheses import SearchConfig
 from docgraph.translation.model_input import TranslationRequest
@@ -247,7 +246,7 @@ def test_the_first_correction_finds_the_states_that_it_needs(
     assert sum(len(ids) == 1 for ids in cache) >= len(TEXT) - 1, "sources"
     cache.clear()
     monkeypatch.setattr(corrections, "CACHED_TOKENS", 0)
-    monkeypatch.setattr(decoding, "CACHED_SOURCE_TOKENS", 0)
+    monkeypatch.setattr(state_cache, "CACHED_SOURCE_TOKENS", 0)
     translated([Document.from_sentences(TEXT)], translator)
     assert not cache
 

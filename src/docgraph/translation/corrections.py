@@ -21,7 +21,6 @@ from docgraph.model.hints import Hint
 from docgraph.model.systems import prepare
 from docgraph.translation.decoder import BATCH_TOKENS, DecoderInput
 from docgraph.translation.document_chunks import chunks
-from docgraph.translation.document_decoding import CACHED_TOKENS, evict
 from docgraph.translation.draft import untranslated
 from docgraph.translation.explain import ContextWeights, context_weights_of, hint_uses
 from docgraph.translation.formality import FormalityOption, formality_of, has_you
@@ -37,6 +36,7 @@ from docgraph.translation.relevance import (
 )
 from docgraph.translation.result import Candidate, HintUse, SentenceTranslation
 from docgraph.translation.stand_ins import restore
+from docgraph.translation.state_cache import CACHED_TOKENS, evict
 from docgraph.translation.translator import Decoded, Options, Translator
 
 if TYPE_CHECKING:
