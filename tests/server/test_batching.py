@@ -12,7 +12,8 @@ import pytest
 
 from docgraph.document import Document
 from docgraph.server import batching
-from docgraph.server.batching import BatchDecoder, Cancelled, Ticket
+from docgraph.server.batching import BatchDecoder
+from docgraph.server.tickets import Cancelled, Ticket
 from docgraph.translation import continuous_decoding
 from docgraph.translation.continuous_decoding import ContinuousDecoder, OpenDocument
 from docgraph.translation.decoder import DecodedDocument, DecoderInput

@@ -15,8 +15,6 @@ import threading
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from queue import SimpleQueue
@@ -26,6 +24,7 @@ from docgraph.model.batch import DocumentExample
 from docgraph.model.cpu_threads import split_no_operations
 from docgraph.model.packing import windows
 from docgraph.server.decoder_process import TOLD, Batch, DecoderProcess, Failure, Part
+from docgraph.server.tickets import Cancelled, current_ticket
 from docgraph.translation.continuous_decoding import ContinuousDecoder, OpenDocument, can_join
 from docgraph.translation.decoder import BATCH_TOKENS, DecodedDocument, DecoderInput, Mode
 from docgraph.translation.excerpt import Excerpt
@@ -40,62 +39,6 @@ MUCH_WORK = 48
 """Sentences that a process has to decode when another one is started: as many as fill a step."""
 MAX_STARTS = 64
 """Processes started in all, so that one that cannot run is not started for ever."""
-
-
-class Cancelled(Exception):  # noqa: N818 (not an error)
-    """Raised in a thread whose ticket was cancelled."""
-
-
-class Ticket:
-    """The right of a request to model work, until it is cancelled: its client has gone, or its time is over."""
-
-    def __init__(self) -> None:
-        self._cancelled = threading.Event()
-        self._on_cancel: list[Callable[[], None]] = []
-
-    @property
-    def cancelled(self) -> bool:
-        """True once `cancel` was called."""
-        return self._cancelled.is_set()
-
-    def cancel(self) -> None:
-        """Ends the waiting of the thread that works under this ticket."""
-        self._cancelled.set()
-        for call in [*self._on_cancel]:
-            call()
-
-    def check(self) -> None:
-        """Raises `Cancelled` if the ticket was cancelled."""
-        if self.cancelled:
-            raise Cancelled
-
-    @contextmanager
-    def active(self) -> Iterator[None]:
-        """Makes this the ticket of the current thread."""
-        token = _ticket.set(self)
-        try:
-            yield
-        finally:
-            _ticket.reset(token)
-
-    @contextmanager
-    def on_cancel(self, call: Callable[[], None]) -> Iterator[None]:
-        """Calls `call` if the ticket is cancelled inside the block."""
-        self._on_cancel.append(call)
-        try:
-            self.check()
-            yield
-        finally:
-            self._on_cancel.remove(call)
-
-
-_ticket: ContextVar[Ticket | None] = ContextVar("ticket", default=None)
-
-
-def check_ticket() -> None:
-    """Raises `Cancelled` if the ticket of the current thread was cancelled."""
-    if (ticket := _ticket.get()) is not None:
-        ticket.check()
 
 
 @dataclass(eq=False)
@@ -228,8 +171,7 @@ class BatchDecoder:
         missing = total = sum(len(document.example.source) for document in documents)
         found: list[Hypotheses] = [[] for _ in documents]
         passes = [0] * len(documents)
-        ticket = _ticket.get() or Ticket()
-        with ticket.on_cancel(lambda: self._abandon(call)):
+        with current_ticket().on_cancel(lambda: self._abandon(call)):
             if missing:
                 self._submit(call)
             while missing:
