@@ -69,8 +69,8 @@ def test_a_missing_word_is_read_and_the_other_sentences_stay(
     example = example_of(embedded, TEXTS)
     plain = DecoderInput(replace(example, lookups=()))
     [without] = decode_documents(embedded.model, embedded.tokenizer, [plain], SEARCH)
-    assert not any("hermine" in embedded.text(best, "") for best, *_ in without.sentences)
-    assert found.texts[1] == embedded.text(without.sentences[1][0], TEXTS[1])
+    assert not any("hermine" in embedded.builder.text(best, "") for best, *_ in without.sentences)
+    assert found.texts[1] == embedded.builder.text(without.sentences[1][0], TEXTS[1])
     for m in (0, 3):
         assert "hermine" in found.texts[m]
         assert found.sentences[m].hints == (HintUse("blivet", "hermine", None, "dictionary"),)

@@ -16,11 +16,11 @@ from docgraph.errors import DocgraphError
 from docgraph.formats import read, render, write
 from docgraph.model.checkpoint import save
 from docgraph.translation import document_chunks
-from docgraph.translation import document_decoding as decoding
 from docgraph.translation import search as search_module
-from docgraph.translation import translator as translator_module
+from docgraph.translation.decoder import BATCH_TOKENS
 from docgraph.translation.hypotheses import SearchConfig
 from docgraph.translation.model_input import TranslationRequest
+from docgraph.translation.segment_decoding import TranslationOptions, decode_segments
 from docgraph.translation.translator import Translator
 from model.examples import small_config, small_model
 from model.subword_examples import marian_files
@@ -185,8 +185,8 @@ def test_repair_reads_what_the_first_pass_read(translator: Translator, known: tu
     document = Document.from_sentences(SENTENCES)
     first = translator.translate(document, BEAM, known=known)
     prepared = translator.prepare(TranslationRequest(document, known))
-    options = translator_module.Options(BEAM, "parallel", explain=False, tokens=decoding.BATCH_TOKENS)
-    [decoded] = translator._decode([prepared], options)
+    options = TranslationOptions(BEAM, "parallel", explain=False, tokens=BATCH_TOKENS)
+    [decoded] = decode_segments(translator, [prepared], options)
     again = [m for m in range(len(SENTENCES)) if not first.sentences[m].given]
     for m in again:
         [attempts] = translator._redecoder._decode_again(prepared, decoded, [(m, prepared.segments[m])], BEAM)

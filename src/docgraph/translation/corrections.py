@@ -35,9 +35,10 @@ from docgraph.translation.relevance import (
     relevant_sentences,
 )
 from docgraph.translation.result import Candidate, HintUse, SentenceTranslation
+from docgraph.translation.segment_decoding import DecodedSegments, TranslationOptions
 from docgraph.translation.stand_ins import restore
 from docgraph.translation.state_cache import CACHED_TOKENS, evict
-from docgraph.translation.translator import Decoded, Options, Translator
+from docgraph.translation.translator import Translator
 
 if TYPE_CHECKING:
     from docgraph.translation.glossary import Glossary
@@ -230,7 +231,7 @@ class _Work:
     def _addresses(self, segment: int) -> bool:
         """Returns whether the formality of the document may change the translation of a segment."""
         source, found = self.prepared.segments[segment], self.translations.get(segment)
-        translation = self.translator.text(found[0], source.source) if found else ""
+        translation = self.translator.builder.text(found[0], source.source) if found else ""
         return has_you(source.text) or formality_of(translation) is not None
 
     @property
@@ -244,8 +245,8 @@ class _Work:
         if not chosen:
             return {}
         hypotheses = self.hypotheses
-        decoded = Decoded(hypotheses, [], 1)
-        options = Options(self.search, "parallel", explain=False, tokens=BATCH_TOKENS)
+        decoded = DecodedSegments(hypotheses, [], 1)
+        options = TranslationOptions(self.search, "parallel", explain=False, tokens=BATCH_TOKENS)
         [result] = self.translator.with_terms([self.prepared], [decoded], options, chosen)
         translated = self.translator.sentences(self.prepared, result, self.search, chosen)
         return {
@@ -254,7 +255,7 @@ class _Work:
         }
 
     def _with_quotes_of_document(
-        self, decoded: Decoded, translated: Mapping[int, SentenceTranslation]
+        self, decoded: DecodedSegments, translated: Mapping[int, SentenceTranslation]
     ) -> dict[int, SentenceTranslation]:
         """Returns some translated sentences with the quotation marks of their whole document."""
         translator, segments, everything = self.translator, self.prepared.segments, dict[int, SentenceTranslation]()
@@ -262,11 +263,16 @@ class _Work:
             if m in translated:
                 everything[m] = translated[m]
             elif m not in self.prepared.given:
-                texts = [translator.text(decoded.hypotheses[k][0], segments[k].source) for k in segments.of_sentence[m]]
+                texts = [
+                    translator.builder.text(decoded.hypotheses[k][0], segments[k].source)
+                    for k in segments.of_sentence[m]
+                ]
                 candidate = Candidate(restore(segments.join(texts, m), segments.stand_ins(m)), 0.0, 0.0)
                 everything[m] = SentenceTranslation(source, candidate.text, (candidate,) if candidate.text else ())
         stand_ins = [segments.stand_ins(m) for m in everything]
-        unified = dict(zip(everything, translator.with_same_quotes([*everything.values()], stand_ins), strict=True))
+        unified = dict(
+            zip(everything, translator.builder.with_same_quotes([*everything.values()], stand_ins), strict=True)
+        )
         return {m: unified[m] for m in translated}
 
 
