@@ -9,11 +9,12 @@ import pytest
 from docgraph.document import Document
 from docgraph.model.systems import pointer
 from docgraph.translation import document_chunks
-from docgraph.translation.corrections import explain_sentence, follow_correction, translate_sentences
+from docgraph.translation.corrections import follow_correction, translate_sentences
 from docgraph.translation.glossary import Glossary
 from docgraph.translation.hypotheses import SearchConfig
 from docgraph.translation.model_input import TranslationRequest
 from docgraph.translation.result import HintUse, Translation
+from docgraph.translation.sentence_explanation import explain_sentence
 from docgraph.translation.translator import Translator
 from translation.translator_examples import REFERRING, hints_folder, say_first_words
 

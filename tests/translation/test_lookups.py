@@ -14,7 +14,7 @@ from docgraph.model.batch import DocumentExample
 from docgraph.model.hints import find_lookups
 from docgraph.translation.constraints import ConstraintEncoder
 from docgraph.translation.continuous_decoding import ContinuousDecoder, OpenDocument
-from docgraph.translation.corrections import explain_sentence, translate_sentences
+from docgraph.translation.corrections import translate_sentences
 from docgraph.translation.decoder import DecoderInput
 from docgraph.translation.document_decoding import decode_documents
 from docgraph.translation.glossary import Glossary
@@ -22,6 +22,7 @@ from docgraph.translation.hypotheses import Hypothesis, SearchConfig
 from docgraph.translation.lookups import Lookups, with_constraints, with_lookups
 from docgraph.translation.model_input import TranslationRequest
 from docgraph.translation.result import HintUse
+from docgraph.translation.sentence_explanation import explain_sentence
 from docgraph.translation.translator import Translator
 
 TEXTS = ["She fed a blivet.", "Nothing happened.", "The cats sleep.", "She sliced the blivet."]
