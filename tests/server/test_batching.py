@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 from docgraph.document import Document
-from docgraph.server import batching
-from docgraph.server.batching import BatchDecoder, Cancelled, Ticket
+from docgraph.server import batching, decoder_calls
+from docgraph.server.batching import BatchDecoder
+from docgraph.server.tickets import Cancelled, Ticket
 from docgraph.translation import continuous_decoding
 from docgraph.translation.continuous_decoding import ContinuousDecoder, OpenDocument
 from docgraph.translation.decoder import DecodedDocument, DecoderInput
@@ -99,7 +100,7 @@ def test_a_model_with_hints_gives_the_same_answers(
     monkeypatch.setattr("docgraph.translation.hints.resolve", say_first_words)
     monkeypatch.setattr(batching, "can_join", lambda *_: joins)
     monkeypatch.setattr(batching, "PIECE", 24)
-    monkeypatch.setattr(batching, "BATCH", 120)
+    monkeypatch.setattr(decoder_calls, "BATCH", 120)
     monkeypatch.setattr(continuous_decoding, "ROWS", 12)
     monkeypatch.setattr(continuous_decoding, "TURN", 2)
     translator = Translator.load(hints_folder(tmp_path, recall), device="cpu")

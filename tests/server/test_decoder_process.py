@@ -14,8 +14,9 @@ from typing import Any
 import pytest
 
 from docgraph.server import batching
-from docgraph.server.batching import BatchDecoder, Cancelled, Ticket
+from docgraph.server.batching import BatchDecoder
 from docgraph.server.decoder_process import Failure, Part, _Document, _Worker
+from docgraph.server.tickets import Cancelled, Ticket
 from docgraph.translation.decoder import DecoderInput
 from docgraph.translation.hypotheses import SearchConfig
 from docgraph.translation.translator import Translator

@@ -19,8 +19,7 @@ from docgraph.model.systems import pointer
 from docgraph.model.systems.pointer import add_recall
 from docgraph.server import draft, session_state
 from docgraph.server.session import Session
-from docgraph.translation import corrections
-from docgraph.translation import document_decoding as decoding
+from docgraph.translation import corrections, document_chunks, state_cache
 from docgraph.translation.glossary import Glossary
 from docgraph.translation.hypotheses import SearchConfig
 from docgraph.translation.model_input import TranslationRequest
@@ -247,7 +246,7 @@ def test_the_first_correction_finds_the_states_that_it_needs(
     assert sum(len(ids) == 1 for ids in cache) >= len(TEXT) - 1, "sources"
     cache.clear()
     monkeypatch.setattr(corrections, "CACHED_TOKENS", 0)
-    monkeypatch.setattr(decoding, "CACHED_SOURCE_TOKENS", 0)
+    monkeypatch.setattr(state_cache, "CACHED_SOURCE_TOKENS", 0)
     translated([Document.from_sentences(TEXT)], translator)
     assert not cache
 
@@ -410,7 +409,7 @@ def test_quotation_marks_are_those_of_the_whole_document(
         return [f"{text} {len(sources)}" for text in texts]
 
     monkeypatch.setattr(draft, "STEP", 2)
-    monkeypatch.setattr(translator._postprocessor, "unify_quotes", mark_last)
+    monkeypatch.setattr(translator.builder._postprocessor, "unify_quotes", mark_last)
     document = Document.from_sentences(TEXT)
     session = Session([document], translator, search=SEARCH)
     told = [*session.translate()]
@@ -435,7 +434,7 @@ def test_mistakes_are_reported(translator: Translator) -> None:
 
 def test_a_long_document_is_corrected_in_chunks(translator: Translator, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, size in (("CHUNK", 4), ("CHUNK_BEFORE", 2), ("CHUNK_AFTER", 1)):
-        monkeypatch.setattr(decoding, name, size)
+        monkeypatch.setattr(document_chunks, name, size)
     document = Document.from_sentences(TEXT * 2)
     session = translated([document], translator)
     assert texts(session) == translator.translate(document, SEARCH).texts

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from docgraph.document import Document
 from docgraph.errors import DocgraphError
-from docgraph.translation import document_decoding as decoding
+from docgraph.translation import document_chunks
 from docgraph.translation.corrections import follow_correction, translate_sentences
 from docgraph.translation.formality import (
     DocumentFormality,
@@ -204,7 +204,7 @@ def test_a_document_has_one_formality(translator: Translator) -> None:
 def test_a_long_document_has_one_formality(translator: Translator, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = translated(translator, "auto")
     for name, count in (("CHUNK", 2), ("CHUNK_BEFORE", 1), ("CHUNK_AFTER", 1)):
-        monkeypatch.setattr(decoding, name, count)
+        monkeypatch.setattr(document_chunks, name, count)
     assert translator.prepare(TranslationRequest(Document.from_sentences(MIXED))).example is None
     assert translated(translator, "auto") == whole
 

@@ -8,12 +8,13 @@ import pytest
 
 from docgraph.document import Document
 from docgraph.model.systems import pointer
-from docgraph.translation import document_decoding as decoding
-from docgraph.translation.corrections import explain_sentence, follow_correction, translate_sentences
+from docgraph.translation import document_chunks
+from docgraph.translation.corrections import follow_correction, translate_sentences
 from docgraph.translation.glossary import Glossary
 from docgraph.translation.hypotheses import SearchConfig
 from docgraph.translation.model_input import TranslationRequest
 from docgraph.translation.result import HintUse, Translation
+from docgraph.translation.sentence_explanation import explain_sentence
 from docgraph.translation.translator import Translator
 from translation.translator_examples import REFERRING, hints_folder, say_first_words
 
@@ -132,7 +133,7 @@ def test_only_readers_of_a_correction_are_translated_again(fast: Translator) -> 
 
 def test_a_long_document_is_corrected_in_chunks(fast: Translator, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, size in (("CHUNK", 4), ("CHUNK_BEFORE", 3), ("CHUNK_AFTER", 1)):
-        monkeypatch.setattr(decoding, name, size)
+        monkeypatch.setattr(document_chunks, name, size)
     source = Document.from_sentences(REFERRING * 3)
     wanted = whole(fast, [], source)
     everything = translate_sentences(fast, source, range(len(source)), SEARCH)

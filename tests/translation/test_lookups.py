@@ -14,7 +14,7 @@ from docgraph.model.batch import DocumentExample
 from docgraph.model.hints import find_lookups
 from docgraph.translation.constraints import ConstraintEncoder
 from docgraph.translation.continuous_decoding import ContinuousDecoder, OpenDocument
-from docgraph.translation.corrections import explain_sentence, translate_sentences
+from docgraph.translation.corrections import translate_sentences
 from docgraph.translation.decoder import DecoderInput
 from docgraph.translation.document_decoding import decode_documents
 from docgraph.translation.glossary import Glossary
@@ -22,6 +22,7 @@ from docgraph.translation.hypotheses import Hypothesis, SearchConfig
 from docgraph.translation.lookups import Lookups, with_constraints, with_lookups
 from docgraph.translation.model_input import TranslationRequest
 from docgraph.translation.result import HintUse
+from docgraph.translation.sentence_explanation import explain_sentence
 from docgraph.translation.translator import Translator
 
 TEXTS = ["She fed a blivet.", "Nothing happened.", "The cats sleep.", "She sliced the blivet."]
@@ -69,8 +70,8 @@ def test_a_missing_word_is_read_and_the_other_sentences_stay(
     example = example_of(embedded, TEXTS)
     plain = DecoderInput(replace(example, lookups=()))
     [without] = decode_documents(embedded.model, embedded.tokenizer, [plain], SEARCH)
-    assert not any("hermine" in embedded.text(best, "") for best, *_ in without.sentences)
-    assert found.texts[1] == embedded.text(without.sentences[1][0], TEXTS[1])
+    assert not any("hermine" in embedded.builder.text(best, "") for best, *_ in without.sentences)
+    assert found.texts[1] == embedded.builder.text(without.sentences[1][0], TEXTS[1])
     for m in (0, 3):
         assert "hermine" in found.texts[m]
         assert found.sentences[m].hints == (HintUse("blivet", "hermine", None, "dictionary"),)

@@ -15,11 +15,12 @@ from docgraph.document import Document
 from docgraph.errors import DocgraphError
 from docgraph.formats import read, render, write
 from docgraph.model.checkpoint import save
-from docgraph.translation import document_decoding as decoding
+from docgraph.translation import document_chunks
 from docgraph.translation import search as search_module
-from docgraph.translation import translator as translator_module
+from docgraph.translation.decoder import BATCH_TOKENS
 from docgraph.translation.hypotheses import SearchConfig
 from docgraph.translation.model_input import TranslationRequest
+from docgraph.translation.segment_decoding import TranslationOptions, decode_segments
 from docgraph.translation.translator import Translator
 from model.examples import small_config, small_model
 from model.subword_examples import marian_files
@@ -184,8 +185,8 @@ def test_repair_reads_what_the_first_pass_read(translator: Translator, known: tu
     document = Document.from_sentences(SENTENCES)
     first = translator.translate(document, BEAM, known=known)
     prepared = translator.prepare(TranslationRequest(document, known))
-    options = translator_module.Options(BEAM, "parallel", explain=False, tokens=decoding.BATCH_TOKENS)
-    [decoded] = translator._decode([prepared], options)
+    options = TranslationOptions(BEAM, "parallel", explain=False, tokens=BATCH_TOKENS)
+    [decoded] = decode_segments(translator, [prepared], options)
     again = [m for m in range(len(SENTENCES)) if not first.sentences[m].given]
     for m in again:
         [attempts] = translator._redecoder._decode_again(prepared, decoded, [(m, prepared.segments[m])], BEAM)
@@ -257,12 +258,12 @@ def test_mistakes_are_reported(tmp_path: Path, folder: Path) -> None:
 @pytest.fixture
 def short_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in (("CHUNK", 3), ("CHUNK_BEFORE", 2), ("CHUNK_AFTER", 1)):
-        monkeypatch.setattr(decoding, name, value)
+        monkeypatch.setattr(document_chunks, name, value)
 
 
 def test_chunks_cover_a_document_once(short_chunks: None) -> None:
     for texts in range(30):
-        parts = list(decoding.chunks(texts))
+        parts = list(document_chunks.chunks(texts))
         assert [place for _, own in parts for place in own] == list(range(texts))
         assert all(shown.start <= own.start and own.stop <= shown.stop <= texts for shown, own in parts)
         assert (len(parts) == 1) == (texts <= 6)
@@ -305,7 +306,7 @@ def test_known_translations_are_kept_and_read(target: Translator, known: list[st
     mixed = [*SENTENCES, "34", "The word " * 20, *SENTENCES[:2]]
     with pytest.MonkeyPatch.context() as patch:
         for name, value in (("CHUNK", 3), ("CHUNK_BEFORE", 2), ("CHUNK_AFTER", 1)) if long else ():
-            patch.setattr(decoding, name, value)
+            patch.setattr(document_chunks, name, value)
         found = target.translate(mixed, GREEDY, known=known)
         sequential = target.translate(mixed, GREEDY, "sequential", known=known)
         request = RecordingRequest(Document.from_sentences(mixed), known)

@@ -15,142 +15,27 @@ import threading
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-from contextvars import ContextVar
-from dataclasses import dataclass, field, replace
 from pathlib import Path
-from queue import SimpleQueue
 
 from docgraph.errors import DocgraphError
 from docgraph.model.batch import DocumentExample
 from docgraph.model.cpu_threads import split_no_operations
 from docgraph.model.packing import windows
+from docgraph.server.decoder_calls import DecoderCall, FinalSentences, Piece, next_batch
 from docgraph.server.decoder_process import TOLD, Batch, DecoderProcess, Failure, Part
+from docgraph.server.tickets import Cancelled, current_ticket
 from docgraph.translation.continuous_decoding import ContinuousDecoder, OpenDocument, can_join
 from docgraph.translation.decoder import BATCH_TOKENS, DecodedDocument, DecoderInput, Mode
 from docgraph.translation.excerpt import Excerpt
-from docgraph.translation.hypotheses import Hypotheses, Hypothesis, Known, SearchConfig
+from docgraph.translation.hypotheses import Hypotheses, Known, SearchConfig
 from docgraph.translation.translator import Translator
 
-BATCH = 4096
-"""Source sub-words of a whole batch, about 160 sentences: more make a CPU little faster, and late arrivals wait."""
 PIECE = 512
 """Source sub-words of a long document that are decoded in a whole batch with other requests."""
 MUCH_WORK = 48
 """Sentences that a process has to decode when another one is started: as many as fill a step."""
 MAX_STARTS = 64
 """Processes started in all, so that one that cannot run is not started for ever."""
-
-
-class Cancelled(Exception):  # noqa: N818 (not an error)
-    """Raised in a thread whose ticket was cancelled."""
-
-
-class Ticket:
-    """The right of a request to model work, until it is cancelled: its client has gone, or its time is over."""
-
-    def __init__(self) -> None:
-        self._cancelled = threading.Event()
-        self._on_cancel: list[Callable[[], None]] = []
-
-    @property
-    def cancelled(self) -> bool:
-        """True once `cancel` was called."""
-        return self._cancelled.is_set()
-
-    def cancel(self) -> None:
-        """Ends the waiting of the thread that works under this ticket."""
-        self._cancelled.set()
-        for call in [*self._on_cancel]:
-            call()
-
-    def check(self) -> None:
-        """Raises `Cancelled` if the ticket was cancelled."""
-        if self.cancelled:
-            raise Cancelled
-
-    @contextmanager
-    def active(self) -> Iterator[None]:
-        """Makes this the ticket of the current thread."""
-        token = _ticket.set(self)
-        try:
-            yield
-        finally:
-            _ticket.reset(token)
-
-    @contextmanager
-    def on_cancel(self, call: Callable[[], None]) -> Iterator[None]:
-        """Calls `call` if the ticket is cancelled inside the block."""
-        self._on_cancel.append(call)
-        try:
-            self.check()
-            yield
-        finally:
-            self._on_cancel.remove(call)
-
-
-_ticket: ContextVar[Ticket | None] = ContextVar("ticket", default=None)
-
-
-def check_ticket() -> None:
-    """Raises `Cancelled` if the ticket of the current thread was cancelled."""
-    if (ticket := _ticket.get()) is not None:
-        ticket.check()
-
-
-@dataclass(eq=False)
-class _Call:
-    """A call of the decoder that waits for its pieces."""
-
-    search: SearchConfig
-    mode: Mode
-    documents: Sequence[DecoderInput]
-    decoded: list[dict[int, list[Hypothesis]]]
-    """For each document, the hypotheses of the pieces decoded so far."""
-    waiting: deque[_Piece] = field(default_factory=deque)
-    """The parts of documents that are decoded in whole batches."""
-    open: dict[OpenDocument, int] = field(default_factory=dict)
-    """The documents whose sentences join others, with their indices."""
-    results: SimpleQueue[_Part | BaseException] = field(default_factory=SimpleQueue)
-
-    @property
-    def key(self) -> tuple[SearchConfig, Mode]:
-        return self.search, self.mode
-
-
-@dataclass(frozen=True, eq=False)
-class _Piece:
-    """Consecutive sentences of a document that are decoded in one batch."""
-
-    call: _Call
-    document: int
-    span: range
-    size: int
-    """Source sub-words."""
-
-    @property
-    def input(self) -> DecoderInput:
-        """The document."""
-        return self.call.documents[self.document]
-
-    @property
-    def decoded(self) -> dict[int, list[Hypothesis]]:
-        """The hypotheses of the earlier pieces of the document."""
-        return self.call.decoded[self.document]
-
-    def joined(self, later: _Piece) -> _Piece:
-        """Returns this piece with a later one of the same document."""
-        return replace(self, span=range(self.span.start, later.span.stop), size=self.size + later.size)
-
-
-@dataclass(frozen=True)
-class _Part:
-    """Final sentences of a document, from `first` on."""
-
-    document: int
-    first: int
-    sentences: Hypotheses
-    passes: int
 
 
 class BatchDecoder:
@@ -169,14 +54,14 @@ class BatchDecoder:
         and others when all have much work.
         """
         self._translator, self._on_batch, self._model_folder = translator, on_batch, model_folder
-        self._calls: deque[_Call] = deque()
+        self._calls: deque[DecoderCall] = deque()
         """Calls with pieces that wait."""
         self._new: list[OpenDocument] = []
         """Documents whose sentences the thread has not yet passed on."""
         self._steps = ContinuousDecoder(translator.model, translator.tokenizer)
         self._stepped: set[OpenDocument] = set()
         """The documents that the thread decodes step by step."""
-        self._owners: dict[OpenDocument, tuple[_Call, int]] = {}
+        self._owners: dict[OpenDocument, tuple[DecoderCall, int]] = {}
         """The call of each document whose sentences are being decoded, and the index of the document in the call."""
         self._change = threading.Condition()
         self._closed = False
@@ -223,13 +108,12 @@ class BatchDecoder:
         progress: Callable[[int, int], None] | None = None,
     ) -> list[DecodedDocument]:
         """Returns the translation of each document; `on_final` and `progress` are called in this thread, by piece."""
-        call = _Call(search, mode, documents, [{} for _ in documents])
+        call = DecoderCall(search, mode, documents, [{} for _ in documents])
         self._divide(call)
         missing = total = sum(len(document.example.source) for document in documents)
         found: list[Hypotheses] = [[] for _ in documents]
         passes = [0] * len(documents)
-        ticket = _ticket.get() or Ticket()
-        with ticket.on_cancel(lambda: self._abandon(call)):
+        with current_ticket().on_cancel(lambda: self._abandon(call)):
             if missing:
                 self._submit(call)
             while missing:
@@ -247,19 +131,19 @@ class BatchDecoder:
                     progress(total - missing, total)
         return [DecodedDocument(*pair) for pair in zip(found, passes, strict=True)]
 
-    def _pieces(self, call: _Call, document: int) -> Iterator[_Piece]:
+    def _pieces(self, call: DecoderCall, document: int) -> Iterator[Piece]:
         """Yields a document in pieces; as one piece if its sentences may read any other."""
         given = call.documents[document]
         lengths = [len(source) for source in given.example.source]
         is_plain = all(each is None for each in (given.example.graph, given.example.memory_sentences))
         is_whole = self._translator.needs.reads_document or not is_plain or given.example.window is not None
         if is_whole or given.known or given.constraints:
-            yield _Piece(call, document, range(len(lengths)), sum(lengths))
+            yield Piece(call, document, range(len(lengths)), sum(lengths))
             return
         for part in windows(lengths, PIECE):
-            yield _Piece(call, document, part, sum(lengths[part.start : part.stop]))
+            yield Piece(call, document, part, sum(lengths[part.start : part.stop]))
 
-    def _divide(self, call: _Call) -> None:
+    def _divide(self, call: DecoderCall) -> None:
         """Makes open documents, or pieces of whole batches, of the documents of a call."""
         model = self._translator.model
         for number, given in enumerate(call.documents):
@@ -271,7 +155,7 @@ class BatchDecoder:
     def _opened(self, example: DocumentExample, search: SearchConfig, known: Known) -> OpenDocument:
         return OpenDocument(example, search, known, self._translator.model.config, self._translator.tokenizer.target)
 
-    def _submit(self, call: _Call) -> None:
+    def _submit(self, call: DecoderCall) -> None:
         with self._change:
             if self._closed:
                 raise Cancelled
@@ -318,7 +202,7 @@ class BatchDecoder:
                 del self._sent[message.number], self._owners[document]
                 return
             document.told = message.first + len(message.sentences)
-            call.results.put(_Part(number, message.first, message.sentences, message.passes))
+            call.results.put(FinalSentences(number, message.first, message.sentences, message.passes))
             if document.told == len(document.hypotheses):
                 del self._sent[message.number], self._owners[document]
 
@@ -337,7 +221,7 @@ class BatchDecoder:
             self._start_process()
             self._change.notify()
 
-    def _abandon(self, call: _Call) -> None:
+    def _abandon(self, call: DecoderCall) -> None:
         """Drops the sentences of a call that wait, and wakes its thread."""
         with self._change:
             if call in self._calls:
@@ -360,7 +244,7 @@ class BatchDecoder:
                         call.results.put(Cancelled())
                     return
                 new, self._new = self._new, []
-                batch = self._next_batch()
+                batch = next_batch(self._calls)
             for document in new:
                 self._steps.add(document)
                 self._stepped.add(document)
@@ -376,7 +260,7 @@ class BatchDecoder:
                 return
             call, number = self._owners[document]
             if (new := document.new_sentences(TOLD)) is not None:
-                call.results.put(_Part(number, *new, document.passes))
+                call.results.put(FinalSentences(number, *new, document.passes))
             if document.is_final:
                 del self._owners[document]
 
@@ -407,7 +291,7 @@ class BatchDecoder:
         for document in changed:
             self._tell(document)
 
-    def _decode_alone(self, document: OpenDocument, call: _Call, number: int) -> None:
+    def _decode_alone(self, document: OpenDocument, call: DecoderCall, number: int) -> None:
         """Decodes a document on its own, and gives the sentences to its call that it has not got."""
         given = DecoderInput(document.example, document.known)
         try:
@@ -415,28 +299,9 @@ class BatchDecoder:
         except Exception as error:
             call.results.put(error)
         else:
-            call.results.put(_Part(number, document.told, result.sentences[document.told :], result.passes))
+            call.results.put(FinalSentences(number, document.told, result.sentences[document.told :], result.passes))
 
-    def _next_batch(self) -> list[_Piece]:
-        """Takes pieces from the calls in turn, as many as fit; calls with other options than the first one wait."""
-        if not self._calls:
-            return []
-        key, batch, size = self._calls[0].key, list[_Piece](), 0
-        turns = deque(call for call in self._calls if call.key == key)
-        while turns:
-            call = turns.popleft()
-            if batch and size + call.waiting[0].size > BATCH:
-                break
-            piece = call.waiting.popleft()
-            batch.append(piece)
-            size += piece.size
-            self._calls.remove(call)
-            if call.waiting:  # behind all others
-                self._calls.append(call)
-                turns.append(call)
-        return _joined(batch)
-
-    def _decode(self, batch: list[_Piece]) -> None:
+    def _decode(self, batch: list[Piece]) -> None:
         """Decodes pieces together; if that fails, each on its own, so that a bad request fails alone."""
         if self._on_batch is not None:
             calls = len({id(piece.call) for piece in batch})
@@ -454,21 +319,12 @@ class BatchDecoder:
         for piece, result in zip(batch, decoded, strict=True):
             own = result.sentences[: len(piece.span)]
             piece.decoded.update(zip(piece.span, own, strict=True))
-            piece.call.results.put(_Part(piece.document, piece.span.start, own, result.passes))
+            piece.call.results.put(FinalSentences(piece.document, piece.span.start, own, result.passes))
 
-    def _model_input(self, piece: _Piece) -> DecoderInput:
+    def _model_input(self, piece: Piece) -> DecoderInput:
         """Returns a document, or a piece of it with the translations that its hints read in earlier pieces."""
         given = piece.input
         if len(piece.span) == len(given.example.source):
             return given
         excerpt = Excerpt.of(given.example, piece.decoded, piece.span, self._translator.model.config)
         return DecoderInput(excerpt.example, excerpt.known)
-
-
-def _joined(pieces: Sequence[_Piece]) -> list[_Piece]:
-    """Returns pieces with those of the same document, which are consecutive, as one."""
-    found: dict[tuple[int, int], _Piece] = {}
-    for piece in pieces:
-        key = id(piece.call), piece.document
-        found[key] = found[key].joined(piece) if key in found else piece
-    return list(found.values())

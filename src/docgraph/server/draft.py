@@ -14,10 +14,11 @@ from dataclasses import replace
 from docgraph.document import Document
 from docgraph.formats.atoms import shown_texts
 from docgraph.server.session_state import GlossaryEntries, SentenceState
-from docgraph.translation.corrections import Finished, follow_correction, translate_sentences, warm_up
+from docgraph.translation.corrections import follow_correction, translate_sentences, warm_up
 from docgraph.translation.formality import FormalityOption
 from docgraph.translation.glossary import Glossary
 from docgraph.translation.hypotheses import SearchConfig
+from docgraph.translation.model_input import FinishedSentences
 from docgraph.translation.relevance import Judgements
 from docgraph.translation.result import SentenceTranslation
 from docgraph.translation.terms import Term
@@ -162,7 +163,7 @@ class Draft:
             )
             self._set_machine(number, translated)
 
-    def finished(self, number: int, again: Container[int] = ()) -> Finished:
+    def finished(self, number: int, again: Container[int] = ()) -> FinishedSentences:
         """Returns what the model has decoded of the translated sentences, without those in `again`.
 
         A sentence that the user translated before the model has no segments.

@@ -11,8 +11,8 @@ from sqlalchemy.exc import SQLAlchemyError
 from starlette.exceptions import HTTPException
 
 from docgraph.errors import DocgraphError
-from docgraph.server.batching import Cancelled
 from docgraph.server.storage import NotFoundError, QueueFullError
+from docgraph.server.tickets import Cancelled
 
 logger = logging.getLogger("docgraph.server")
 CODES = {

@@ -9,12 +9,12 @@ from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.datastructures import UploadFile
 
-from docgraph.server.batching import Cancelled, check_ticket
 from docgraph.server.errors import ApiError
 from docgraph.server.job_routes import add_job, download_file
 from docgraph.server.requests import Upload, form_of, parse_json, safe_name, state_of, validated
 from docgraph.server.schemas import Text
 from docgraph.server.state import ServerState
+from docgraph.server.tickets import Cancelled, current_ticket
 from docgraph.translation.formality import FormalityOption, has_forms
 from docgraph.translation.language_check import language_name, language_shares
 from docgraph.translation.model_input import TranslationRequest
@@ -203,7 +203,7 @@ def _finished_job(state: ServerState, upload: Upload) -> str:
     record = add_job(state, upload)
     try:
         while record.state in ("queued", "running"):
-            check_ticket()
+            current_ticket().check()
             time.sleep(POLL_SECONDS)
             record = state.store.get(record.id)
     except Cancelled:

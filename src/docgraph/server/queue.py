@@ -11,13 +11,13 @@ from typing import Any, TypeVar
 from sqlalchemy.exc import SQLAlchemyError
 
 from docgraph.errors import DocgraphError
-from docgraph.server.batching import Cancelled, Ticket
 from docgraph.server.database import ConflictError, State
 from docgraph.server.leases import Lease, LeaseLostError
 from docgraph.server.metrics import Metrics
 from docgraph.server.session import Session
 from docgraph.server.sessions import Sessions, difference
 from docgraph.server.storage import NotFoundError, Store
+from docgraph.server.tickets import Cancelled, Ticket
 
 T = TypeVar("T")
 logger = logging.getLogger("docgraph.server")

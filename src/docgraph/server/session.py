@@ -31,9 +31,9 @@ from docgraph.server.session_state import GlossaryEntries, SentenceState, Step
 from docgraph.translation.bilingual import BILINGUAL, BilingualSegment
 from docgraph.translation.chains import DocumentChains
 from docgraph.translation.checks import doubts
-from docgraph.translation.corrections import explain_sentence
 from docgraph.translation.formality import FormalityOption
 from docgraph.translation.hypotheses import SearchConfig
+from docgraph.translation.sentence_explanation import explain_sentence
 from docgraph.translation.translator import Translator
 
 MAX_HISTORY = 100

@@ -15,7 +15,7 @@ from starlette.requests import Request
 from docgraph.document import Document
 from docgraph.formats import render
 from docgraph.model.cpu_threads import split_no_operations
-from docgraph.server.batching import BatchDecoder, Ticket
+from docgraph.server.batching import BatchDecoder
 from docgraph.server.errors import ApiError, OtherLanguageError
 from docgraph.server.events import Changes
 from docgraph.server.limits import ApiKeys, Limits, Slots
@@ -23,6 +23,7 @@ from docgraph.server.metrics import Metrics
 from docgraph.server.queue import JobQueue
 from docgraph.server.sessions import Sessions, read_upload
 from docgraph.server.storage import Store
+from docgraph.server.tickets import Ticket
 from docgraph.translation.language_check import language_name, other_language
 from docgraph.translation.result import Translation
 from docgraph.translation.translator import Translator

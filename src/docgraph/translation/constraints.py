@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
+from docgraph.model.hints import Hint, moved_by
 from docgraph.model.tokenizer import SPACE, SubwordCoder
 from docgraph.translation.forbidden_words import ForbiddenWords
 
@@ -45,6 +46,13 @@ class Constraint:
     def longest(self) -> int:
         """Tokens of the longest alternative."""
         return max(len(phrase.tokens) for phrase in self.alternatives)
+
+    def moved_by(self, hints: Collection[Hint]) -> Constraint:
+        """Returns the constraint for the sentence with its hints, which move the source tokens."""
+        if self.source is None or not hints:
+            return self
+        first, last = (moved_by(place, hints) for place in (self.source.start, self.source.stop - 1))
+        return replace(self, source=range(first, last + 1))
 
 
 Constraints = Mapping[int, Sequence[Constraint | ForbiddenWords]]

@@ -20,13 +20,12 @@ from docgraph.formats.atoms import shown_texts
 from docgraph.model.hints import Hint
 from docgraph.model.systems import prepare
 from docgraph.translation.decoder import BATCH_TOKENS, DecoderInput
-from docgraph.translation.document_decoding import CACHED_TOKENS, chunks, evict
+from docgraph.translation.document_chunks import chunks
 from docgraph.translation.draft import untranslated
-from docgraph.translation.explain import ContextWeights, context_weights_of, hint_uses
 from docgraph.translation.formality import FormalityOption, formality_of, has_you
-from docgraph.translation.hints import fill_hints, with_filled_hints
+from docgraph.translation.hints import fill_hints
 from docgraph.translation.hypotheses import Hypotheses, Hypothesis, Known, SearchConfig, any_given
-from docgraph.translation.model_input import Prepared, TranslationRequest
+from docgraph.translation.model_input import FinishedSentences, Prepared, TranslationRequest
 from docgraph.translation.relevance import (
     Judgements,
     TranslatedSentence,
@@ -34,15 +33,15 @@ from docgraph.translation.relevance import (
     judges_relevance,
     relevant_sentences,
 )
-from docgraph.translation.result import Candidate, HintUse, SentenceTranslation
+from docgraph.translation.result import Candidate, SentenceTranslation
+from docgraph.translation.segment_decoding import DecodedSegments, TranslationOptions
 from docgraph.translation.stand_ins import restore
-from docgraph.translation.translator import Decoded, Options, Translator
+from docgraph.translation.state_cache import CACHED_TOKENS, evict
+from docgraph.translation.translator import Translator
 
 if TYPE_CHECKING:
     from docgraph.translation.glossary import Glossary
 
-Finished = Mapping[int, Sequence[Hypothesis]]
-"""The `segments` of sentences that were translated before."""
 Place = tuple[int, int]
 """A sentence, and the place of a segment in it: the same if other sentences are cut otherwise."""
 Read = Mapping[Place, tuple[TranslatedSentence, ...]]
@@ -58,7 +57,7 @@ def translate_sentences(
     known: Sequence[str | None] = (),
     glossary: Glossary | None = None,
     formality: FormalityOption | None = None,
-    finished: Finished | None = None,
+    finished: FinishedSentences | None = None,
 ) -> dict[int, SentenceTranslation]:
     """Translates some sentences of a document as `Translator.translate` would, in less time.
 
@@ -81,7 +80,7 @@ def follow_correction(
     after: Sequence[str | None],
     search: SearchConfig = SearchConfig(),
     *,
-    finished: Finished,
+    finished: FinishedSentences,
     glossary: Glossary | None = None,
     formality: FormalityOption | None = None,
     again: Iterable[int] = (),
@@ -125,12 +124,12 @@ class _Work:
     translator: Translator
     prepared: Prepared
     search: SearchConfig
-    finished: Finished
+    finished: FinishedSentences
 
     def __post_init__(self) -> None:
         prepared = self.prepared
         given = self.translator.inputs.given_segments(prepared.given, prepared.segments)
-        self.translations = _decoded(prepared, self.finished) | dict(given)
+        self.translations = prepared.finished_segments(self.finished) | dict(given)
         """Known, finished and decoded hypotheses, by segment."""
 
     @cached_property
@@ -229,7 +228,7 @@ class _Work:
     def _addresses(self, segment: int) -> bool:
         """Returns whether the formality of the document may change the translation of a segment."""
         source, found = self.prepared.segments[segment], self.translations.get(segment)
-        translation = self.translator.text(found[0], source.source) if found else ""
+        translation = self.translator.builder.text(found[0], source.source) if found else ""
         return has_you(source.text) or formality_of(translation) is not None
 
     @property
@@ -243,8 +242,8 @@ class _Work:
         if not chosen:
             return {}
         hypotheses = self.hypotheses
-        decoded = Decoded(hypotheses, [], 1)
-        options = Options(self.search, "parallel", explain=False, tokens=BATCH_TOKENS)
+        decoded = DecodedSegments(hypotheses, [], 1)
+        options = TranslationOptions(self.search, "parallel", explain=False, tokens=BATCH_TOKENS)
         [result] = self.translator.with_terms([self.prepared], [decoded], options, chosen)
         translated = self.translator.sentences(self.prepared, result, self.search, chosen)
         return {
@@ -253,7 +252,7 @@ class _Work:
         }
 
     def _with_quotes_of_document(
-        self, decoded: Decoded, translated: Mapping[int, SentenceTranslation]
+        self, decoded: DecodedSegments, translated: Mapping[int, SentenceTranslation]
     ) -> dict[int, SentenceTranslation]:
         """Returns some translated sentences with the quotation marks of their whole document."""
         translator, segments, everything = self.translator, self.prepared.segments, dict[int, SentenceTranslation]()
@@ -261,11 +260,16 @@ class _Work:
             if m in translated:
                 everything[m] = translated[m]
             elif m not in self.prepared.given:
-                texts = [translator.text(decoded.hypotheses[k][0], segments[k].source) for k in segments.of_sentence[m]]
+                texts = [
+                    translator.builder.text(decoded.hypotheses[k][0], segments[k].source)
+                    for k in segments.of_sentence[m]
+                ]
                 candidate = Candidate(restore(segments.join(texts, m), segments.stand_ins(m)), 0.0, 0.0)
                 everything[m] = SentenceTranslation(source, candidate.text, (candidate,) if candidate.text else ())
         stand_ins = [segments.stand_ins(m) for m in everything]
-        unified = dict(zip(everything, translator.with_same_quotes([*everything.values()], stand_ins), strict=True))
+        unified = dict(
+            zip(everything, translator.builder.with_same_quotes([*everything.values()], stand_ins), strict=True)
+        )
         return {m: unified[m] for m in translated}
 
 
@@ -323,7 +327,7 @@ def _fill(translator: Translator, hints: Sequence[_HintInput]) -> list[tuple[int
     return [(each.place, next(filled).ids if open_ else each.ids) for each, open_ in zip(hints, is_open, strict=True)]
 
 
-def warm_up(translator: Translator, document: Document, finished: Finished) -> None:
+def warm_up(translator: Translator, document: Document, finished: FinishedSentences) -> None:
     """Computes the states by which the first correction of a document is judged, as many as are kept."""
     config, room, cache = translator.model.config, CACHED_TOKENS, translator.state_cache
     if cache is None or not judges_relevance(config):
@@ -339,68 +343,3 @@ def warm_up(translator: Translator, document: Document, finished: Finished) -> N
         with translator.model_lock:
             cache_states(translator.model, pairs, cache)
             evict(cache)
-
-
-def _decoded(prepared: Prepared, finished: Finished) -> dict[int, list[Hypothesis]]:
-    """Returns what was decoded before, by segment, without sentences that were cut otherwise or are given."""
-    return {
-        m: [best]
-        for sentence, segments in finished.items()
-        if sentence not in prepared.given and len(prepared.segments.of_sentence[sentence]) == len(segments)
-        for m, best in zip(prepared.segments.of_sentence[sentence], segments, strict=True)
-    }
-
-
-def _own(translator: Translator, prepared: Prepared, texts: Mapping[int, str]) -> dict[int, list[Hypothesis]]:
-    """Returns translations of sentences as those of the model, by segment."""
-    found = translator.inputs.given_segments(texts, prepared.segments)
-    return {m: [replace(best, given=False)] for m, (best, *_) in found}
-
-
-@dataclass(frozen=True)
-class Explanation:
-    """What the translation of a sentence read."""
-
-    context: ContextWeights | None = None
-    """Attention to other sentences; None if the model has no context attention, or does not see the sentence."""
-    hints: tuple[HintUse, ...] = ()
-
-
-def explain_sentence(
-    translator: Translator,
-    document: Document,
-    sentence: int,
-    translations: Sequence[str | None],
-    *,
-    known: Sequence[str | None] = (),
-    finished: Finished | None = None,
-) -> Explanation:
-    """Returns what the translation of a sentence read, given the `translations` of the document.
-
-    `known` are those that the user supplied, and `finished` what the model has decoded.
-    """
-    if translations[sentence] is None or translator.needs.reads_document:
-        explained = translator.translate(document, known=translations, explain=True).sentences[sentence]
-        return Explanation(explained.context, explained.hints)
-    prepared, inputs = translator.prepare(TranslationRequest(document, known)), translator.inputs
-    texts = {m: text for m, text in enumerate(translations) if text is not None}
-    first = _decoded(prepared, finished or {})
-    targets = {
-        m: [replace(best, base=first[m][0].base_tokens, looked_up=first[m][0].looked_up) if m in first else best]
-        for m, (best, *_) in _own(translator, prepared, texts).items()
-    }
-    owners = prepared.segments.sentence_indices(range(len(prepared.segments)))
-    weights: list[ContextWeights] = []
-    hints: list[HintUse] = []
-    for rows, excerpt in inputs.excerpts(prepared, prepared.segments_of([sentence]), targets):
-        hypotheses = [targets[m] for m in rows] + list(excerpt.known.values())
-        shown = [owners[m] for m in excerpt.origins if m < len(owners)]
-        with translator.model_lock:
-            example = with_filled_hints(translator.model, translator.tokenizer, excerpt.example, hypotheses)
-            weights += context_weights_of(translator.model, translator.tokenizer, example, hypotheses, shown)[
-                : len(rows)
-            ]
-        read = {place: prepared.segments[m].text for place, m in enumerate(rows)}
-        found = hint_uses(example, translator.tokenizer, read, shown, owners)
-        hints += [use for place in read for use in found.get(place, ())]
-    return Explanation(ContextWeights.mean(weights), tuple(hints))

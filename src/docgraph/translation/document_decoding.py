@@ -24,12 +24,12 @@ from torch import Tensor
 
 from docgraph.model.batch import DocumentBatch, DocumentExample, StateCache, collate
 from docgraph.model.document_transformer import DocumentTransformer
-from docgraph.model.hints import Hint, insert, moved_by, referents
+from docgraph.model.hints import insert, referents
 from docgraph.model.memory import Memories
 from docgraph.model.packing import windows
 from docgraph.model.systems import context_class, context_needs
 from docgraph.model.tokenizer import Tokenizer
-from docgraph.translation.constraints import Constraint, Constraints
+from docgraph.translation.constraints import Constraints
 from docgraph.translation.decoder import BATCH_TOKENS, DecodedDocument, DecoderInput, Mode
 from docgraph.translation.draft import Draft, groups, untranslated
 from docgraph.translation.forbidden_words import ForbiddenWords
@@ -38,32 +38,13 @@ from docgraph.translation.hypotheses import Hypotheses, Hypothesis, SearchConfig
 from docgraph.translation.lookups import Lookups, with_constraints
 from docgraph.translation.relevance import judges_relevance, relevant_sentences
 from docgraph.translation.search import search, verify_greedy
+from docgraph.translation.state_cache import evict
 
 AT_ONCE = {"cpu": 64, "cuda": 1 << 12}
 """Sentences x beams decoded at once if a second decoding is a second search: enough to keep a device busy. The fewer,
 the more sentences read final translations. Greedy translations are verified instead, so all at once is fastest."""
 CONTEXT_CELLS = 1 << 24
 """Maximum of sub-words decoded together x sentences of their document: bounds the masks of context attention."""
-CACHED_TOKENS = 1 << 16
-"""Sub-words of translations whose states stay in the cache for later documents."""
-CACHED_SOURCE_TOKENS = 1 << 14
-"""Sub-words of source sentences whose states stay in the cache: enough for a document under correction."""
-CHUNK, CHUNK_BEFORE, CHUNK_AFTER = 1024, 256, 32
-"""Segments of a long document translated at a time, and the segments before and after that are shown with them."""
-
-
-def chunks(segments: int) -> Iterator[tuple[range, range]]:
-    """Yields, for each chunk of a document, the segments shown to the model and those of them that it translates.
-
-    Attention over a whole document has quadratic cost. A document much longer than any in training is translated in
-    overlapping chunks, each with the translations of earlier chunks. Any other document is one chunk.
-    """
-    if segments <= CHUNK_BEFORE + CHUNK + CHUNK_AFTER:
-        yield range(segments), range(segments)
-        return
-    for begin in range(0, segments, CHUNK):
-        own = range(begin, min(begin + CHUNK, segments))
-        yield range(max(0, own.start - CHUNK_BEFORE), min(own.stop + CHUNK_AFTER, segments)), own
 
 
 @torch.inference_mode()
@@ -113,15 +94,6 @@ def decode_documents(
 
 def _report(progress: Callable[[int, int], None], final: int, total: int, done: int) -> None:
     progress(final + done, total)
-
-
-def evict(state_cache: StateCache) -> None:
-    """Removes the least recently used states; those of sources and those of translations have separate room."""
-    room = {1: CACHED_SOURCE_TOKENS, 2: CACHED_TOKENS}
-    for ids in reversed(list(state_cache)):
-        room[len(ids)] -= len(ids[-1])
-        if room[len(ids)] < 0:
-            del state_cache[ids]
 
 
 @dataclass(frozen=True, eq=False)
@@ -377,7 +349,10 @@ class _GroupDecoder:
         """Returns the constraints of those of some sentences that have any."""
         places = ((s, *self.places[s]) for s in sentences)
         return {
-            s: [_with_hints(each, draft.read_hints(m)) for each in draft.constraints[m]]
+            s: [
+                each if isinstance(each, ForbiddenWords) else each.moved_by(draft.read_hints(m))
+                for each in draft.constraints[m]
+            ]
             for s, draft, m in places
             if draft.constraints.get(m)
         }
@@ -418,11 +393,3 @@ class _GroupDecoder:
             if hypothesis is not None:
                 draft.hypotheses[m] = [hypothesis]
         return [s for s, hypothesis in zip(sentences, verified, strict=True) if hypothesis is None]
-
-
-def _with_hints(constraint: Constraint | ForbiddenWords, hints: Sequence[Hint]) -> Constraint | ForbiddenWords:
-    """Returns a constraint for the sentence with its hints."""
-    if isinstance(constraint, ForbiddenWords) or constraint.source is None or not hints:
-        return constraint
-    first, last = (moved_by(place, hints) for place in (constraint.source.start, constraint.source.stop - 1))
-    return replace(constraint, source=range(first, last + 1))

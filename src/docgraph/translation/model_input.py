@@ -27,7 +27,7 @@ from docgraph.model.config import ModelConfig
 from docgraph.model.hints import Hint, find_hints, find_lookups, may_have_hints, without_known_words
 from docgraph.model.systems import context_needs
 from docgraph.model.tokenizer import Tokenizer
-from docgraph.translation.document_decoding import chunks
+from docgraph.translation.document_chunks import chunks
 from docgraph.translation.excerpt import Excerpt, with_referents
 from docgraph.translation.formality import FormalityOption
 from docgraph.translation.hypotheses import Hypotheses, Hypothesis, Known, any_given, given_hypotheses
@@ -40,6 +40,8 @@ if TYPE_CHECKING:  # imported only if they are used: their readers are slow to i
 
 ANNOTATIONS = 8
 """Documents whose annotation is kept, so that a correction need not annotate its document again."""
+FinishedSentences = Mapping[int, Sequence[Hypothesis]]
+"""The hypothesis of each segment of the sentences that were translated before, by sentence."""
 
 
 @dataclass(eq=False)
@@ -88,6 +90,19 @@ class Prepared:
     def segments_of(self, sentences: Iterable[int]) -> list[int]:
         """Returns the segments of some sentences, without those that are known."""
         return [m for index in sentences if index not in self.given for m in self.segments.of_sentence[index]]
+
+    def finished_segments(self, finished: FinishedSentences) -> dict[int, list[Hypothesis]]:
+        """Returns the hypotheses of finished sentences, by segment.
+
+        Sentences that are known, or that were cut into another number of segments, are left out.
+        """
+        of_sentence = self.segments.of_sentence
+        return {
+            m: [best]
+            for sentence, segments in finished.items()
+            if sentence not in self.given and len(of_sentence[sentence]) == len(segments)
+            for m, best in zip(of_sentence[sentence], segments, strict=True)
+        }
 
     def given_pairs(self) -> list[tuple[str, str]]:
         """Returns the sentences with a known translation, as the model reads them, and these translations."""

@@ -11,18 +11,19 @@ from docgraph.model.batch import DocumentExample
 from docgraph.translation.checks import Doubt, doubts, word_doubts
 from docgraph.translation.constraints import Constraint, Constraints
 from docgraph.translation.decoder import DecoderInput
-from docgraph.translation.document_decoding import chunks
+from docgraph.translation.document_chunks import chunks
 from docgraph.translation.forbidden_words import ForbiddenWords
 from docgraph.translation.hypotheses import Hypotheses, Hypothesis, Known, SearchConfig
 from docgraph.translation.lexicon import invented_words
 from docgraph.translation.model_input import Prepared
 from docgraph.translation.preprocessing import Segment, Segments
 from docgraph.translation.repair import Attempt, Piece, Repairer
+from docgraph.translation.segment_decoding import DecodedSegments, TranslationOptions
 from docgraph.translation.stand_ins import without
 from docgraph.translation.term_enforcement import DocumentTerms, TermEnforcer
 
 if TYPE_CHECKING:
-    from docgraph.translation.translator import Decoded, Options, Translator
+    from docgraph.translation.translator import Translator
 
 CANDIDATES = 4
 """Translations with constraints from which the least doubtful one is taken."""
@@ -39,9 +40,9 @@ class Redecoder:
     def enforce_terms(
         self,
         documents: list[Prepared],
-        decoded: list[Decoded],
+        decoded: list[DecodedSegments],
         segments: Sequence[Mapping[int, Segment]],
-        options: Options,
+        options: TranslationOptions,
     ) -> None:
         """Replaces the hypotheses of those of some `segments` of each document that lack a term of the document, or
         disagree with its formality."""
@@ -52,7 +53,11 @@ class Redecoder:
         )
 
     def _decode_constrained(
-        self, documents: list[Prepared], decoded: list[Decoded], options: Options, constraints: list[Constraints]
+        self,
+        documents: list[Prepared],
+        decoded: list[DecodedSegments],
+        options: TranslationOptions,
+        constraints: list[Constraints],
     ) -> list[dict[int, list[Hypothesis]]]:
         """Returns new hypotheses of the segments that have constraints; the other segments stay as they are."""
         inputs, places = list[DecoderInput](), list[tuple[int, dict[int, int]]]()
@@ -71,7 +76,7 @@ class Redecoder:
         return found
 
     def _inputs_again(
-        self, prepared: Prepared, decoded: Decoded, wanted: Collection[int]
+        self, prepared: Prepared, decoded: DecodedSegments, wanted: Collection[int]
     ) -> Iterator[tuple[dict[int, int], DecoderInput]]:
         """Yields pairs: the segment at each position to decode, and the input that decodes them again."""
         segments = prepared.segments
@@ -88,7 +93,7 @@ class Redecoder:
                 yield segment_of, DecoderInput(*self._translator.inputs.encode(segments, shown, others))
 
     def checked(
-        self, prepared: Prepared, decoded: Decoded, search: SearchConfig, sentences: Iterable[int]
+        self, prepared: Prepared, decoded: DecodedSegments, search: SearchConfig, sentences: Iterable[int]
     ) -> dict[int, Attempt]:
         """Returns the best translation of each segment of some sentences with its doubts, repaired if `repair` is set.
 
@@ -113,7 +118,7 @@ class Redecoder:
         return attempts
 
     def _attempt(self, segment: Segment, hypothesis: Hypothesis, terms: DocumentTerms) -> Attempt:
-        text = self._translator.text(hypothesis, segment.source)
+        text = self._translator.builder.text(hypothesis, segment.source)
         return Attempt(text, hypothesis.score, hypothesis.log_probability, self._doubts(segment, text, terms))
 
     def _doubts(self, segment: Segment, text: str, terms: DocumentTerms) -> tuple[Doubt, ...]:
@@ -127,7 +132,7 @@ class Redecoder:
         return [*invented_words(segment.source, without(text, segment.stand_ins), language, targets)]
 
     def _decode_again(
-        self, prepared: Prepared, decoded: Decoded, pieces: Sequence[Piece], search: SearchConfig
+        self, prepared: Prepared, decoded: DecodedSegments, pieces: Sequence[Piece], search: SearchConfig
     ) -> list[list[Attempt]]:
         """Returns the attempts for some pieces of a decoded document, in the context of its other segments."""
         decode = self._decode_in_document if self._translator.needs.reads_document else self._decode_in_excerpts
@@ -137,7 +142,7 @@ class Redecoder:
         ]
 
     def _decode_in_excerpts(
-        self, prepared: Prepared, decoded: Decoded, pieces: Sequence[Piece], search: SearchConfig
+        self, prepared: Prepared, decoded: DecodedSegments, pieces: Sequence[Piece], search: SearchConfig
     ) -> Hypotheses:
         """Returns the hypotheses of pieces, each with what its segment reads; a part of a segment has no hints."""
         inputs, counts = list[DecoderInput](), list[int]()
@@ -162,7 +167,7 @@ class Redecoder:
         found = self._translator.decoder(inputs, search)
         return [each for count, document in zip(counts, found, strict=True) for each in document.sentences[:count]]
 
-    def _forbidden(self, prepared: Prepared, decoded: Decoded, pieces: Iterable[Piece]) -> Constraints:
+    def _forbidden(self, prepared: Prepared, decoded: DecodedSegments, pieces: Iterable[Piece]) -> Constraints:
         """Returns the words that new translations of some segments must not contain, by segment.
 
         These are words of the wrong formality or, where the formality is right, words that the model has invented.
@@ -170,7 +175,7 @@ class Redecoder:
         found = {}
         for place in dict.fromkeys(place for place, _ in pieces):
             segment = prepared.segments[place]
-            text = self._translator.text(decoded.hypotheses[place][0], segment.source)
+            text = self._translator.builder.text(decoded.hypotheses[place][0], segment.source)
             if words := self._enforcer.forbidden(segment, text, decoded.terms):
                 found[place] = words
             elif invented := self._invented_words(segment, text, decoded.terms):
@@ -178,7 +183,7 @@ class Redecoder:
         return found
 
     def _decode_in_document(
-        self, prepared: Prepared, decoded: Decoded, pieces: Sequence[Piece], search: SearchConfig
+        self, prepared: Prepared, decoded: DecodedSegments, pieces: Sequence[Piece], search: SearchConfig
     ) -> Hypotheses:
         """Returns the hypotheses of pieces, each in the place of its segment in the document."""
         inputs, counts = list[DecoderInput](), list[int]()

@@ -8,8 +8,8 @@ translation.texts, translation.sentences[1].score
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Literal, TypeVar
@@ -21,36 +21,32 @@ from docgraph.annotation import Annotation
 from docgraph.document import Alignment, Document
 from docgraph.errors import DocgraphError
 from docgraph.formats import read
-from docgraph.formats.atoms import as_characters, text_with_atoms
-from docgraph.formats.markup_alignment import needs_alignment
 from docgraph.model import checkpoint
-from docgraph.model.batch import DocumentExample, StateCache
+from docgraph.model.batch import StateCache
 from docgraph.model.device import find_device
 from docgraph.model.document_transformer import DocumentTransformer
 from docgraph.model.hints import dictionaries, may_print
 from docgraph.model.model_folder import ModelFolder, find_model
 from docgraph.model.quantize import pack_for_cpu
 from docgraph.model.systems import context_needs
-from docgraph.model.tokenizer import UNKNOWN, Tokenizer
+from docgraph.model.tokenizer import Tokenizer
 from docgraph.translation.decoder import BATCH_TOKENS, DecodedDocument, Decoder, DecoderInput, Mode
 from docgraph.translation.dictionary_names import DictionaryNames
-from docgraph.translation.document_decoding import chunks, decode_documents
-from docgraph.translation.explain import ContextWeights, context_weights_of, hint_uses
+from docgraph.translation.document_decoding import decode_documents
 from docgraph.translation.formality import FormalityOption, Sample, check_option, decide
-from docgraph.translation.hints import with_filled_hints
-from docgraph.translation.hypotheses import Hypotheses, Hypothesis, SearchConfig
+from docgraph.translation.hypotheses import Hypotheses, SearchConfig
 from docgraph.translation.language_check import foreign_sentences
 from docgraph.translation.model_input import InputBuilder, Prepared, TranslationRequest, example_from_text
 from docgraph.translation.names import find_names
 from docgraph.translation.postprocessing import Postprocessor
-from docgraph.translation.preprocessing import Preprocessor, Segment, Segments
+from docgraph.translation.preprocessing import Preprocessor, Segment
 from docgraph.translation.redecoding import Redecoder
-from docgraph.translation.repair import Attempt
-from docgraph.translation.result import Candidate, HintUse, SentenceTranslation, Translation
-from docgraph.translation.stand_ins import StandIns, mask, restore
+from docgraph.translation.result import SentenceTranslation, Translation
+from docgraph.translation.segment_decoding import DecodedSegments, TranslationOptions, decode_segments
 from docgraph.translation.term_enforcement import DocumentTerms
 from docgraph.translation.terms import TermFinder
-from docgraph.translation.word_alignment import ExpandedText, SubwordAttention, align, subword_attention
+from docgraph.translation.translation_builder import TranslationBuilder
+from docgraph.translation.word_alignment import SubwordAttention, markup_alignments, subword_attention
 
 if TYPE_CHECKING:  # imported only if they are used: their readers are slow to import
     from docgraph.translation.glossary import Glossary
@@ -60,37 +56,6 @@ Precision = Literal["float32", "bfloat16", "int8"]
 
 
 Request = TypeVar("Request", bound=TranslationRequest)
-
-
-@dataclass(frozen=True)
-class Decoded:
-    """What the model made of a document, by segment."""
-
-    hypotheses: Hypotheses
-    context_weights: list[ContextWeights]
-    passes: int
-    hints: dict[int, list[HintUse]] = field(default_factory=dict)
-    """What the segments with hints read; only with `explain`."""
-    terms: DocumentTerms = field(default_factory=DocumentTerms)
-    first: Hypotheses = field(default_factory=list)
-    """The hypotheses before terms were enforced, which are those that hints say."""
-
-
-@dataclass(frozen=True)
-class Options:
-    """How documents are translated."""
-
-    search: SearchConfig
-    mode: Mode
-    explain: bool
-    tokens: int
-
-
-def _show_progress(batch: Iterable[Prepared], done: int) -> None:
-    """Tells requests how many of their segments are decoded, as if they were decoded in their order."""
-    for prepared in batch:
-        prepared.request.show_progress(prepared.own.start, min(max(done, 0), len(prepared.own)))
-        done -= len(prepared.own)
 
 
 def _samples(prepared: Prepared, translations: Sequence[str | None]) -> Iterator[Sample]:
@@ -143,7 +108,7 @@ class Translator:
             self._greedy_scores,
             may_print if "definition" in needs.hints else lambda _: False,
         )
-        self._postprocessor = Postprocessor(self._preprocessor, languages)
+        self.builder = TranslationBuilder(tokenizer.target, Postprocessor(self._preprocessor, languages))
         self._redecoder = Redecoder(self)
         self.inputs = InputBuilder(model.config, tokenizer, self._preprocessor, languages, annotator, tag, max_length)
         self.memory = None
@@ -268,7 +233,7 @@ class Translator:
         tokens: int = BATCH_TOKENS,
     ) -> Iterator[tuple[Request, Translation]]:
         """Like `translate_all`, for documents with known translations or an interrupted run; yields pairs, in order."""
-        options = Options(search, mode, explain, tokens)
+        options = TranslationOptions(search, mode, explain, tokens)
         batch: list[tuple[Request, Prepared]] = []
         size = 0.0
         for request in requests:
@@ -292,14 +257,10 @@ class Translator:
             return subword_attention(self.model, self.tokenizer, sources, targets, self.tag)
 
     def _translate_batch(
-        self, batch: list[tuple[Request, Prepared]], options: Options
+        self, batch: list[tuple[Request, Prepared]], options: TranslationOptions
     ) -> Iterator[tuple[Request, Translation]]:
         documents = [prepared for _, prepared in batch]
-        if documents and documents[0].example is None:
-            decoded = [self._decode_in_chunks(documents[0], options)]
-        else:
-            decoded = self._decode(documents, options)
-        decoded = self.with_terms(documents, decoded, options)
+        decoded = self.with_terms(documents, decode_segments(self, documents, options), options)
         for (request, prepared), result in zip(batch, decoded, strict=True):
             yield request, self._translation(prepared, result, options.search)
 
@@ -326,38 +287,6 @@ class Translator:
         """Returns each text as the model input of a document of its own."""
         return [DecoderInput(example_from_text([text], self.tokenizer, tag=self.tag)) for text in texts]
 
-    def _decode(self, batch: list[Prepared], options: Options) -> list[Decoded]:
-        """Decodes documents, or one chunk of a document, together."""
-        inputs = [DecoderInput(each.example, each.known) for each in batch if each.example is not None]
-        decoded = self.decoder(
-            inputs,
-            options.search,
-            options.mode,
-            tokens=options.tokens,
-            on_final=lambda index, first, hypotheses: batch[index].record(first, hypotheses),
-            progress=lambda done, _: _show_progress(batch, done),
-        )
-        results = []
-        for prepared, given, document in zip(batch, inputs, decoded, strict=True):
-            # Entries of a translation memory come after the segments.
-            result = Decoded(document.sentences[: len(prepared.shown)], [], document.passes)
-            results.append(self._explained(prepared, given.example, document, result) if options.explain else result)
-        return results
-
-    def _explained(
-        self, prepared: Prepared, example: DocumentExample, document: DecodedDocument, result: Decoded
-    ) -> Decoded:
-        """Returns a decoded document with what its segments read."""
-        everything = prepared.segments.sentence_indices(range(len(prepared.segments)))
-        owners = everything[prepared.shown.start : prepared.shown.stop]
-        with self.model_lock:
-            filled = with_filled_hints(self.model, self.tokenizer, example, document.sentences)
-            weights = context_weights_of(self.model, self.tokenizer, filled, document.sentences, owners)
-        texts = dict(enumerate(prepared.segments.texts(prepared.shown)))
-        uses = hint_uses(filled, self.tokenizer, texts, owners, everything)
-        hints = {prepared.shown.start + place: found for place, found in uses.items()}
-        return replace(result, context_weights=weights, hints=hints)
-
     def decode(
         self,
         documents: Sequence[DecoderInput],
@@ -382,32 +311,13 @@ class Translator:
                 progress=progress,
             )
 
-    def _decode_in_chunks(self, prepared: Prepared, options: Options) -> Decoded:
-        """Decodes a long document chunk by chunk; each chunk reads the translations of the chunks before it."""
-        hypotheses = {**prepared.known}
-        weights: list[ContextWeights] = []
-        hints: dict[int, list[HintUse]] = {}
-        passes = 0
-        for shown, own in chunks(len(prepared.segments)):
-            if hypotheses.keys() >= {*own} and not options.explain:
-                continue
-            example, known = self.inputs.encode(prepared.segments, shown, hypotheses)
-            chunk = replace(prepared, shown=shown, own=own, example=example, known=known)
-            [decoded] = self._decode([chunk], options)
-            part = slice(own.start - shown.start, own.stop - shown.start)
-            hypotheses.update(zip(own, decoded.hypotheses[part], strict=True))
-            weights += decoded.context_weights[part]
-            hints |= {m: uses for m, uses in decoded.hints.items() if m in own}
-            passes = max(passes, decoded.passes)
-        return Decoded([hypotheses[m] for m in range(len(prepared.segments))], weights, passes, hints)
-
     def with_terms(
         self,
         documents: list[Prepared],
-        decoded: list[Decoded],
-        options: Options,
+        decoded: list[DecodedSegments],
+        options: TranslationOptions,
         sentences: Collection[int] | None = None,
-    ) -> list[Decoded]:
+    ) -> list[DecodedSegments]:
         """Returns decoded documents with their terms; sentences that lack one, or disagree with the formality of their
         document, are decoded again.
 
@@ -431,7 +341,7 @@ class Translator:
         names = names and self.names
         if names or formality == "auto":
             translations = [
-                self.text(found[0], segment.source) if found and found[0].tokens else None
+                self.builder.text(found[0], segment.source) if found and found[0].tokens else None
                 for segment, found in zip(segments, hypotheses, strict=True)
             ]
         if names:
@@ -449,89 +359,30 @@ class Translator:
     def _translate_separately(self, texts: list[str]) -> list[str]:
         """Returns the translation of each text on its own."""
         decoded = self.decoder(self._single_sentences(texts), SearchConfig())
-        return [self.text(document.sentences[0][0], text) for text, document in zip(texts, decoded, strict=True)]
+        return [
+            self.builder.text(document.sentences[0][0], text) for text, document in zip(texts, decoded, strict=True)
+        ]
 
-    def _translation(self, prepared: Prepared, decoded: Decoded, search: SearchConfig) -> Translation:
+    def _translation(self, prepared: Prepared, decoded: DecodedSegments, search: SearchConfig) -> Translation:
         """Returns the translation of a document, given the hypotheses of its segments."""
         document = prepared.request.document
         sentences = [*self.sentences(prepared, decoded, search, range(len(document))).values()]
         stand_ins = [prepared.segments.stand_ins(m) for m in range(len(document))]
-        unified = self.with_same_quotes(sentences, stand_ins)
-        return Translation(document, self._aligned(document, unified), decoded.passes)
-
-    def with_same_quotes(
-        self, sentences: Sequence[SentenceTranslation], stand_ins: Sequence[StandIns]
-    ) -> list[SentenceTranslation]:
-        """Returns the sentences of a document with one kind of quotation marks and of apostrophes; known translations
-        do not change."""
-        pairs = list(zip(sentences, stand_ins, strict=True))
-        own = [(mask(each.source, hidden), mask(each.text, hidden)) for each, hidden in pairs if each.candidates]
-        unified = iter(self._postprocessor.unify_quotes([source for source, _ in own], [text for _, text in own]))
-        return [each.with_text(restore(next(unified), hidden)) if each.candidates else each for each, hidden in pairs]
+        unified = self.builder.with_same_quotes(sentences, stand_ins)
+        alignments = self.alignments(document, [each.text for each in unified])
+        aligned = (replace(each, alignment=links) for each, links in zip(unified, alignments, strict=True))
+        return Translation(document, tuple(aligned), decoded.passes)
 
     def sentences(
-        self, prepared: Prepared, decoded: Decoded, search: SearchConfig, chosen: Iterable[int]
+        self, prepared: Prepared, decoded: DecodedSegments, search: SearchConfig, chosen: Sequence[int]
     ) -> dict[int, SentenceTranslation]:
-        """Returns the translations of some sentences of a document, given the hypotheses of its segments."""
-        segments, sentences, chosen = prepared.segments, dict[int, SentenceTranslation](), list(chosen)
+        """Returns the translations of some sentences of a document, repaired, given the hypotheses of its segments."""
         checked = self._redecoder.checked(prepared, decoded, search, chosen)
-        for index in chosen:
-            source, _ = text_with_atoms(prepared.request.document.sentences[index])
-            indices = segments.of_sentence[index]
-            known = prepared.given.get(index)
-            candidates = self._candidates(segments, index, decoded.hypotheses, checked) if known is None else ()
-            best = candidates[0].text if candidates else known
-            context = ContextWeights.mean(decoded.context_weights[indices.start : indices.stop])
-            entries: tuple[tuple[str, str], ...] = ()
-            if self.memory is not None and context is not None and known is None:
-                entries = self.memory.nearest_pairs(segments[m].text for m in indices)
-            doubts = tuple(doubt.reason for m in indices if m in checked for doubt in checked[m].doubts)
-            hints = tuple(use for m in indices if known is None for use in decoded.hints.get(m, ()))
-            # An empty translation is replaced by the source: a lost line would shift all others.
-            text = best or (source if indices else self._postprocessor.without_words(source))
-            terms = decoded.terms.uses([segments[m] for m in indices], text)
-            sentences[index] = SentenceTranslation(
-                source, text, candidates, context, known is not None, entries, hints, doubts, terms=terms
-            )
-        return sentences
+        return self.builder.sentences(prepared, decoded, checked, chosen, self.memory)
 
     def alignments(self, document: Document, texts: Sequence[str]) -> list[Alignment | None]:
         """Returns the alignments that are needed to place markup or subtitle breaks; None for other sentences.
 
         Their positions are those of `as_characters`.
         """
-        shown = {m: as_characters(each, texts[m]) for m, each in enumerate(document) if each.markup}
-        shown = {m: each for m, each in shown.items() if needs_alignment(each.sentence, each.text)}
-        pairs = [(ExpandedText.of(each.sentence.text), ExpandedText.of(each.text)) for each in shown.values()]
-        attention = self.subword_attention([source.text for source, _ in pairs], [target.text for _, target in pairs])
-        links = (align(*pair, found) for pair, found in zip(pairs, attention, strict=True))
-        aligned = dict(zip(shown, links, strict=True))
-        return [aligned.get(m) for m in range(len(document))]
-
-    def _aligned(self, document: Document, sentences: Sequence[SentenceTranslation]) -> tuple[SentenceTranslation, ...]:
-        """Returns translations with the alignments that are needed to write them into the document."""
-        alignments = self.alignments(document, [each.text for each in sentences])
-        return tuple(replace(each, alignment=links) for each, links in zip(sentences, alignments, strict=True))
-
-    def _candidates(
-        self, segments: Segments, sentence: int, hypotheses: Hypotheses, checked: Mapping[int, Attempt]
-    ) -> tuple[Candidate, ...]:
-        """Returns the n best of a sentence; the k-th joins the k-th hypotheses of its segments."""
-        indices = segments.of_sentence[sentence]
-        candidates = []
-        for rank, ranked in enumerate(zip(*(hypotheses[m] for m in indices), strict=False)):
-            best: Sequence[Attempt | Hypothesis] = [checked[m] for m in indices] if rank == 0 else ranked
-            texts = [
-                each.text if isinstance(each, Attempt) else self.text(each, segments[m].source)
-                for each, m in zip(best, indices, strict=True)
-            ]
-            scores = (sum(each.score for each in best), sum(each.log_probability for each in best))
-            text = restore(segments.join(texts, sentence), segments.stand_ins(sentence))
-            candidates.append(Candidate(text, *scores))
-        return tuple(candidates)
-
-    def text(self, hypothesis: Hypothesis, source: str) -> str:
-        """Returns the finished text of a hypothesis, without unknown pieces and incomplete characters."""
-        coder, tokens = self.tokenizer.target, hypothesis.tokens
-        known = (token for token, piece in zip(tokens, coder.pieces(tokens), strict=True) if piece != UNKNOWN)
-        return self._postprocessor.finish(source, coder.decode(known).replace("\ufffd", ""))
+        return markup_alignments(document, texts, self.subword_attention)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import re
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,8 +19,10 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
-from docgraph.document import Alignment, Link
+from docgraph.document import Alignment, Document, Link
+from docgraph.formats.atoms import as_characters
 from docgraph.formats.base import ATOM_CHARACTERS
+from docgraph.formats.markup_alignment import needs_alignment
 from docgraph.formats.markup_positions import token_spans
 from docgraph.model.attention import MultiHeadAttention, unmask_empty_rows
 from docgraph.model.batch import DocumentExample, collate
@@ -89,7 +91,7 @@ class SubwordAttention:
 
 
 @dataclass(frozen=True)
-class ExpandedText:
+class _ExpandedText:
     """A text whose private use characters, which stand for atoms (formats/atoms.py), are words that a model knows."""
 
     text: str
@@ -97,7 +99,7 @@ class ExpandedText:
     """Where each character of the original text begins."""
 
     @classmethod
-    def of(cls, text: str) -> ExpandedText:
+    def of(cls, text: str) -> _ExpandedText:
         """Returns a text with a stand-in (X1, X2, ...) for each private use character."""
         parts = [f"X{ord(char) % 1000 + 1}" if _ATOM.match(char) else char for char in text]
         return cls("".join(parts), [0, *itertools.accumulate(map(len, parts))][:-1])
@@ -107,7 +109,25 @@ class ExpandedText:
         return bisect_right(self.starts, position) - 1
 
 
-def align(source: ExpandedText, target: ExpandedText, attention: SubwordAttention) -> Alignment:
+def markup_alignments(
+    document: Document,
+    texts: Sequence[str],
+    attention_of: Callable[[Sequence[str], Sequence[str]], list[SubwordAttention]],
+) -> list[Alignment | None]:
+    """Returns the alignments that are needed to place markup or subtitle breaks; None for other sentences.
+
+    Their positions are those of `as_characters`. `attention_of` returns the attention of translations over sources.
+    """
+    shown = {m: as_characters(each, texts[m]) for m, each in enumerate(document) if each.markup}
+    shown = {m: each for m, each in shown.items() if needs_alignment(each.sentence, each.text)}
+    pairs = [(_ExpandedText.of(each.sentence.text), _ExpandedText.of(each.text)) for each in shown.values()]
+    attention = attention_of([source.text for source, _ in pairs], [target.text for _, target in pairs])
+    links = (_align(*pair, found) for pair, found in zip(pairs, attention, strict=True))
+    aligned = dict(zip(shown, links, strict=True))
+    return [aligned.get(m) for m in range(len(document))]
+
+
+def _align(source: _ExpandedText, target: _ExpandedText, attention: SubwordAttention) -> Alignment:
     """Returns the links between two texts, by the attention between their expanded forms."""
     links = attention.links(source.text, target.text)
     return tuple(Link(target.original(each.target), source.original(each.source), each.weight) for each in links)

@@ -1,0 +1,102 @@
+"""Calls of the batch decoder: what each waits for, and the whole batches that are taken from several of them."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from queue import SimpleQueue
+
+from docgraph.translation.continuous_decoding import OpenDocument
+from docgraph.translation.decoder import DecoderInput, Mode
+from docgraph.translation.hypotheses import Hypotheses, Hypothesis, SearchConfig
+
+BATCH = 4096
+"""Source sub-words of a whole batch, about 160 sentences: more make a CPU little faster, and late arrivals wait."""
+
+
+@dataclass(eq=False)
+class DecoderCall:
+    """A call of the decoder that waits for its pieces."""
+
+    search: SearchConfig
+    mode: Mode
+    documents: Sequence[DecoderInput]
+    decoded: list[dict[int, list[Hypothesis]]]
+    """For each document, the hypotheses of the pieces decoded so far."""
+    waiting: deque[Piece] = field(default_factory=deque)
+    """The parts of documents that are decoded in whole batches."""
+    open: dict[OpenDocument, int] = field(default_factory=dict)
+    """The documents whose sentences join others, with their indices."""
+    results: SimpleQueue[FinalSentences | BaseException] = field(default_factory=SimpleQueue)
+
+    @property
+    def key(self) -> tuple[SearchConfig, Mode]:
+        return self.search, self.mode
+
+
+@dataclass(frozen=True, eq=False)
+class Piece:
+    """Consecutive sentences of a document that are decoded in one batch."""
+
+    call: DecoderCall
+    document: int
+    span: range
+    size: int
+    """Source sub-words."""
+
+    @property
+    def input(self) -> DecoderInput:
+        """The document."""
+        return self.call.documents[self.document]
+
+    @property
+    def decoded(self) -> dict[int, list[Hypothesis]]:
+        """The hypotheses of the earlier pieces of the document."""
+        return self.call.decoded[self.document]
+
+    def joined(self, later: Piece) -> Piece:
+        """Returns this piece with a later one of the same document."""
+        return replace(self, span=range(self.span.start, later.span.stop), size=self.size + later.size)
+
+
+@dataclass(frozen=True)
+class FinalSentences:
+    """Final sentences of a document, from `first` on."""
+
+    document: int
+    first: int
+    sentences: Hypotheses
+    passes: int
+
+
+def next_batch(calls: deque[DecoderCall]) -> list[Piece]:
+    """Takes pieces from the calls in turn, as many as fit; calls with other options than the first one wait.
+
+    Calls without more pieces are removed.
+    """
+    if not calls:
+        return []
+    key, batch, size = calls[0].key, list[Piece](), 0
+    turns = deque(call for call in calls if call.key == key)
+    while turns:
+        call = turns.popleft()
+        if batch and size + call.waiting[0].size > BATCH:
+            break
+        piece = call.waiting.popleft()
+        batch.append(piece)
+        size += piece.size
+        calls.remove(call)
+        if call.waiting:  # behind all others
+            calls.append(call)
+            turns.append(call)
+    return _joined(batch)
+
+
+def _joined(pieces: Sequence[Piece]) -> list[Piece]:
+    """Returns pieces with those of the same document, which are consecutive, as one."""
+    found: dict[tuple[int, int], Piece] = {}
+    for piece in pieces:
+        key = id(piece.call), piece.document
+        found[key] = found[key].joined(piece) if key in found else piece
+    return list(found.values())

@@ -1,0 +1,120 @@
+"""Decodes the segments of prepared documents, a long document chunk by chunk, and explains what they read if asked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from docgraph.model.batch import DocumentExample
+from docgraph.translation.decoder import DecodedDocument, DecoderInput, Mode
+from docgraph.translation.document_chunks import chunks
+from docgraph.translation.explain import ContextWeights, context_weights_of, hint_uses
+from docgraph.translation.hints import with_filled_hints
+from docgraph.translation.hypotheses import Hypotheses, SearchConfig
+from docgraph.translation.model_input import Prepared
+from docgraph.translation.result import HintUse
+from docgraph.translation.term_enforcement import DocumentTerms
+
+if TYPE_CHECKING:
+    from docgraph.translation.translator import Translator
+
+
+@dataclass(frozen=True)
+class TranslationOptions:
+    """How documents are translated."""
+
+    search: SearchConfig
+    mode: Mode
+    explain: bool
+    tokens: int
+
+
+@dataclass(frozen=True)
+class DecodedSegments:
+    """What the model made of a document, by segment."""
+
+    hypotheses: Hypotheses
+    context_weights: list[ContextWeights]
+    passes: int
+    hints: dict[int, list[HintUse]] = field(default_factory=dict)
+    """What the segments with hints read; only with `explain`."""
+    terms: DocumentTerms = field(default_factory=DocumentTerms)
+    first: Hypotheses = field(default_factory=list)
+    """The hypotheses before terms were enforced, which are those that hints say."""
+
+
+def decode_segments(
+    translator: Translator, batch: list[Prepared], options: TranslationOptions
+) -> list[DecodedSegments]:
+    """Decodes some documents together, or one long document, with the decoder of a translator."""
+    if batch and batch[0].example is None:
+        return [_decode_in_chunks(translator, batch[0], options)]
+    return _decode_together(translator, batch, options)
+
+
+def _decode_together(
+    translator: Translator, batch: list[Prepared], options: TranslationOptions
+) -> list[DecodedSegments]:
+    """Decodes documents, or one chunk of a document, together."""
+    inputs = [DecoderInput(each.example, each.known) for each in batch if each.example is not None]
+    decoded = translator.decoder(
+        inputs,
+        options.search,
+        options.mode,
+        tokens=options.tokens,
+        on_final=lambda index, first, hypotheses: batch[index].record(first, hypotheses),
+        progress=lambda done, _: _show_progress(batch, done),
+    )
+    results = []
+    for prepared, given, document in zip(batch, inputs, decoded, strict=True):
+        # Entries of a translation memory come after the segments.
+        result = DecodedSegments(document.sentences[: len(prepared.shown)], [], document.passes)
+        results.append(_explained(translator, prepared, given.example, document, result) if options.explain else result)
+    return results
+
+
+def _show_progress(batch: Iterable[Prepared], done: int) -> None:
+    """Tells requests how many of their segments are decoded, as if they were decoded in their order."""
+    for prepared in batch:
+        prepared.request.show_progress(prepared.own.start, min(max(done, 0), len(prepared.own)))
+        done -= len(prepared.own)
+
+
+def _explained(
+    translator: Translator,
+    prepared: Prepared,
+    example: DocumentExample,
+    document: DecodedDocument,
+    result: DecodedSegments,
+) -> DecodedSegments:
+    """Returns a decoded document with what its segments read."""
+    everything = prepared.segments.sentence_indices(range(len(prepared.segments)))
+    owners = everything[prepared.shown.start : prepared.shown.stop]
+    with translator.model_lock:
+        filled = with_filled_hints(translator.model, translator.tokenizer, example, document.sentences)
+        weights = context_weights_of(translator.model, translator.tokenizer, filled, document.sentences, owners)
+    texts = dict(enumerate(prepared.segments.texts(prepared.shown)))
+    uses = hint_uses(filled, translator.tokenizer, texts, owners, everything)
+    hints = {prepared.shown.start + place: found for place, found in uses.items()}
+    return replace(result, context_weights=weights, hints=hints)
+
+
+def _decode_in_chunks(translator: Translator, prepared: Prepared, options: TranslationOptions) -> DecodedSegments:
+    """Decodes a long document chunk by chunk; each chunk reads the translations of the chunks before it."""
+    hypotheses = {**prepared.known}
+    weights: list[ContextWeights] = []
+    hints: dict[int, list[HintUse]] = {}
+    passes = 0
+    for shown, own in chunks(len(prepared.segments)):
+        if hypotheses.keys() >= {*own} and not options.explain:
+            continue
+        example, known = translator.inputs.encode(prepared.segments, shown, hypotheses)
+        chunk = replace(prepared, shown=shown, own=own, example=example, known=known)
+        [decoded] = _decode_together(translator, [chunk], options)
+        part = slice(own.start - shown.start, own.stop - shown.start)
+        hypotheses.update(zip(own, decoded.hypotheses[part], strict=True))
+        weights += decoded.context_weights[part]
+        hints |= {m: uses for m, uses in decoded.hints.items() if m in own}
+        passes = max(passes, decoded.passes)
+    return DecodedSegments([hypotheses[m] for m in range(len(prepared.segments))], weights, passes, hints)
