@@ -9,6 +9,7 @@ counts if the reference has one of its translations, in any form. It is right if
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -41,17 +42,23 @@ def right_words(counted: list[tuple[int, Entry]], translations: list[str]) -> in
     return sum(dictionary.has_translation(translations[sentence], entry) for sentence, entry in counted)
 
 
+def read_systems(systems: Iterable[str], count: int) -> Iterator[tuple[str, list[str]]]:
+    """Yields the name and the `count` translations of each system, given as NAME=FILE."""
+    for system in systems:
+        name, _, path = system.rpartition("=")
+        translations = read_lines(path)
+        if len(translations) != count:
+            raise SystemExit(f"{path} has {len(translations):,} lines for {count:,} sentences; align the files")
+        yield name or path, translations
+
+
 def main(source: str, reference: str, *systems: str) -> None:
     """Prints the share of right words of each system."""
     sources = read_lines(source)
     counted = counted_words(sources, read_lines(reference))
     print(f"{len(counted):,} rare words in {len(sources):,} sentences")
-    for system in systems:
-        name, _, path = system.rpartition("=")
-        translations = read_lines(path)
-        if len(translations) != len(sources):
-            raise SystemExit(f"{path} has {len(translations):,} lines for {len(sources):,} sentences; align the files")
-        print(f"{name or path:20} {100 * right_words(counted, translations) / max(1, len(counted)):.1f}%")
+    for name, translations in read_systems(systems, len(sources)):
+        print(f"{name:20} {100 * right_words(counted, translations) / max(1, len(counted)):.1f}%")
 
 
 if __name__ == "__main__":

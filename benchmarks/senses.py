@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.rare_words import read_lines
+from benchmarks.rare_words import read_lines, read_systems
 from docgraph.annotate.inflection import lemma
 
 SENSES = Path(__file__).parents[1] / "corpora" / "senses_en-fr" / "senses.tsv.xz"
@@ -73,16 +73,12 @@ def main(source: str, reference: str, *systems: str) -> None:
     sources = read_lines(source)
     counted = [*counted_words(sources, read_lines(reference))]
     print(f"{len(counted):,} ambiguous words in {len(sources):,} sentences")
-    for system in systems:
-        name, _, path = system.rpartition("=")
-        translations = read_lines(path)
-        if len(translations) != len(sources):
-            raise SystemExit(f"{path} has {len(translations):,} lines for {len(sources):,} sentences; align the files")
+    for name, translations in read_systems(systems, len(sources)):
         said = [between_spaces(text) for text in translations]
         found = [(word.senses_in(said[m]), sense) for m, word, sense in counted]
         right = sum(sense in senses for senses, sense in found) / max(1, len(found))
         wrong = sum(bool(senses) and sense not in senses for senses, sense in found) / max(1, len(found))
-        print(f"{name or path:20} right {100 * right:.1f}%, wrong {100 * wrong:.1f}%")
+        print(f"{name:20} right {100 * right:.1f}%, wrong {100 * wrong:.1f}%")
 
 
 if __name__ == "__main__":

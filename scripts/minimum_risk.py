@@ -163,12 +163,11 @@ def batches(items: Sequence[Item], tokens: int, draw: random.Random) -> Iterator
             yield from draw.sample(parts, len(parts))
 
 
-def contrasting(candidates: Sequence[list[int]], rewards: Sequence[float], count: int, draw: random.Random) -> Item:
-    """Returns the most likely candidate, the best, the worst, and others by chance, `count` in all, without texts."""
+def contrasting(rewards: Sequence[float], count: int, draw: random.Random) -> list[int]:
+    """Returns the indices of `count` candidates: the most likely one, the best, the worst, and others by chance."""
     chosen = {0, int(np.argmax(rewards)), int(np.argmin(rewards))}
-    others = [place for place in range(len(candidates)) if place not in chosen]
-    chosen |= {*draw.sample(others, min(len(others), max(0, count - len(chosen))))}
-    return Item([], [], tuple(candidates[place] for place in sorted(chosen)), tuple(rewards[p] for p in sorted(chosen)))
+    others = [place for place in range(len(rewards)) if place not in chosen]
+    return sorted(chosen | {*draw.sample(others, min(len(others), max(0, count - len(chosen))))})
 
 
 def read_candidates(path: Path, count: int, draw: random.Random) -> list[Item]:
@@ -176,9 +175,11 @@ def read_candidates(path: Path, count: int, draw: random.Random) -> list[Item]:
     found = []
     for line in path.read_text().splitlines():
         row = json.loads(line)
-        if len(row["rewards"]) >= count and max(row["rewards"]) - min(row["rewards"]) > MIN_SPREAD:
-            some = contrasting(row["candidates"], row["rewards"], count, draw)
-            found.append(Item(row["source"], row["reference"], some.candidates, some.rewards))
+        candidates, rewards = row["candidates"], row["rewards"]
+        if len(rewards) >= count and max(rewards) - min(rewards) > MIN_SPREAD:
+            some = contrasting(rewards, count, draw)
+            chosen = tuple(candidates[place] for place in some), tuple(rewards[place] for place in some)
+            found.append(Item(row["source"], row["reference"], *chosen))
     return found
 
 
