@@ -210,12 +210,13 @@ def write_candidates(arguments: argparse.Namespace) -> None:
 
     pairs = [lines[:2] for folder in arguments.corpora for document in read_documents(folder) for lines in document]
     random.Random(arguments.seed).shuffle(pairs)
+    del pairs[arguments.pairs :]
     path: Path = arguments.out
     path.parent.mkdir(parents=True, exist_ok=True)
     done_path = path.with_suffix(".done")
     done = int(done_path.read_text()) if done_path.exists() else 0
     with path.open("a") as out:
-        for begin in range(done, min(len(pairs), arguments.pairs), AT_ONCE):
+        for begin in range(done, len(pairs), AT_ONCE):
             part = pairs[begin : begin + AT_ONCE]
             ids = [(tokenizer.source.encode(s)[0], tokenizer.target.encode(t)[0].tolist(), s, t) for s, t in part]
             ids = [each for each in ids if all(SHORTEST <= len(side) <= LONGEST for side in each[:2])]
@@ -227,7 +228,7 @@ def write_candidates(arguments: argparse.Namespace) -> None:
                 out.write(json.dumps({**row, "rewards": rewards}) + "\n")
             out.flush()
             done_path.write_text(str(begin + len(part)))
-            print(f"{begin + len(part):,} of {min(len(pairs), arguments.pairs):,} pairs", flush=True)
+            print(f"{begin + len(part):,} of {len(pairs):,} pairs", flush=True)
 
 
 def write_examples(arguments: argparse.Namespace) -> None:
