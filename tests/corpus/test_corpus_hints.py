@@ -102,6 +102,24 @@ def test_a_store_without_hints_or_with_those_of_another_store(corpus: PreparedCo
         CorpusHints(tmp_path, "train", ("definition",))
 
 
+def test_short_sentences_without_other_hints_get_the_sentence_before(corpus: PreparedCorpus) -> None:
+    path = corpus.folder / "hints.train.arrow"
+    before = path.read_bytes()
+    CliRunner().invoke(app, ["hints", str(corpus.folder), "--previous"], catch_exceptions=False)
+    hints = CorpusHints(corpus.folder, "train", ("definition", "previous"))
+    path.write_bytes(before)
+    found = [(document, hint) for document in range(len(corpus)) for hint in hints.document(document)]
+    definitions = {(document, hint.sentence) for document, hint in found if hint.relation == "definition"}
+    previous = [(document, hint) for document, hint in found if hint.relation == "previous"]
+    assert definitions
+    assert previous
+    for document, hint in previous:
+        source = corpus.example(document, None).source
+        assert (document, hint.sentence) not in definitions
+        assert hint.place == 0
+        assert hint.ids == tuple(source[hint.sentence - 1][:-1][-len(hint.ids) :].tolist())
+
+
 def test_the_command_writes_the_hints_of_every_split(corpus: PreparedCorpus) -> None:
     path = corpus.folder / "hints.train.arrow"
     before = path.read_bytes()

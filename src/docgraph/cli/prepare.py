@@ -263,6 +263,9 @@ def hints(
     dictionary: Annotated[
         str | None, typer.Option(help="Embedded dictionary, such as en-fr, whose words get hints.", show_default=False)
     ] = None,
+    previous: Annotated[
+        bool, typer.Option("--previous", help="Short sentences without other hints get the sentence before.")
+    ] = False,
     device: DeviceOption = None,
 ) -> None:
     """Find what the words of a prepared corpus refer to, for a model that reads hints.
@@ -292,6 +295,7 @@ def hints(
         aligner = checkpoint.load(ModelFolder(folder), find_device(device)).eval()
     relations = ["definition", *(["coreference"] if aligner is not None else [])]
     relations += [f"dictionary:{dictionary}"] if dictionary is not None else []
+    relations += ["previous"] if previous else []
     with ProgressBars("documents") as bars:
         for name in split or read_manifest(store)["splits"]:
             corpus = PreparedCorpus.open(store, name)
