@@ -30,7 +30,7 @@ def counted_words(sources: list[str], references: list[str]) -> list[tuple[int, 
     for use in dictionary.find(annotation):
         sentence = int(annotation.sentence_of[use.words.start])
         each = (replace(use.entry, translations=(translation,)) for translation in use.entry.translations)
-        said = [entry.translations[0] for entry in each if dictionary.has_translation(references[sentence], entry)]
+        said = [entry.translations[0] for entry in each if not entry.is_missing(references[sentence])]
         if said:
             counted.append((sentence, replace(use.entry, translations=tuple(said))))
     return counted
@@ -38,8 +38,7 @@ def counted_words(sources: list[str], references: list[str]) -> list[tuple[int, 
 
 def right_words(counted: list[tuple[int, Entry]], translations: list[str]) -> int:
     """Returns how many of the words are translated as in the reference."""
-    dictionary = load_dictionary("en-fr")
-    return sum(dictionary.has_translation(translations[sentence], entry) for sentence, entry in counted)
+    return sum(not entry.is_missing(translations[sentence]) for sentence, entry in counted)
 
 
 def read_systems(systems: Iterable[str], count: int) -> Iterator[tuple[str, list[str]]]:

@@ -31,7 +31,7 @@ SEARCH = SearchConfig(beams=2)
 
 
 def dictionary(*entries: tuple[str, str]) -> Dictionary:
-    return Dictionary([Entry(tuple(word.split()), "nm", (said,)) for word, said in entries], ("en", "fr"))
+    return Dictionary([Entry(tuple(word.split()), "nm", (said,), "fr") for word, said in entries], ("en", "fr"))
 
 
 @pytest.fixture(scope="module")
@@ -147,12 +147,12 @@ def test_the_explanation_of_a_finished_sentence_says_what_it_read(
 def test_hints_of_the_graph_come_first(embedded: Translator, monkeypatch: pytest.MonkeyPatch) -> None:
     use(monkeypatch, ("cat", "matou"))
     example = example_of(embedded, TEXTS)
-    annotation, relations = embedded.annotate(Document.from_sentences(TEXTS)), ("dictionary:en-fr",)
+    annotation, cats = embedded.annotate(Document.from_sentences(TEXTS)), [dictionary(("cat", "matou"))]
     _, owners = encode_source(TEXTS, annotation, embedded.tokenizer.source)
     words = [np.where(own < 0, -1, own + first) for own, first in zip(owners, annotation.offsets, strict=False)]
     [hint] = example.lookups
-    assert find_lookups(annotation, words, embedded.tokenizer, relations, []) == [hint]
-    assert find_lookups(annotation, words, embedded.tokenizer, relations, [replace(hint, entry=None)]) == []
+    assert find_lookups(annotation, words, embedded.tokenizer, cats, []) == [hint]
+    assert find_lookups(annotation, words, embedded.tokenizer, cats, [replace(hint, entry=None)]) == []
     read = with_lookups(example, [[Hypothesis((), 0.0, 0.0, looked_up=("cat",))]] * 4)
     assert [*read.hints] == [hint]
     assert not with_lookups(example, [[Hypothesis((), 0.0, 0.0)]] * 4).hints

@@ -6,7 +6,8 @@ An embedded dictionary has one entry per line: a lemma of one to five words, a c
     rebound<TAB>v<TAB>rebondir | se remettre
 
 The class is nm, nf, nmp or nfp for nouns (gender, and whether the translation is always plural), v, adj, adv, or x for
-anything else.
+anything else. Words that a user corrects are entries, too (translation/corrected_words.py); their class is n, a noun
+of either gender.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from docgraph.annotate.rule_based import has_simplemma_dictionary
 from docgraph.annotation import Annotation
 from docgraph.errors import DocgraphError
 
-NOUNS = frozenset({"nm", "nf", "nmp", "nfp"})
+NOUNS = frozenset({"n", "nm", "nf", "nmp", "nfp"})
 CLASSES = {
     "NOUN": NOUNS,
     "PROPN": NOUNS,
@@ -50,11 +51,25 @@ class Entry:
     words: tuple[str, ...]
     word_class: str
     translations: tuple[str, ...]
+    language: str = ""
+    """The language of the translations."""
+    instead_of: tuple[str, ...] = ()
+    """The words that the translations replace; none if they replace any."""
 
     @property
     def headword(self) -> str:
         """The words as a text."""
         return " ".join(self.words)
+
+    def is_missing(self, text: str) -> bool:
+        """Returns whether a text of the target language has no translation of the entry, in any form.
+
+        If the entry says which words its translations replace, the text must also have one of these.
+        """
+        has = _lemmas(text, self.language)
+        if any(_lemmas(translation, self.language) in has for translation in self.translations):
+            return False
+        return not self.instead_of or any(_lemmas(word, self.language) in has for word in self.instead_of)
 
 
 @dataclass(frozen=True)
@@ -75,7 +90,6 @@ class Dictionary:
         """Words of the source language are looked up by their lemmas."""
         self.languages = source, target = languages
         self._language = source if has_simplemma_dictionary(source) else None
-        self._target_language = target if has_simplemma_dictionary(target) else None
         self._is_french = target == "fr"
         self.entries = tuple(entries)
         self._by_first_word: dict[str, list[Entry]] = {}
@@ -84,8 +98,13 @@ class Dictionary:
 
     def may_occur(self, text: str) -> bool:
         """Returns False if a text surely has no entry, whatever the parts of speech of its words."""
+        return next(self.may_have(text), None) is not None
+
+    def may_have(self, text: str) -> Iterator[Entry]:
+        """Yields the entries that a text may have, whatever the parts of speech of its words."""
         forms = _WORD.findall(_NEGATION.sub(" not", text))
-        return any(next(self._fitting(forms, place, 0, len(forms)), None) for place in range(len(forms)))
+        for place in range(len(forms)):
+            yield from self._fitting(forms, place, 0, len(forms))
 
     def proper_words(self, text: str) -> set[str]:
         """Returns the capitalised words of a text that belong to entries with a capital: Sikhism, Kenyans."""
@@ -98,18 +117,6 @@ class Dictionary:
             for form in forms[place : place + len(entry.words)]
             if form[0].isupper()
         }
-
-    def has_translation(self, text: str, entry: Entry) -> bool:
-        """Returns whether a text of the target language has a translation of an entry, in any form."""
-        has = self._lemmas(text)
-        return any(self._lemmas(translation) in has for translation in entry.translations)
-
-    def _lemmas(self, text: str) -> str:
-        """Returns the words of a text of the target language as lemmas, each between two spaces."""
-        words = _LETTERS.findall(text.lower())
-        if self._target_language is not None:
-            words = [lemma(word, self._target_language) for word in words]
-        return f" {' '.join(words)} "
 
     def _keys(self, word: str) -> dict[str, None]:
         """The word in small letters, its lemma and, for a word such as Kenyans, its singular."""
@@ -144,7 +151,9 @@ class Dictionary:
     def _translation(self, entry: Entry, is_plural: bool) -> str:
         """Returns the best translation; a French noun of one word is in the plural if the word is."""
         best = entry.translations[0]
-        has_plural = self._is_french and entry.word_class in ("nm", "nf") and " " not in best and best[1:].islower()
+        has_plural = (
+            self._is_french and entry.word_class in ("n", "nm", "nf") and " " not in best and best[1:].islower()
+        )
         return french_plural(best) if is_plural and has_plural else best
 
     def _match(self, forms: list[str], upos: list[str] | None, place: int, begin: int, end: int) -> Entry | None:
@@ -191,9 +200,23 @@ def load_dictionary(name: str) -> Dictionary:
         raise DocgraphError(f"there is no dictionary '{name}'; choose among {', '.join(embedded)}")
     text = lzma.decompress((folder / f"{name}{SUFFIX}").read_bytes()).decode("utf-8")
     source, _, target = name.partition("-")
-    return Dictionary(map(_entry, text.splitlines()), (source, target))
+    return Dictionary((_entry(line, target) for line in text.splitlines()), (source, target))
 
 
-def _entry(line: str) -> Entry:
+def _entry(line: str, language: str) -> Entry:
     words, word_class, translations = line.split("\t")
-    return Entry(tuple(_WORD.findall(words)), word_class, tuple(translations.split(" | ")))
+    return Entry(tuple(_WORD.findall(words)), word_class, tuple(translations.split(" | ")), language)
+
+
+_has_lemmas = cache(has_simplemma_dictionary)
+
+
+def _lemmas(text: str, language: str) -> str:
+    """Returns the words of a text as lemmas, each between two spaces."""
+    return f" {' '.join(text_lemmas(text, language))} "
+
+
+def text_lemmas(text: str, language: str) -> list[str]:
+    """Returns the words of a text as lemmas, or in small letters if there is no dictionary of the language."""
+    words = _LETTERS.findall(text.lower())
+    return [lemma(word, language) for word in words] if _has_lemmas(language) else words

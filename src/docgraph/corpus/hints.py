@@ -18,7 +18,7 @@ import pyarrow as pa
 from docgraph.corpus.store import PreparedCorpus, read_manifest
 from docgraph.errors import DocgraphError
 from docgraph.files import replacing
-from docgraph.model.hints import RELATIONS, Hint, find_hints, find_lookups
+from docgraph.model.hints import RELATIONS, Hint, dictionaries, find_hints, find_lookups
 
 if TYPE_CHECKING:
     from docgraph.annotation import Annotation
@@ -105,7 +105,7 @@ def _find(
 ) -> list[Hint]:
     """Return the hints of a document by the graph and by dictionaries; training does not tell them apart."""
     hints = find_hints(annotation, example.source, example.source_words, tokenizer, relations)
-    lookups = find_lookups(annotation, example.source_words, tokenizer, relations, hints)
+    lookups = find_lookups(annotation, example.source_words, tokenizer, dictionaries(relations), hints)
     return sorted([*hints, *lookups], key=lambda hint: (hint.sentence, hint.place))
 
 

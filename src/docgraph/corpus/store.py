@@ -322,7 +322,7 @@ class PreparedCorpus:
         """
         from docgraph.graph import RelationOptions, build_graph
         from docgraph.model.batch import DocumentExample
-        from docgraph.model.hints import find_hints, find_lookups
+        from docgraph.model.hints import dictionaries, find_hints, find_lookups
 
         source, source_words = self.sentences(index, "source", self._offsets(index)[:-1])
         target, target_words = self.sentences(index, "target")
@@ -334,7 +334,7 @@ class PreparedCorpus:
             return example
         annotation = self.annotation(index)
         found = find_hints(annotation, source, source_words, self.tokenizer, hints)
-        lookups = find_lookups(annotation, source_words, self.tokenizer, hints, found)
+        lookups = find_lookups(annotation, source_words, self.tokenizer, dictionaries(hints), found)
         return replace(example, hints=found, lookups=lookups)
 
 

@@ -78,6 +78,9 @@ function contextList(title, hue, context, row, side) {
   for (const part of [heading, list]) part.style.setProperty("--hue", hue);
   return [heading, list];
 }
+function hintsBy(sentence, ...relations) {
+  return sentence.hints.filter(([, , , relation]) => relations.includes(relation));
+}
 function hintList(heading, hints, row) {
   if (!hints.length) return [];
   const list = make("ul");
@@ -127,9 +130,10 @@ function select(row) {
   const read = [
     ...contextList("Source sentences read", "var(--source)", sentence.sourceContext, row, "source"),
     ...contextList("Translations read", "var(--target)", sentence.targetContext, row, "target"),
-    ...hintList("Refers to", sentence.hints.filter(([words, , place]) => words && place !== null), row),
-    ...hintList("Read before it", sentence.hints.filter(([words]) => !words), row),
-    ...hintList("From the dictionary", sentence.hints.filter(([, , place]) => place === null), row),
+    ...hintList("Refers to", hintsBy(sentence, "coreference", "definition"), row),
+    ...hintList("As in a known translation", hintsBy(sentence, "correction"), row),
+    ...hintList("Read before it", hintsBy(sentence, "previous"), row),
+    ...hintList("From the dictionary", hintsBy(sentence, "dictionary"), row),
     ...memoryList(sentence.memory),
     ...termList(sentence.terms),
   ];

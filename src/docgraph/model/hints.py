@@ -31,7 +31,8 @@ from docgraph.model.tokenizer import SubwordCoder, Tokenizer
 Ids = npt.NDArray[np.integer]
 RELATIONS = ("definition", "coreference", "dictionary", "previous")
 """What gives hints: two relations of the graph, a dictionary, which configs name as in `dictionary:en-fr`, and the
-sentence before. The numbers of stored hints are indices of this tuple."""
+sentence before. The numbers of stored hints are indices of this tuple. When text is translated, words that the user
+corrects give hints, too; their relation is `correction` (translation/corrected_words.py)."""
 REFERRING = frozenset({"it", "they", "them", "itself", "themselves", "this", "these", "that", "those", "one", "ones"})
 """Pronouns whose translation depends on that of their antecedent."""
 NOMINAL = frozenset({"NOUN", "PROPN"})
@@ -69,7 +70,7 @@ class Hint:
     printed_in: int | None = None
     """The sentence that prints the words of the hint, if any; in a long document, among all its sentences."""
     entry: Entry | None = None
-    """The entry of the dictionary that the hint comes from, if any."""
+    """The entry of the dictionary that the hint comes from, if any; it may be one of words that the user corrects."""
 
     @property
     def is_open(self) -> bool:
@@ -104,8 +105,11 @@ def may_print(text: str) -> bool:
     return _MAY_PRINT.search(text) is not None
 
 
-def may_have_hints(texts: Sequence[str], relations: Collection[str]) -> bool:
-    """Returns False for a document that surely has no hints, so that it need not be annotated."""
+def may_have_hints(texts: Sequence[str], relations: Collection[str], own: Dictionary | None = None) -> bool:
+    """Returns False for a document that surely has no hints, so that it need not be annotated.
+
+    `own` is a dictionary of the document's own.
+    """
     if "coreference" in relations and any(map(_MAY_REFER.search, texts[1:])):
         return True
     # The equivalent of a term may be the whole next sentence.
@@ -114,7 +118,8 @@ def may_have_hints(texts: Sequence[str], relations: Collection[str]) -> bool:
         for text, following in pairwise([*texts, ""])
     ):
         return True
-    return any(dictionary.may_occur(text) for dictionary in dictionaries(relations) for text in texts)
+    every = [*([] if own is None else [own]), *dictionaries(relations)]
+    return any(dictionary.may_occur(text) for dictionary in every for text in texts)
 
 
 def dictionaries(relations: Iterable[str]) -> list[Dictionary]:
@@ -145,16 +150,21 @@ def find_hints(
 
 
 def find_lookups(
-    annotation: Annotation, words: Sequence[Ids], tokenizer: Tokenizer, relations: Iterable[str], hints: Iterable[Hint]
+    annotation: Annotation,
+    words: Sequence[Ids],
+    tokenizer: Tokenizer,
+    dictionaries: Iterable[Dictionary],
+    hints: Iterable[Hint],
 ) -> list[Hint]:
-    """Returns the hints by dictionaries, at words of a document that have none of the other `hints`."""
+    """Returns the hints by dictionaries, the first of which count more, at words of a document that have none of the
+    other `hints`."""
     places, taken = _Places(annotation, words), {(hint.sentence, hint.place) for hint in hints}
-    return [
-        hint
-        for dictionary in dictionaries(relations)
-        for hint in _dictionary_hints(annotation, places, dictionary, tokenizer)
-        if (hint.sentence, hint.place) not in taken
-    ]
+    lookups: list[Hint] = []
+    for dictionary in dictionaries:
+        found = _dictionary_hints(annotation, places, dictionary, tokenizer)
+        lookups += [hint for hint in found if (hint.sentence, hint.place) not in taken]
+        taken |= {(hint.sentence, hint.place) for hint in found}
+    return lookups
 
 
 class _Places:

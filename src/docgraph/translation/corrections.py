@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from docgraph.annotate.dictionary import Entry
 from docgraph.document import Document
 from docgraph.formats.atoms import shown_texts
 from docgraph.model.hints import Hint
@@ -284,6 +285,8 @@ class _HintInput:
     """The segment of the referent, and the head and the determiner of the referent in it."""
     source: tuple[int, ...] = ()
     translation: tuple[int, ...] | None = None
+    entry: Entry | None = None
+    """The entry of a dictionary, which says when its words are read."""
 
 
 _HintInputsOf = tuple[_HintInput, ...]
@@ -311,20 +314,23 @@ class _HintInputs:
 
     def _input(self, hint: Hint, read: int, source: tuple[int, ...], translations: Known) -> _HintInput:
         if hint.referent is None or not hint.is_open:
-            return _HintInput(hint.place, hint.ids, hint)
+            return _HintInput(hint.place, hint.ids, hint, entry=hint.entry)
         referent = self._work.place(read), hint.referent.head, hint.referent.determiner
         best = next(iter(translations.get(read, ())), None)
         said = None if best is None else best.tokens
         return _HintInput(hint.place, hint.ids, hint, referent, source, said)
 
 
-def _fill(translator: Translator, hints: Sequence[_HintInput]) -> list[tuple[int, tuple[int, ...]]]:
-    """Returns the place and the words of each hint."""
+def _fill(translator: Translator, hints: Sequence[_HintInput]) -> list[tuple[int, tuple[int, ...], Entry | None]]:
+    """Returns the place, the words and the entry of each hint."""
     eos = translator.model.config.transformer.eos
     found = [(each.hint, np.array(each.source), np.array([*(each.translation or ()), eos])) for each in hints]
     is_open = [each.referent is not None for each in hints]
     filled = iter(fill_hints(translator.model, translator.tokenizer.target, list(compress(found, is_open))))
-    return [(each.place, next(filled).ids if open_ else each.ids) for each, open_ in zip(hints, is_open, strict=True)]
+    return [
+        (each.place, next(filled).ids if open_ else each.ids, each.entry)
+        for each, open_ in zip(hints, is_open, strict=True)
+    ]
 
 
 def warm_up(translator: Translator, document: Document, finished: FinishedSentences) -> None:

@@ -109,6 +109,11 @@ _FUNCTION_WORDS = {
 }
 
 
+def function_words(language: str) -> frozenset[str]:
+    """Returns the function words of a language, in small letters; none for an unlisted language."""
+    return frozenset(_FUNCTION_WORDS.get(language, "").split())
+
+
 def check_language(documents: Iterable[Document], language: str | None, path: object = None) -> None:
     """Refuses documents that are in another language than `language`; no-op for an unlisted language."""
     if language is None:

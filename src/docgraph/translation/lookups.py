@@ -4,6 +4,8 @@ A hint changes the whole translation of its sentence, and the model knows most w
 So a sentence is first translated without it. If the translation lacks words of the dictionary, the sentence is
 translated again with hints for these words, and the new translation is kept if it lacks fewer of them. Constraints
 count more than the dictionary.
+
+The words that known translations correct (corrected_words.py) are a dictionary of their document.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ from dataclasses import replace
 
 from docgraph.model.batch import DocumentExample
 from docgraph.model.config import ModelConfig
-from docgraph.model.hints import Hint, dictionaries, hints_by_sentence
+from docgraph.model.hints import Hint, hints_by_sentence
 from docgraph.model.tokenizer import SubwordCoder
 from docgraph.translation.constraints import Constraint, Constraints
 from docgraph.translation.hypotheses import Hypothesis
@@ -25,7 +27,6 @@ class Lookups:
     def __init__(self, document: DocumentExample, config: ModelConfig, coder: SubwordCoder) -> None:
         """`coder` is that of the target language."""
         self._hints = hints_by_sentence(document.lookups if config.hints is not None else ())
-        self._dictionaries = dictionaries(config.hints.relations) if self._hints and config.hints is not None else []
         self._coder = coder
         self._begun: dict[int, tuple[list[Hypothesis], list[Hint]]] = {}
         """The translations of sentences without a dictionary, and hints for the words that these lack."""
@@ -59,10 +60,7 @@ class Lookups:
         if sentence not in self._hints or not hypotheses:
             return []
         text = self._coder.decode(hypotheses[0].tokens)
-        return [hint for hint in self._hints[sentence] if not self._is_said(hint, text)]
-
-    def _is_said(self, hint: Hint, text: str) -> bool:
-        return hint.entry is None or any(each.has_translation(text, hint.entry) for each in self._dictionaries)
+        return [hint for hint in self._hints[sentence] if hint.entry is not None and hint.entry.is_missing(text)]
 
 
 def with_constraints(constraints: Constraints, document: DocumentExample) -> DocumentExample:

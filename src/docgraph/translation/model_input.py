@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from docgraph.annotate.dictionary import Dictionary, Entry
 from docgraph.annotate.pipeline import Pipeline
 from docgraph.annotation import Annotation
 from docgraph.corpus.subwords import encode_source, encode_target
@@ -24,9 +25,17 @@ from docgraph.formats.atoms import shown_texts
 from docgraph.graph import build_graph
 from docgraph.model.batch import DocumentExample, Ids
 from docgraph.model.config import ModelConfig
-from docgraph.model.hints import Hint, find_hints, find_lookups, may_have_hints, without_known_words
+from docgraph.model.hints import (
+    Hint,
+    dictionaries,
+    find_hints,
+    find_lookups,
+    may_have_hints,
+    without_known_words,
+)
 from docgraph.model.systems import context_needs
 from docgraph.model.tokenizer import Tokenizer
+from docgraph.translation.corrected_words import CorrectedWordFinder, CorrectedWords
 from docgraph.translation.document_chunks import chunks
 from docgraph.translation.excerpt import Excerpt, with_referents
 from docgraph.translation.formality import FormalityOption
@@ -81,6 +90,8 @@ class Prepared:
     """None for a document that is translated in chunks."""
     known: Known
     """Known and finished hypotheses, by segment; in an example, by position, with those of memory entries."""
+    corrected: CorrectedWords | None = None
+    """The words that known translations correct, if the model can read them."""
 
     @property
     def size(self) -> float:
@@ -104,10 +115,10 @@ class Prepared:
             for m, best in zip(of_sentence[sentence], segments, strict=True)
         }
 
-    def given_pairs(self) -> list[tuple[str, str]]:
+    def given_pairs(self) -> dict[int, tuple[str, str]]:
         """Returns the sentences with a known translation, as the model reads them, and these translations."""
         texts = {m: self.segments.texts(self.segments.of_sentence[m]) for m in self.given}
-        return [(" ".join(texts[m]), translation) for m, translation in self.given.items()]
+        return {m: (" ".join(texts[m]), translation) for m, translation in self.given.items()}
 
     def record(self, first: int, hypotheses: Hypotheses) -> None:
         """Tells the request that the hypotheses from position `first` of the example on are final."""
@@ -129,11 +140,13 @@ class InputBuilder:
         annotator: str | None,
         tag: str | None,
         max_length: int,
+        corrected_words: CorrectedWordFinder | None,
     ) -> None:
-        """See `Translator`; `max_length` is the maximum of sub-words of a segment."""
+        """See `Translator`; `max_length` is the maximum of sub-words of a segment. Without `corrected_words`, known
+        translations correct no words."""
         self._config, self._tokenizer, self._preprocessor, self._tag = config, tokenizer, preprocessor, tag
         self._languages, self._annotator, self._max_length = languages, annotator, max_length
-        self._needs = context_needs(config)
+        self._needs, self._corrected_words = context_needs(config), corrected_words
         self.memory: TranslationMemory | None = None
         self._annotations: dict[tuple[Sentence, ...], Annotation] = {}
         """Annotations of the last documents, least recently used first."""
@@ -175,10 +188,19 @@ class InputBuilder:
         segments = self._preprocessor.segment(document, given, foreign - given.keys())
         known_segments: Known = {**request.finished, **dict(self.given_segments(given, segments))}
         (shown, own), *more = chunks(len(segments))
-        example: DocumentExample | None = None
-        if not more:
-            example, known_segments = self.encode(segments, shown, known_segments)
-        return Prepared(request, segments, given, shown, own, example, known_segments)
+        prepared = Prepared(request, segments, given, shown, own, None, known_segments)
+        prepared = replace(prepared, corrected=self._find_corrected_words(prepared))
+        if more:
+            return prepared
+        example, known_segments = self.encode(segments, shown, known_segments, prepared.corrected)
+        return replace(prepared, example=example, known=known_segments)
+
+    def _find_corrected_words(self, prepared: Prepared) -> CorrectedWords | None:
+        if self._corrected_words is None or not prepared.given:
+            return None
+        texts = prepared.segments.texts(range(len(prepared.segments)))
+        unknown = prepared.segments_of(range(len(prepared.segments.of_sentence)))
+        return self._corrected_words.find(prepared.given_pairs(), [texts[m] for m in unknown])
 
     def given_segments(self, given: Mapping[int, str], segments: Segments) -> Iterator[tuple[int, list[Hypothesis]]]:
         """Yields known translations by segment; that of a sentence with several segments is divided among them."""
@@ -191,7 +213,9 @@ class InputBuilder:
     def _given(self, ids: Ids) -> list[Hypothesis]:
         return given_hypotheses(ids[: self._config.transformer.max_positions - 1].tolist())
 
-    def encode(self, segments: Segments, span: range, known: Known) -> tuple[DocumentExample, Known]:
+    def encode(
+        self, segments: Segments, span: range, known: Known, corrected: CorrectedWords | None = None
+    ) -> tuple[DocumentExample, Known]:
         """Returns consecutive segments as model input, and the known hypotheses by position in `span`.
 
         They are annotated if the model reads their graph, or hints. Entries of the translation memory follow the
@@ -201,14 +225,19 @@ class InputBuilder:
         known = {place: known[m] for place, m in enumerate(span) if m in known}
         relations, hints = self._needs.graph_relations(any_given(known)), self._needs.hints
         annotation = None
-        if texts and (relations is not None or may_have_hints(texts, hints)):
+        own = None if corrected is None else corrected.dictionary
+        if texts and (relations is not None or may_have_hints(texts, hints, own)):
             annotation = self._annotate(segments.document(span))
-        example = example_from_text(texts, self._tokenizer, annotation, relations, tag=self._tag, hints=hints)
+        example = example_from_text(texts, self._tokenizer, annotation, relations, tag=self._tag, hints=hints, own=own)
         given = {place for place, hypotheses in known.items() if hypotheses[0].given}
-        found, lookups = (
-            [_shifted(hint, span.start) for hint in example.hints],
-            without_known_words(example.lookups, given),
-        )
+        found = [_shifted(hint, span.start) for hint in example.hints]
+        said_in = dict[Entry | None, int](() if corrected is None else corrected.said_in.items())
+        lookups = without_known_words([hint for hint in example.lookups if hint.entry not in said_in], given)
+        lookups += [
+            replace(hint, relation="correction", printed_in=segments.of_sentence[said_in[hint.entry]].start)
+            for hint in example.lookups
+            if hint.entry in said_in
+        ]
         example = replace(example, ahead=True, hints=found, lookups=lookups)
         if self.memory is None:
             return example, known
@@ -230,7 +259,7 @@ class InputBuilder:
         """Returns a chunk of a document as model input, and the known translations and `translations` by position."""
         if prepared.example is None:
             given = dict(self.given_segments(prepared.given, prepared.segments))
-            return self.encode(prepared.segments, shown, {**translations, **given})
+            return self.encode(prepared.segments, shown, {**translations, **given}, prepared.corrected)
         return prepared.example, {**translations, **prepared.known}
 
     def with_referents(self, prepared: Prepared, wanted: Iterable[int], translations: Known) -> set[int]:
@@ -291,10 +320,12 @@ def example_from_text(
     target: Sequence[str] = (),
     tag: str | None = None,
     hints: Sequence[str] = (),
+    own: Dictionary | None = None,
 ) -> DocumentExample:
     """Returns the model input of a document with these sentences and, if given, translations.
 
-    It has a graph if an annotation and relations are given, and hints by the relations `hints`.
+    It has a graph if an annotation and relations are given, and hints by the relations `hints` and by a dictionary of
+    the document's `own`.
     """
     graph, words, found, lookups = None, list[Ids](), list[Hint](), list[Hint]()
     if annotation is None or (relations is None and not hints):
@@ -306,7 +337,8 @@ def example_from_text(
         words = [np.where(o < 0, -1, o + base) for o, base in zip(owners, annotation.offsets, strict=False)]
         if hints:
             found = find_hints(annotation, ids, words, tokenizer, hints)
-            lookups = find_lookups(annotation, words, tokenizer, hints, found)
+            every = [*([] if own is None else [own]), *dictionaries(hints)]
+            lookups = find_lookups(annotation, words, tokenizer, every, found)
         words = words if graph is not None else []
     target_ids, target_words = encode_target(target, tokenizer.target) if target else ([], [])
     return DocumentExample(ids, target_ids, graph, words, target_words, hints=found, lookups=lookups)

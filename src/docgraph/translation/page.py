@@ -39,7 +39,7 @@ def _sentence(sentence: SentenceTranslation) -> dict[str, Any]:
         "text": sentence.text,
         "candidates": [[each.text, round(each.score, 4)] for each in sentence.candidates],
         "given": sentence.given,
-        "hints": [[hint.words, hint.translation, hint.sentence] for hint in sentence.hints],
+        "hints": [[hint.words, hint.translation, hint.sentence, hint.relation] for hint in sentence.hints],
         "memory": sentence.memory,
         "doubts": sentence.doubts,
         "terms": [[term.source, term.target, term.used] for term in sentence.terms],

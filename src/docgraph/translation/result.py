@@ -48,9 +48,9 @@ class HintUse:
     """The translation of what they refer to, such as "la voiture", or of the words themselves; the words of the
     sentence before, not translated, if `relation` is previous."""
     sentence: int | None
-    """The sentence of what they refer to; None if the translation comes from a dictionary."""
+    """The sentence of what they refer to, or whose known translation says it; None if it comes from a dictionary."""
     relation: str = "coreference"
-    """What gave the hint: coreference, definition, dictionary or previous."""
+    """What gave the hint: coreference, definition, correction (a known translation), dictionary or previous."""
 
 
 @dataclass(frozen=True)

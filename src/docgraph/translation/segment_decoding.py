@@ -109,7 +109,7 @@ def _decode_in_chunks(translator: Translator, prepared: Prepared, options: Trans
     for shown, own in chunks(len(prepared.segments)):
         if hypotheses.keys() >= {*own} and not options.explain:
             continue
-        example, known = translator.inputs.encode(prepared.segments, shown, hypotheses)
+        example, known = translator.inputs.encode(prepared.segments, shown, hypotheses, prepared.corrected)
         chunk = replace(prepared, shown=shown, own=own, example=example, known=known)
         [decoded] = _decode_together(translator, [chunk], options)
         part = slice(own.start - shown.start, own.stop - shown.start)

@@ -30,6 +30,7 @@ from docgraph.model.model_folder import ModelFolder, find_model
 from docgraph.model.quantize import pack_for_cpu
 from docgraph.model.systems import context_needs
 from docgraph.model.tokenizer import Tokenizer
+from docgraph.translation.corrected_words import CorrectedWordFinder
 from docgraph.translation.decoder import BATCH_TOKENS, DecodedDocument, Decoder, DecoderInput, Mode
 from docgraph.translation.dictionary_names import DictionaryNames
 from docgraph.translation.document_decoding import decode_documents
@@ -60,7 +61,7 @@ Request = TypeVar("Request", bound=TranslationRequest)
 
 def _samples(prepared: Prepared, translations: Sequence[str | None]) -> Iterator[Sample]:
     """Yields what decides the formality of a document, given the translation of each segment."""
-    yield from (Sample(text, given, given=True) for text, given in prepared.given_pairs())
+    yield from (Sample(text, given, given=True) for text, given in prepared.given_pairs().values())
     for m in prepared.segments_of(range(len(prepared.segments.of_sentence))):
         yield Sample(prepared.segments[m].text, translations[m] or "")
 
@@ -110,7 +111,16 @@ class Translator:
         )
         self.builder = TranslationBuilder(tokenizer.target, Postprocessor(self._preprocessor, languages))
         self._redecoder = Redecoder(self)
-        self.inputs = InputBuilder(model.config, tokenizer, self._preprocessor, languages, annotator, tag, max_length)
+        self.inputs = InputBuilder(
+            model.config,
+            tokenizer,
+            self._preprocessor,
+            languages,
+            annotator,
+            tag,
+            max_length,
+            self._corrected_word_finder(),
+        )
         self.memory = None
         if needs.graph_relations(any_given=False) is not None:
             _ = self.pipeline  # every document needs it, so report a missing annotator now
@@ -245,6 +255,14 @@ class Translator:
             size += prepared.size
         yield from self._translate_batch(batch, options)
 
+    def _corrected_word_finder(self) -> CorrectedWordFinder | None:
+        """Returns what finds the words that known translations correct; None if the model cannot read them."""
+        if self.languages is None or not {*self.needs.hints} - {"previous"}:
+            return None
+        return CorrectedWordFinder(
+            self.languages, self._annotate_separately, self._translate_separately, self.subword_attention
+        )
+
     def annotate(self, document: Document) -> Annotation:
         """Returns the annotation of a document, by the annotator of the model or of its source language."""
         return self.inputs.annotate(document)
@@ -346,7 +364,7 @@ class Translator:
             ]
         if names:
             texts, own = [segment.text for segment in segments], dictionaries(self.needs.hints)
-            finders += [DictionaryNames(each).following(prepared.given_pairs()) for each in own]
+            finders += [DictionaryNames(each).following(prepared.given_pairs().values()) for each in own]
             translated = {word for each in own for text in texts for word in each.proper_words(text)}
             finders.append(find_names(texts, translations, self.languages, self._translate_separately, translated))
         return DocumentTerms(finders, decide(formality, _samples(prepared, translations)))
@@ -355,6 +373,11 @@ class Translator:
         """Returns the segments of some sentences of a document, or of all, without those that are known."""
         chosen = range(len(prepared.segments.of_sentence)) if sentences is None else sentences
         return {m: prepared.segments[m] for m in prepared.segments_of(chosen)}
+
+    def _annotate_separately(self, texts: list[str]) -> Annotation:
+        """Returns the annotation of some texts that belong to no document."""
+        assert self.pipeline is not None
+        return self.pipeline(Document.from_sentences(texts))
 
     def _translate_separately(self, texts: list[str]) -> list[str]:
         """Returns the translation of each text on its own."""

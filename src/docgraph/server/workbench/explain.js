@@ -127,9 +127,11 @@ export class SentenceTab {
       const isConfirmed = work.inspected.state === "confirmed";
       parts.push(h("p", { class: "hint" }, t(isConfirmed ? "explain.confirmed" : "explain.none")));
     }
-    parts.push(...this.referents("explain.hints", hints.filter((hint) => hint.words && hint.sentence !== null)));
-    parts.push(...this.referents("explain.previous", hints.filter((hint) => !hint.words)));
-    parts.push(...this.referents("explain.dictionary", hints.filter((hint) => hint.sentence === null)));
+    const by = (...relations) => hints.filter((hint) => relations.includes(hint.relation));
+    parts.push(...this.referents("explain.hints", by("coreference", "definition")));
+    parts.push(...this.referents("explain.corrected", by("correction")));
+    parts.push(...this.referents("explain.previous", by("previous")));
+    parts.push(...this.referents("explain.dictionary", by("dictionary")));
     if (explanation.memory.length) {
       const pair = (each) => h("li", {}, h("span", { class: "soft" }, each.source), h("br"), each.translation);
       parts.push(h("h2", {}, t("explain.memory")), h("ul", { class: "plain-list" }, explanation.memory.map(pair)));

@@ -137,6 +137,7 @@ export default {
   "explain.context": "Other sentences",
   "explain.none": "This sentence was translated on its own; it read no other sentence.",
   "explain.hints": "Refers to",
+  "explain.corrected": "As you translate it",
   "explain.previous": "Read before it",
   "explain.dictionary": "From the dictionary",
   "explain.referent": "“{words}” refers to “{translation}” in sentence {n}",

@@ -137,6 +137,7 @@ export default {
   "explain.context": "Autres phrases",
   "explain.none": "Cette phrase a été traduite seule ; elle n’a lu aucune autre phrase.",
   "explain.hints": "Renvoie à",
+  "explain.corrected": "Comme vous le traduisez",
   "explain.previous": "Lu juste avant",
   "explain.dictionary": "D’après le dictionnaire",
   "explain.referent": "« {words} » renvoie à « {translation} » dans la phrase {n}",
