@@ -91,16 +91,18 @@ class CorrectedWordFinder:
         for sentence, own in phrases.items():
             for phrase in _longest(own, occurring):
                 uses.setdefault(phrase.words, []).append((sentence, phrase))
-        said_in: dict[Entry, int] = {}
-        for words, found in uses.items():
-            votes = Counter(phrase.known.lower() if phrase.instead_of else "" for _, phrase in found)
-            best = max(votes, key=lambda known: votes[known])
-            if best and 2 * votes[best] > len(found):
-                agreeing = [(m, each) for m, each in found if each.instead_of and each.known.lower() == best]
-                replaced = dict.fromkeys(word for _, each in agreeing for word in each.instead_of)
-                entry = _entry(words, agreeing[0][1].known, self._languages[1], tuple(replaced))
-                said_in[entry] = agreeing[0][0]
+        said_in = dict(each for own in uses.values() for each in self._corrected(own))
         return CorrectedWords(Dictionary(said_in, self._languages), said_in)
+
+    def _corrected(self, uses: Sequence[tuple[int, Phrase]]) -> Iterator[tuple[Entry, int]]:
+        """Yields the entry of a phrase, given its uses, and the first sentence whose known translation says it."""
+        votes = Counter(phrase.known.lower() if phrase.instead_of else "" for _, phrase in uses)
+        best = max(votes, key=lambda known: votes[known])
+        if best and 2 * votes[best] > len(uses):
+            agreeing = [(m, each) for m, each in uses if each.instead_of and each.known.lower() == best]
+            first, phrase = agreeing[0]
+            replaced = dict.fromkeys(word for _, each in agreeing for word in each.instead_of)
+            yield _entry(phrase.words, phrase.known, self._languages[1], tuple(replaced)), first
 
     def _phrases_of(self, pairs: list[Pair]) -> list[list[Phrase]]:
         """Returns the phrases of each pair; those of the last pairs are kept."""

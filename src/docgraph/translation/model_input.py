@@ -146,7 +146,9 @@ class InputBuilder:
         translations correct no words."""
         self._config, self._tokenizer, self._preprocessor, self._tag = config, tokenizer, preprocessor, tag
         self._languages, self._annotator, self._max_length = languages, annotator, max_length
-        self._needs, self._corrected_words = context_needs(config), corrected_words
+        self._needs = context_needs(config)
+        self.corrected_words = corrected_words
+        """Finds the words that known translations correct; None if these correct no words."""
         self.memory: TranslationMemory | None = None
         self._annotations: dict[tuple[Sentence, ...], Annotation] = {}
         """Annotations of the last documents, least recently used first."""
@@ -196,11 +198,11 @@ class InputBuilder:
         return replace(prepared, example=example, known=known_segments)
 
     def _find_corrected_words(self, prepared: Prepared) -> CorrectedWords | None:
-        if self._corrected_words is None or not prepared.given:
+        if self.corrected_words is None or not prepared.given:
             return None
         texts = prepared.segments.texts(range(len(prepared.segments)))
         unknown = prepared.segments_of(range(len(prepared.segments.of_sentence)))
-        return self._corrected_words.find(prepared.given_pairs(), [texts[m] for m in unknown])
+        return self.corrected_words.find(prepared.given_pairs(), [texts[m] for m in unknown])
 
     def given_segments(self, given: Mapping[int, str], segments: Segments) -> Iterator[tuple[int, list[Hypothesis]]]:
         """Yields known translations by segment; that of a sentence with several segments is divided among them."""
