@@ -182,7 +182,7 @@ def test_a_document_that_cannot_be_decoded_fails_alone(translator: Translator, m
     monkeypatch.setattr(translator, "decode", broken_decode)
     monkeypatch.setattr(worker._decoder, "step", lambda: 1 / 0)
     for number, example in enumerate(examples):
-        worker._open(_Document(number, example, SEARCH, {}))
+        worker._open(_Document(number, DecoderInput(example), SEARCH))
     worker._step()
     assert sorted(connection.sent, key=lambda each: each.number) == [
         Part(0, 0, expected[0].sentences, 1),

@@ -57,9 +57,9 @@ def test_documents_may_join_at_any_step(translator: Translator, monkeypatch: pyt
     monkeypatch.setattr(continuous_decoding, "ROWS", choice.choice([1, 16, 60]))
     monkeypatch.setattr(continuous_decoding, "TURN", choice.choice([1, 3]))
     monkeypatch.setattr(continuous_decoding, "MAX_WAIT", choice.choice([1, 4]))
-    jobs = [(example, search, {}) for example in examples_of(translator) for search in SEARCHES]
+    jobs = [(DecoderInput(example), search) for example in examples_of(translator) for search in SEARCHES]
     choice.shuffle(jobs)
-    alone = [translator.decode([DecoderInput(example, known)], search) for example, search, known in jobs]
+    alone = [translator.decode([given], search) for given, search in jobs]
     opened = [OpenDocument(*job, translator.model.config, translator.tokenizer.target) for job in jobs]
     decoder, waiting = ContinuousDecoder(translator.model, translator.tokenizer), deque(opened)
     groups = 0
@@ -78,9 +78,10 @@ def test_documents_may_join_at_any_step(translator: Translator, monkeypatch: pyt
 def test_known_translations_are_kept_and_hints_say_them(translator: Translator) -> None:
     example, *_ = examples_of(translator)
     known: Known = {0: [Hypothesis((7, 8, 9), -1.0, -2.0)], 3: [Hypothesis((5,), -1.0, -2.0)]}
-    [expected] = translator.decode([DecoderInput(example, known)], SEARCHES[0])
+    given = DecoderInput(example, known)
+    [expected] = translator.decode([given], SEARCHES[0])
     decoder = ContinuousDecoder(translator.model, translator.tokenizer)
-    document = OpenDocument(example, SEARCHES[0], known, translator.model.config, translator.tokenizer.target)
+    document = OpenDocument(given, SEARCHES[0], translator.model.config, translator.tokenizer.target)
     decoder.add(document)
     told = [document.new_sentences(2)]
     while decoder.has_work:
@@ -97,7 +98,7 @@ def test_a_removed_document_lets_the_others_finish(translator: Translator) -> No
     first, second, *_ = examples_of(translator)
     decoder = ContinuousDecoder(translator.model, translator.tokenizer)
     removed, kept = (
-        OpenDocument(each, SEARCHES[0], {}, translator.model.config, translator.tokenizer.target)
+        OpenDocument(DecoderInput(each), SEARCHES[0], translator.model.config, translator.tokenizer.target)
         for each in (first, second)
     )
     decoder.add(removed)
@@ -114,7 +115,7 @@ def test_a_removed_document_lets_the_others_finish(translator: Translator) -> No
 
 def test_a_cleared_decoder_returns_what_is_not_final(translator: Translator) -> None:
     opened = [
-        OpenDocument(each, SEARCHES[0], {}, translator.model.config, translator.tokenizer.target)
+        OpenDocument(DecoderInput(each), SEARCHES[0], translator.model.config, translator.tokenizer.target)
         for each in examples_of(translator)[:3]
     ]
     decoder = ContinuousDecoder(translator.model, translator.tokenizer)

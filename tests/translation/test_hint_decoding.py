@@ -117,8 +117,8 @@ def test_an_excerpt_is_translated_as_in_the_whole_document(split: list[list[int]
     known: dict[int, list[Hypothesis]] = {}
     for sentences in split:
         rows = with_referents(document.hints, sentences, known)
-        excerpt = Excerpt.of(document, known, rows, config)
-        [part] = decode_documents(model(), TOKENIZER, [DecoderInput(excerpt.example, excerpt.known)], SEARCH)
+        excerpt = Excerpt.of(DecoderInput(document, known), rows, config)
+        [part] = decode_documents(model(), TOKENIZER, [excerpt.document], SEARCH)
         known.update(zip(rows, part.sentences, strict=False))
     assert {*known} >= {m for sentences in split for m in sentences}
     assert known == {m: whole.sentences[m] for m in known}

@@ -105,7 +105,7 @@ def test_continuous_decoding_looks_up_the_same_words(embedded: Translator, monke
     use(monkeypatch, ("cat", "matou"), ("blivet", "hermine"))
     example = example_of(embedded, TEXTS)
     [wanted] = decode_documents(embedded.model, embedded.tokenizer, [DecoderInput(example)], SEARCH)
-    opened = OpenDocument(example, SEARCH, {}, embedded.model.config, embedded.tokenizer.target)
+    opened = OpenDocument(DecoderInput(example), SEARCH, embedded.model.config, embedded.tokenizer.target)
     decoder = ContinuousDecoder(embedded.model, embedded.tokenizer)
     decoder.add(opened)
     while decoder.has_work:

@@ -41,8 +41,11 @@ def test_a_known_translation_counts_more_than_the_dictionary(embedded: Translato
     alone, followed = (embedded.prepare(TranslationRequest(document, each)).example for each in ([], known))
     assert alone is not None
     assert followed is not None
-    in_both = [{hint.entry.words for hint in each.lookups if hint.entry} for each in (alone, followed)]
-    assert [("seawall",) in words for words in in_both] == [True, False]
+    relations = [
+        [hint.relation for hint in each.lookups if hint.entry and hint.entry.words == ("seawall",)]
+        for each in (alone, followed)
+    ]
+    assert [{*each} for each in relations] == [{"dictionary"}, {"correction"}]
     assert any("brise-lames" in text for text in embedded.translate(LINES, known=known).texts[1:])
 
 

@@ -15,10 +15,10 @@ import threading
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 from docgraph.errors import DocgraphError
-from docgraph.model.batch import DocumentExample
 from docgraph.model.cpu_threads import split_no_operations
 from docgraph.model.packing import windows
 from docgraph.server.decoder_calls import DecoderCall, FinalSentences, Piece, next_batch
@@ -27,7 +27,7 @@ from docgraph.server.tickets import Cancelled, current_ticket
 from docgraph.translation.continuous_decoding import ContinuousDecoder, OpenDocument, can_join
 from docgraph.translation.decoder import BATCH_TOKENS, DecodedDocument, DecoderInput, Mode
 from docgraph.translation.excerpt import Excerpt
-from docgraph.translation.hypotheses import Hypotheses, Known, SearchConfig
+from docgraph.translation.hypotheses import Hypotheses, SearchConfig
 from docgraph.translation.translator import Translator
 
 PIECE = 512
@@ -148,12 +148,12 @@ class BatchDecoder:
         model = self._translator.model
         for number, given in enumerate(call.documents):
             if can_join(model.config, model.device, call.search, given):
-                call.open[self._opened(given.example, call.search, given.known)] = number
+                call.open[self._opened(given, call.search)] = number
             else:
                 call.waiting.extend(self._pieces(call, number))
 
-    def _opened(self, example: DocumentExample, search: SearchConfig, known: Known) -> OpenDocument:
-        return OpenDocument(example, search, known, self._translator.model.config, self._translator.tokenizer.target)
+    def _opened(self, given: DecoderInput, search: SearchConfig) -> OpenDocument:
+        return OpenDocument(given, search, self._translator.model.config, self._translator.tokenizer.target)
 
     def _submit(self, call: DecoderCall) -> None:
         with self._change:
@@ -171,7 +171,7 @@ class BatchDecoder:
     def _send(self, document: OpenDocument) -> bool:
         """Sends a document to the process with the least work; returns False if none is ready."""
         ready = [process for process in self._processes if process.is_ready]
-        if not ready or document.example.graph is not None:
+        if not ready or document.given.example.graph is not None:
             return False
         work = Counter[DecoderProcess]()
         for other, process in self._sent.values():
@@ -180,7 +180,7 @@ class BatchDecoder:
         if work[process] >= MUCH_WORK and len(ready) == len(self._processes):
             self._start_process()
         try:
-            process.decode(number, document.example, document.search, document.known)
+            process.decode(number, document.given, document.search)
         except OSError:
             return False
         self._sent[number] = document, process
@@ -213,7 +213,7 @@ class BatchDecoder:
                 return
             for number in [number for number, (_, process) in self._sent.items() if process is dead]:
                 old, _ = self._sent.pop(number)
-                document = self._opened(old.example, old.search, old.known)
+                document = self._opened(old.given, old.search)
                 document.told = old.told
                 self._owners[document] = self._owners.pop(old)
                 self._new.append(document)
@@ -293,9 +293,8 @@ class BatchDecoder:
 
     def _decode_alone(self, document: OpenDocument, call: DecoderCall, number: int) -> None:
         """Decodes a document on its own, and gives the sentences to its call that it has not got."""
-        given = DecoderInput(document.example, document.known)
         try:
-            [result] = self._translator.decode([given], call.search, call.mode)
+            [result] = self._translator.decode([document.given], call.search, call.mode)
         except Exception as error:
             call.results.put(error)
         else:
@@ -326,5 +325,5 @@ class BatchDecoder:
         given = piece.input
         if len(piece.span) == len(given.example.source):
             return given
-        excerpt = Excerpt.of(given.example, piece.decoded, piece.span, self._translator.model.config)
-        return DecoderInput(excerpt.example, excerpt.known)
+        whole = replace(given, known=piece.decoded)
+        return Excerpt.of(whole, piece.span, self._translator.model.config).document

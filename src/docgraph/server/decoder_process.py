@@ -17,10 +17,9 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from docgraph.model.batch import DocumentExample
 from docgraph.translation.continuous_decoding import ContinuousDecoder, OpenDocument
 from docgraph.translation.decoder import DecoderInput
-from docgraph.translation.hypotheses import Hypotheses, Known, SearchConfig
+from docgraph.translation.hypotheses import Hypotheses, SearchConfig
 from docgraph.translation.translator import Translator
 from docgraph.workers import bound_kept_memory, keep_freed_memory, release_memory_regularly
 
@@ -33,9 +32,8 @@ class _Document:
     """A document to decode; `number` names it in both processes."""
 
     number: int
-    example: DocumentExample
+    given: DecoderInput
     search: SearchConfig
-    known: Known
 
 
 @dataclass(frozen=True)
@@ -101,9 +99,9 @@ class DecoderProcess:
         """The id of the process."""
         return self._process.pid
 
-    def decode(self, number: int, example: DocumentExample, search: SearchConfig, known: Known) -> None:
+    def decode(self, number: int, given: DecoderInput, search: SearchConfig) -> None:
         """Sends a document; `on_result` receives its sentences. Raises OSError if the process has died."""
-        self._send(_Document(number, example, search, known))
+        self._send(_Document(number, given, search))
 
     def cancel(self, number: int) -> None:
         """Tells that a document is no longer wanted; parts of it may still come."""
@@ -182,11 +180,11 @@ class _Worker:
         except (EOFError, OSError):
             os._exit(0)  # the server has ended
 
-    def _open(self, given: _Document) -> None:
+    def _open(self, document: _Document) -> None:
         config, coder = self._translator.model.config, self._translator.tokenizer.target
-        document = OpenDocument(given.example, given.search, given.known, config, coder)
-        self._documents[given.number], self._numbers[document] = document, given.number
-        self._decoder.add(document)
+        opened = OpenDocument(document.given, document.search, config, coder)
+        self._documents[document.number], self._numbers[opened] = opened, document.number
+        self._decoder.add(opened)
 
     def _forget(self, number: int) -> None:
         if (document := self._documents.pop(number, None)) is not None:
@@ -219,7 +217,7 @@ class _Worker:
             return
         answer: Any
         try:
-            [result] = self._translator.decode([DecoderInput(document.example, document.known)], document.search)
+            [result] = self._translator.decode([document.given], document.search)
         except Exception as error:
             answer = Failure(number, str(error))
         else:

@@ -27,7 +27,7 @@ from docgraph.model.systems import context_class, context_needs
 from docgraph.model.tokenizer import SubwordCoder, Tokenizer
 from docgraph.translation.decoder import DecoderInput
 from docgraph.translation.hints import fill_hints
-from docgraph.translation.hypotheses import Hypotheses, Hypothesis, Known, SearchConfig, any_given
+from docgraph.translation.hypotheses import Hypotheses, Hypothesis, SearchConfig, any_given
 from docgraph.translation.lookups import Lookups
 from docgraph.translation.relevance import judges_relevance
 from docgraph.translation.search import CACHE_POSITIONS, CUDA_GRAPH_DEVICES, GroupSearch
@@ -58,11 +58,10 @@ def can_join(config: ModelConfig, device: torch.device, search: SearchConfig, do
 class OpenDocument:
     """A document whose sentences are being decoded, or wait for others."""
 
-    def __init__(
-        self, example: DocumentExample, search: SearchConfig, known: Known, config: ModelConfig, coder: SubwordCoder
-    ) -> None:
+    def __init__(self, given: DecoderInput, search: SearchConfig, config: ModelConfig, coder: SubwordCoder) -> None:
         """`coder` is that of the target language."""
-        self.example, self.search, self.known, self._config = example, search, known, config
+        self.given, self.search, self._config = given, search, config
+        example, known = given.example, given.known
         self._hints = hints_by_sentence(example.hints if config.hints is not None else ())
         self._lookups = Lookups(example, config, coder)
         self.hypotheses: Hypotheses = [known.get(m, []) for m in range(len(example.source))]
@@ -88,19 +87,19 @@ class OpenDocument:
         for hint in self._hints.get(m, ()):
             if hint.is_open and hint.referent is not None:
                 referent = hint.referent.sentence
-                best = next(iter(self.known.get(referent, self.hypotheses[referent])), None)
+                best = next(iter(self.given.known.get(referent, self.hypotheses[referent])), None)
                 translation = np.array([*(() if best is None else best.tokens), self._config.transformer.eos])
-                found.append((hint, self.example.source[referent], translation))
+                found.append((hint, self.given.example.source[referent], translation))
         return found
 
     def source(self, m: int, filled: Iterable[Hint]) -> Ids:
         """Returns a sentence with its hints; `filled` are the open ones with their words."""
         if self._config.hints is None:
-            return self.example.source[m]
+            return self.given.example.source[m]
         words = iter(filled)
         hints = [next(words) if hint.is_open else hint for hint in self._hints.get(m, ())]
         hints = sorted([*hints, *self._lookups.read(m)], key=lambda hint: hint.place)
-        return insert(self.example.source[m], None, hints, self._config.hints.separator)[0]
+        return insert(self.given.example.source[m], None, hints, self._config.hints.separator)[0]
 
     def finish(self, m: int, found: Iterable[Hypothesis]) -> None:
         """Stores the hypotheses of a sentence; sentences that waited for it become ready.
@@ -239,7 +238,7 @@ class ContinuousDecoder:
             beams = document.search.beams
             for _ in range(min(TURN, len(document.ready))):
                 # Hints add to the length later; the limit is only exact without them.
-                limit = document.search.max_length(len(document.example.source[document.ready[0]]), most)
+                limit = document.search.max_length(len(document.given.example.source[document.ready[0]]), most)
                 rows, positions = rows - beams, positions - beams * (limit + 2)
                 if min(rows, positions) < 0 and (chosen or self._groups):
                     return chosen

@@ -20,7 +20,7 @@ from docgraph.document import Document
 from docgraph.formats.atoms import shown_texts
 from docgraph.model.hints import Hint
 from docgraph.model.systems import prepare
-from docgraph.translation.decoder import BATCH_TOKENS, DecoderInput
+from docgraph.translation.decoder import BATCH_TOKENS
 from docgraph.translation.document_chunks import chunks
 from docgraph.translation.draft import untranslated
 from docgraph.translation.formality import FormalityOption, formality_of, has_you
@@ -156,7 +156,7 @@ class _Work:
         wanted = inputs.with_referents(self.prepared, segments, self.translations)
         for rows, excerpt in inputs.excerpts(self.prepared, wanted, self.translations):
             base = {row: self.translations[m][0].base_tokens for row, m in enumerate(rows) if m in based}
-            [part] = self.translator.decoder([DecoderInput(excerpt.example, excerpt.known, base=base)], self.search)
+            [part] = self.translator.decoder([replace(excerpt.document, base=base)], self.search)
             self.translations.update(zip(rows, part.sentences, strict=False))
 
     def read(self, judged: Judgements | None) -> Read:
@@ -166,8 +166,8 @@ class _Work:
         if not judges_relevance(model.config) or not any_given(self.translations):
             return found
         for shown, own in chunks(len(self.prepared.segments)):
-            example, known = translator.inputs.chunk(self.prepared, shown, {})
-            example = prepare(untranslated(example, known), model.config)
+            chunk = translator.inputs.chunk(self.prepared, shown, {})
+            example, known = prepare(untranslated(chunk.example, chunk.known), model.config), chunk.known
             base = {
                 m - shown.start: best.base_tokens
                 for m in own
@@ -300,7 +300,7 @@ class _HintInputs:
         if not work.translator.needs.hints:
             return
         for shown, own in chunks(len(work.prepared.segments)):
-            example, _ = work.translator.inputs.chunk(work.prepared, shown, {})
+            example = work.translator.inputs.chunk(work.prepared, shown, {}).example
             for hint in (*example.hints, *example.lookups):
                 if (m := shown.start + hint.sentence) in own:
                     read = 0 if hint.referent is None else hint.referent.sentence
@@ -340,7 +340,7 @@ def warm_up(translator: Translator, document: Document, finished: FinishedSenten
         return
     work = _Work(translator, translator.prepare(TranslationRequest(document)), SearchConfig(), finished)
     for shown, own in chunks(len(work.prepared.segments)):
-        example, _ = translator.inputs.chunk(work.prepared, shown, {})
+        example = translator.inputs.chunk(work.prepared, shown, {}).example
         source, pairs = prepare(example, config).source, []
         for m in own:
             if m in work.translations and (room := room - len(work.translations[m][0].base_tokens)) >= 0:

@@ -12,8 +12,8 @@ from docgraph.model.batch import DocumentExample
 from docgraph.model.config import ModelConfig
 from docgraph.model.hints import Hint, hints_by_sentence, referents
 from docgraph.model.systems import prepare
+from docgraph.translation.decoder import DecoderInput
 from docgraph.translation.draft import untranslated
-from docgraph.translation.hypotheses import Known
 
 
 def with_referents(hints: Iterable[Hint], sentences: Iterable[int], known: Container[int]) -> list[int]:
@@ -30,20 +30,19 @@ def with_referents(hints: Iterable[Hint], sentences: Iterable[int], known: Conta
 class Excerpt:
     """Some sentences of a document as a document of their own, followed by those whose translations they read."""
 
-    example: DocumentExample
-    known: Known
-    """The known translations, by position in the excerpt."""
+    document: DecoderInput
     origins: list[int]
     """The index of each sentence in the whole document."""
 
     @classmethod
-    def of(cls, document: DocumentExample, known: Known, sentences: Sequence[int], config: ModelConfig) -> Excerpt:
+    def of(cls, whole: DecoderInput, sentences: Sequence[int], config: ModelConfig) -> Excerpt:
         """Returns an excerpt to translate `sentences`, for a model that does not read whole documents.
 
         The graph of the whole document selects the given translations that they read; its hints say translations that
         are known, or of other sentences of the excerpt (`with_referents`). So the sentences are translated as in the
         whole document.
         """
+        document, known = whole.example, whole.known
         rows, selection = list(sentences), None
         if not (document.graph is None and document.selection is None and document.memory_sentences is None):
             selection = prepare(untranslated(document, known), config).selection
@@ -66,7 +65,7 @@ class Excerpt:
         source = [document.source[m] for m in origins]
         example = DocumentExample(source, hints=moved_hints, lookups=moved_lookups)
         if not len(read) and document.memory_sentences is None:
-            return cls(example, {}, origins)
+            return cls(DecoderInput(example), origins)
         example = replace(example, window=range(len(rows)))
         if selection is not None:
             moved = np.where(table >= 0, np.searchsorted(read, table) + len(rows), -1)
@@ -74,7 +73,7 @@ class Excerpt:
             words = np.full((len(origins), selection.words.shape[1]), -1, dtype=np.int32)
             example = replace(example, ahead=True, selection=Selection(words, moved))
         own = {place: known[m] for place, m in enumerate(origins) if place >= len(rows)}
-        return cls(example, own, origins)
+        return cls(DecoderInput(example, own), origins)
 
 
 def _moved(hint: Hint, sentence: int, place_of: Mapping[int, int]) -> Hint | None:

@@ -36,6 +36,7 @@ from docgraph.model.hints import (
 from docgraph.model.systems import context_needs
 from docgraph.model.tokenizer import Tokenizer
 from docgraph.translation.corrected_words import CorrectedWordFinder, CorrectedWords
+from docgraph.translation.decoder import DecoderInput
 from docgraph.translation.document_chunks import chunks
 from docgraph.translation.excerpt import Excerpt, with_referents
 from docgraph.translation.formality import FormalityOption
@@ -194,8 +195,8 @@ class InputBuilder:
         prepared = replace(prepared, corrected=self._find_corrected_words(prepared))
         if more:
             return prepared
-        example, known_segments = self.encode(segments, shown, known_segments, prepared.corrected)
-        return replace(prepared, example=example, known=known_segments)
+        given_input = self.encode(segments, shown, known_segments, prepared.corrected)
+        return replace(prepared, example=given_input.example, known=given_input.known)
 
     def _find_corrected_words(self, prepared: Prepared) -> CorrectedWords | None:
         if self.corrected_words is None or not prepared.given:
@@ -217,8 +218,8 @@ class InputBuilder:
 
     def encode(
         self, segments: Segments, span: range, known: Known, corrected: CorrectedWords | None = None
-    ) -> tuple[DocumentExample, Known]:
-        """Returns consecutive segments as model input, and the known hypotheses by position in `span`.
+    ) -> DecoderInput:
+        """Returns consecutive segments as model input, with the known hypotheses by position in `span`.
 
         They are annotated if the model reads their graph, or hints. Entries of the translation memory follow the
         segments.
@@ -242,11 +243,11 @@ class InputBuilder:
         ]
         example = replace(example, ahead=True, hints=found, lookups=lookups)
         if self.memory is None:
-            return example, known
+            return DecoderInput(example, known)
         example, entries = self.memory.append_entries(
             example, texts, known, self._tokenizer, self._max_length, self._tag
         )
-        return example, {**known, **{place: self._given(ids[:-1]) for place, ids in entries.items()}}
+        return DecoderInput(example, {**known, **{place: self._given(ids[:-1]) for place, ids in entries.items()}})
 
     def _annotate(self, document: Document) -> Annotation:
         """Returns the annotation of a document, which is kept for a while."""
@@ -257,20 +258,20 @@ class InputBuilder:
                 del self._annotations[old]
         return annotation
 
-    def chunk(self, prepared: Prepared, shown: range, translations: Known) -> tuple[DocumentExample, Known]:
-        """Returns a chunk of a document as model input, and the known translations and `translations` by position."""
+    def chunk(self, prepared: Prepared, shown: range, translations: Known) -> DecoderInput:
+        """Returns a chunk of a document as model input, with the known translations and `translations` by position."""
         if prepared.example is None:
             given = dict(self.given_segments(prepared.given, prepared.segments))
             return self.encode(prepared.segments, shown, {**translations, **given}, prepared.corrected)
-        return prepared.example, {**translations, **prepared.known}
+        return DecoderInput(prepared.example, {**translations, **prepared.known})
 
     def with_referents(self, prepared: Prepared, wanted: Iterable[int], translations: Known) -> set[int]:
         """Returns some segments, and those without one of the `translations` that their hints read, directly or not."""
         found = {*wanted}
         for shown, own in reversed([*chunks(len(prepared.segments))]):
             if self._needs.hints and (rows := [m - shown.start for m in own if m in found]):
-                example, seen = self.chunk(prepared, shown, translations)
-                found |= {shown.start + m for m in with_referents(example.hints, rows, seen)}
+                chunk = self.chunk(prepared, shown, translations)
+                found |= {shown.start + m for m in with_referents(chunk.example.hints, rows, chunk.known)}
         return found
 
     def excerpts(
@@ -289,8 +290,8 @@ class InputBuilder:
 
     def excerpt(self, prepared: Prepared, shown: range, rows: Iterable[int], translations: Known) -> Excerpt:
         """Returns segments of one chunk with what they read, as model input; `rows` may name a segment repeatedly."""
-        example, seen = self.chunk(prepared, shown, translations)
-        excerpt = Excerpt.of(example, seen, [m - shown.start for m in rows], self._config)
+        chunk = self.chunk(prepared, shown, translations)
+        excerpt = Excerpt.of(chunk, [m - shown.start for m in rows], self._config)
         # Entries of a translation memory come after all segments.
         end = len(prepared.segments)
         origins = [m + (shown.start if m < len(shown) else end) for m in excerpt.origins]
@@ -300,13 +301,14 @@ class InputBuilder:
         """Returns an excerpt with other texts at some positions; they have no hints."""
         source = [
             self._tokenizer.source.encode(segments[place].text, self._tag)[0] if place in segments else ids
-            for place, ids in enumerate(excerpt.example.source)
+            for place, ids in enumerate(excerpt.document.example.source)
         ]
-        example = excerpt.example
+        example = excerpt.document.example
         hints, lookups = (
             [hint for hint in each if hint.sentence not in segments] for each in (example.hints, example.lookups)
         )
-        return replace(excerpt, example=replace(example, source=source, hints=hints, lookups=lookups))
+        example = replace(example, source=source, hints=hints, lookups=lookups)
+        return replace(excerpt, document=replace(excerpt.document, example=example))
 
 
 def _shifted(hint: Hint, by: int) -> Hint:

@@ -7,13 +7,12 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from docgraph.model.batch import DocumentExample
 from docgraph.translation.checks import Doubt, doubts, word_doubts
 from docgraph.translation.constraints import Constraint, Constraints
 from docgraph.translation.decoder import DecoderInput
 from docgraph.translation.document_chunks import chunks
 from docgraph.translation.forbidden_words import ForbiddenWords
-from docgraph.translation.hypotheses import Hypotheses, Hypothesis, Known, SearchConfig
+from docgraph.translation.hypotheses import Hypotheses, Hypothesis, SearchConfig
 from docgraph.translation.lexicon import invented_words
 from docgraph.translation.model_input import Prepared
 from docgraph.translation.preprocessing import Segment, Segments
@@ -82,7 +81,7 @@ class Redecoder:
         segments = prepared.segments
         if not self._translator.needs.reads_document:
             for rows, excerpt in self._translator.inputs.excerpts(prepared, wanted, dict(enumerate(decoded.first))):
-                yield dict(enumerate(rows)), DecoderInput(excerpt.example, excerpt.known)
+                yield dict(enumerate(rows)), excerpt.document
             return
         for shown, own in chunks(len(segments)):
             segment_of = {m - shown.start: m for m in own if m in wanted}
@@ -90,7 +89,7 @@ class Redecoder:
                 others = {
                     m: own for m, own in enumerate(decoded.hypotheses) if own and m - shown.start not in segment_of
                 }
-                yield segment_of, DecoderInput(*self._translator.inputs.encode(segments, shown, others))
+                yield segment_of, self._translator.inputs.encode(segments, shown, others)
 
     def checked(
         self, prepared: Prepared, decoded: DecodedSegments, search: SearchConfig, sentences: Iterable[int]
@@ -162,7 +161,7 @@ class Redecoder:
                 }
                 wanted = {row: forbidden[place] for row, (place, _) in enumerate(chosen) if place in forbidden}
                 excerpt = self._translator.inputs.with_source(excerpt, other)
-                inputs.append(DecoderInput(excerpt.example, excerpt.known, wanted, base))
+                inputs.append(replace(excerpt.document, constraints=wanted, base=base))
                 counts.append(len(chosen))
         found = self._translator.decoder(inputs, search)
         return [each for count, document in zip(counts, found, strict=True) for each in document.sentences[:count]]
@@ -198,7 +197,7 @@ class Redecoder:
                     wanted |= dict.fromkeys(range(len(texts), len(texts) + len(again)), forbidden[m])
                 texts += again or [(prepared.segments[m], decoded.hypotheses[m])]
             if any(by_place.values()):
-                inputs.append(DecoderInput(*self._encode(texts), wanted))
+                inputs.append(replace(self._encode(texts), constraints=wanted))
                 counts.append(len(texts))
         found = self._translator.decoder(inputs, search)
         return [
@@ -208,8 +207,8 @@ class Redecoder:
             if m not in given.known
         ]
 
-    def _encode(self, texts: Sequence[tuple[Segment, list[Hypothesis]]]) -> tuple[DocumentExample, Known]:
-        """Returns segments as the model input of a document, and the hypotheses of those that have any."""
+    def _encode(self, texts: Sequence[tuple[Segment, list[Hypothesis]]]) -> DecoderInput:
+        """Returns segments as the model input of a document, with the hypotheses of those that have any."""
         segments = Segments([segment for segment, _ in texts], [range(m, m + 1) for m in range(len(texts))])
         known = {m: found for m, (_, found) in enumerate(texts) if found}
         return self._translator.inputs.encode(segments, range(len(texts)), known)

@@ -109,8 +109,8 @@ def _decode_in_chunks(translator: Translator, prepared: Prepared, options: Trans
     for shown, own in chunks(len(prepared.segments)):
         if hypotheses.keys() >= {*own} and not options.explain:
             continue
-        example, known = translator.inputs.encode(prepared.segments, shown, hypotheses, prepared.corrected)
-        chunk = replace(prepared, shown=shown, own=own, example=example, known=known)
+        given = translator.inputs.encode(prepared.segments, shown, hypotheses, prepared.corrected)
+        chunk = replace(prepared, shown=shown, own=own, example=given.example, known=given.known)
         [decoded] = _decode_together(translator, [chunk], options)
         part = slice(own.start - shown.start, own.stop - shown.start)
         hypotheses.update(zip(own, decoded.hypotheses[part], strict=True))

@@ -50,10 +50,10 @@ def explain_sentence(
     weights: list[ContextWeights] = []
     hints: list[HintUse] = []
     for rows, excerpt in inputs.excerpts(prepared, prepared.segments_of([sentence]), targets):
-        hypotheses = [targets[m] for m in rows] + list(excerpt.known.values())
+        hypotheses = [targets[m] for m in rows] + list(excerpt.document.known.values())
         shown = [owners[m] for m in excerpt.origins if m < len(owners)]
         with translator.model_lock:
-            example = with_filled_hints(translator.model, translator.tokenizer, excerpt.example, hypotheses)
+            example = with_filled_hints(translator.model, translator.tokenizer, excerpt.document.example, hypotheses)
             weights += context_weights_of(translator.model, translator.tokenizer, example, hypotheses, shown)[
                 : len(rows)
             ]
