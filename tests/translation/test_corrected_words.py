@@ -6,7 +6,7 @@ import pytest
 
 from docgraph.document import Document
 from docgraph.translation import corrected_words, document_chunks
-from docgraph.translation.corrected_words import CorrectedWords
+from docgraph.translation.corrected_words import CorrectedWordFinder, CorrectedWords
 from docgraph.translation.corrections import follow_correction, translate_sentences
 from docgraph.translation.hypotheses import SearchConfig
 from docgraph.translation.model_input import TranslationRequest
@@ -130,11 +130,9 @@ def test_phrases_are_compared_once_and_the_last_ones_are_kept(
     translator: Translator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(corrected_words, "KEPT_PAIRS", 2)
-    finder = translator._corrected_word_finder()
-    assert finder is not None
-    compared: list[str] = []
-    translate = finder._translate
-    monkeypatch.setattr(finder, "_translate", lambda texts: compared.extend(texts) or translate(texts))
+    finder, compared = CorrectedWordFinder(("en", "fr"), translator._single), list[str]()
+    translate = translator._single.translate
+    monkeypatch.setattr(translator._single, "translate", lambda texts: compared.extend(texts) or translate(texts))
     pairs = {0: (TEXTS[0], KNOWN), 1: (TEXTS[1], "Rien ne s'est passé.")}
     first = finder.find(pairs, TEXTS[2:])
     assert finder.find(pairs, TEXTS[2:]).said_in == first.said_in

@@ -13,12 +13,11 @@ import typer
 
 from docgraph.cli.options import DeviceOption, EngineName, ModelOption
 from docgraph.cli.progress import ProgressBars
-from docgraph.errors import DocgraphError
+from docgraph.cli.translation_pages import check_pages, write_bilingual_files, write_page
 
 if TYPE_CHECKING:
     from docgraph.translation.files import Report
     from docgraph.translation.jobs import Form, Job, Jobs
-    from docgraph.translation.result import Translation
 
 ModeName = Literal["parallel", "sequential"]
 PrecisionName = Literal["float32", "bfloat16", "int8"]
@@ -227,7 +226,7 @@ def translate(
     keep_freed_memory()
     let_idle_threads_sleep()
     folder = ModelFolder(find_model(model))
-    _check_pages({"--explain": explain, "--bilingual": bilingual, "--export-memory": export_memory}, files or [])
+    check_pages({"--explain": explain, "--bilingual": bilingual, "--export-memory": export_memory}, files or [])
     form: Form = "jsonl" if jsonl else "table" if scores or n_best > 1 else "document"
     with _no_collection():
         from docgraph.formats import SubtitleLimits
@@ -285,9 +284,9 @@ def translate(
         typer.echo(f"docgraph: interrupted; {hint}", err=True)
         raise SystemExit(130) from None
     if explain is not None:
-        _write_page(explain, translations, translator.languages)
+        write_page(explain, translations, translator.languages)
     if (bilingual is not None or export_memory is not None) and not report.finished:
-        _write_bilingual(bilingual, export_memory, translations, translator.languages)
+        write_bilingual_files(bilingual, export_memory, translations, translator.languages)
     if (report.doubtful or report.missed_terms) and output in (None, "-"):
         sentences = _count(report.sentences, "sentence")
         typer.echo(f"docgraph: {report.doubtful:,} of {sentences} doubtful {_HINT}{_terms(report)}", err=True)
@@ -325,50 +324,6 @@ def _terms(report: Report) -> str:
 
 def _count(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
-
-
-def _check_pages(pages: dict[str, Path | None], files: list[Path]) -> None:
-    """Refuses pages beside the translation of several files, or that would replace the file that is translated."""
-    for option, path in pages.items():
-        if path is None:
-            continue
-        if len(files) > 1 or any(file.is_dir() for file in files):
-            raise DocgraphError(f"{option} belongs to one file; pass a single file with it")
-        if any(path.exists() and file.exists() and path.samefile(file) for file in files):
-            raise DocgraphError(f"{option} would replace the file that is translated; choose another name", path=path)
-    if pages["--bilingual"] is not None:
-        from docgraph.translation.bilingual import check_name
-
-        check_name(pages["--bilingual"])
-    if (memory := pages["--export-memory"]) is not None and memory.suffix.lower() != ".tmx":
-        raise DocgraphError("a translation memory is written as TMX; choose a name that ends in .tmx", path=memory)
-
-
-def _write_bilingual(
-    bilingual: Path | None, memory: Path | None, translations: list[Translation], languages: tuple[str, str] | None
-) -> None:
-    from docgraph.translation.bilingual import BilingualSegment, write_bilingual
-
-    segments = [
-        BilingualSegment(sentence.source, sentence.text, sentence.given, translation.source.id)
-        for translation in translations
-        for sentence in translation
-    ]
-    if bilingual is not None:
-        write_bilingual(bilingual, segments, languages)
-        typer.echo(f"wrote {bilingual}", err=True)
-    if memory is not None:
-        write_bilingual(memory, [segment for segment in segments if segment.confirmed], languages)
-        typer.echo(f"wrote {memory}", err=True)
-
-
-def _write_page(path: Path, translations: list[Translation], languages: tuple[str, str] | None) -> None:
-    from docgraph.files import replacing
-    from docgraph.translation.page import to_html
-
-    with replacing(path) as temporary:
-        temporary.write_text(to_html(translations, languages), "utf-8")
-    typer.echo(f"wrote {path}", err=True)
 
 
 @contextmanager

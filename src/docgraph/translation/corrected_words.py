@@ -17,10 +17,11 @@ words; those with the words of the model count, too.
 from __future__ import annotations
 
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from threading import Lock
+from typing import TYPE_CHECKING
 
 from docgraph.annotate.dictionary import Dictionary, Entry, text_lemmas
 from docgraph.annotate.inflection import french_plural, lemma
@@ -28,6 +29,10 @@ from docgraph.annotation import Annotation
 from docgraph.translation.language_check import function_words
 from docgraph.translation.names import is_known
 from docgraph.translation.word_alignment import SubwordAttention
+
+if TYPE_CHECKING:
+    from docgraph.translation.single_sentences import SingleSentences
+
 
 MAX_WORDS = 4
 """Words of the longest phrase."""
@@ -68,16 +73,8 @@ class CorrectedWords:
 class CorrectedWordFinder:
     """Finds the corrected words of documents. Threads may share it."""
 
-    def __init__(
-        self,
-        languages: tuple[str, str],
-        annotate: Callable[[list[str]], Annotation],
-        translate: Callable[[list[str]], list[str]],
-        align: Callable[[Sequence[str], Sequence[str]], list[SubwordAttention]],
-    ) -> None:
-        """`annotate` and `translate` take sentences, each on its own; `align` returns the attention of translations
-        over their sources."""
-        self._languages, self._annotate, self._translate, self._align = languages, annotate, translate, align
+    def __init__(self, languages: tuple[str, str], single: SingleSentences) -> None:
+        self._languages, self._single = languages, single
         self._phrases: OrderedDict[Pair, list[Phrase]] = OrderedDict()
         self._lock = Lock()
 
@@ -121,8 +118,8 @@ class CorrectedWordFinder:
     def _compare(self, pairs: list[Pair]) -> Iterator[list[Phrase]]:
         """Yields the phrases of each pair."""
         sources, known = [source for source, _ in pairs], [translation for _, translation in pairs]
-        annotation, own = self._annotate(sources), self._translate(sources)
-        attention = self._align([*sources, *sources], [*known, *own])
+        annotation, own = self._single.annotate(sources), self._single.translate(sources)
+        attention = self._single.align([*sources, *sources], [*known, *own])
         for m, (theirs, ours) in enumerate(zip(known, own, strict=True)):
             sentence = _Sentence(annotation.part(range(m, m + 1)), self._languages)
             yield [*sentence.phrases((theirs, attention[m]), (ours, attention[len(pairs) + m]))]

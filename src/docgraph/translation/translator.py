@@ -37,13 +37,14 @@ from docgraph.translation.document_decoding import decode_documents
 from docgraph.translation.formality import FormalityOption, Sample, check_option, decide
 from docgraph.translation.hypotheses import Hypotheses, SearchConfig
 from docgraph.translation.language_check import foreign_sentences
-from docgraph.translation.model_input import InputBuilder, Prepared, TranslationRequest, example_from_text
+from docgraph.translation.model_input import InputBuilder, Prepared, TranslationRequest
 from docgraph.translation.names import find_names
 from docgraph.translation.postprocessing import Postprocessor
 from docgraph.translation.preprocessing import Preprocessor, Segment
 from docgraph.translation.redecoding import Redecoder
 from docgraph.translation.result import SentenceTranslation, Translation
 from docgraph.translation.segment_decoding import DecodedSegments, TranslationOptions, decode_segments
+from docgraph.translation.single_sentences import SingleSentences
 from docgraph.translation.term_enforcement import DocumentTerms
 from docgraph.translation.terms import TermFinder
 from docgraph.translation.translation_builder import TranslationBuilder
@@ -101,25 +102,21 @@ class Translator:
         positions = model.config.transformer.max_positions // needs.sentences_per_sequence
         # As in training, and a translation may be half as long again as its segment.
         max_length = max(8, min(positions * 2 // 3, trained_length or positions))
+        self._single = SingleSentences(self)
         self._preprocessor = Preprocessor(
             tokenizer.source,
             languages,
             max_length,
             not needs.reads_document,
-            self._greedy_scores,
+            self._single.greedy_scores,
             may_print if "definition" in needs.hints else lambda _: False,
         )
         self.builder = TranslationBuilder(tokenizer.target, Postprocessor(self._preprocessor, languages))
         self._redecoder = Redecoder(self)
+        reads_words = not {*needs.hints} <= {"previous"}
+        finder = CorrectedWordFinder(languages, self._single) if languages is not None and reads_words else None
         self.inputs = InputBuilder(
-            model.config,
-            tokenizer,
-            self._preprocessor,
-            languages,
-            annotator,
-            tag,
-            max_length,
-            self._corrected_word_finder(),
+            model.config, tokenizer, self._preprocessor, languages, annotator, tag, max_length, finder
         )
         self.memory = None
         if needs.graph_relations(any_given=False) is not None:
@@ -255,14 +252,6 @@ class Translator:
             size += prepared.size
         yield from self._translate_batch(batch, options)
 
-    def _corrected_word_finder(self) -> CorrectedWordFinder | None:
-        """Returns what finds the words that known translations correct; None if the model cannot read them."""
-        if self.languages is None or not {*self.needs.hints} - {"previous"}:
-            return None
-        return CorrectedWordFinder(
-            self.languages, self._annotate_separately, self._translate_separately, self.subword_attention
-        )
-
     def annotate(self, document: Document) -> Annotation:
         """Returns the annotation of a document, by the annotator of the model or of its source language."""
         return self.inputs.annotate(document)
@@ -295,15 +284,6 @@ class Translator:
     def normalize(self, text: str) -> str:
         """Returns a text as the model reads it (`Preprocessor.normalize`)."""
         return self._preprocessor.normalize(text)
-
-    def _greedy_scores(self, texts: Sequence[str]) -> list[float]:
-        """Returns the score of the greedy translation of each text."""
-        decoded = self.decoder(self._single_sentences(texts), SearchConfig(beams=1))
-        return [document.sentences[0][0].score for document in decoded]
-
-    def _single_sentences(self, texts: Iterable[str]) -> list[DecoderInput]:
-        """Returns each text as the model input of a document of its own."""
-        return [DecoderInput(example_from_text([text], self.tokenizer, tag=self.tag)) for text in texts]
 
     def decode(
         self,
@@ -366,25 +346,13 @@ class Translator:
             texts, own = [segment.text for segment in segments], dictionaries(self.needs.hints)
             finders += [DictionaryNames(each).following(prepared.given_pairs().values()) for each in own]
             translated = {word for each in own for text in texts for word in each.proper_words(text)}
-            finders.append(find_names(texts, translations, self.languages, self._translate_separately, translated))
+            finders.append(find_names(texts, translations, self.languages, self._single.translate, translated))
         return DocumentTerms(finders, decide(formality, _samples(prepared, translations)))
 
     def _segments(self, prepared: Prepared, sentences: Collection[int] | None) -> dict[int, Segment]:
         """Returns the segments of some sentences of a document, or of all, without those that are known."""
         chosen = range(len(prepared.segments.of_sentence)) if sentences is None else sentences
         return {m: prepared.segments[m] for m in prepared.segments_of(chosen)}
-
-    def _annotate_separately(self, texts: list[str]) -> Annotation:
-        """Returns the annotation of some texts that belong to no document."""
-        assert self.pipeline is not None
-        return self.pipeline(Document.from_sentences(texts))
-
-    def _translate_separately(self, texts: list[str]) -> list[str]:
-        """Returns the translation of each text on its own."""
-        decoded = self.decoder(self._single_sentences(texts), SearchConfig())
-        return [
-            self.builder.text(document.sentences[0][0], text) for text, document in zip(texts, decoded, strict=True)
-        ]
 
     def _translation(self, prepared: Prepared, decoded: DecodedSegments, search: SearchConfig) -> Translation:
         """Returns the translation of a document, given the hypotheses of its segments."""
