@@ -16,7 +16,7 @@ import lzma
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 from itertools import pairwise
 
@@ -118,14 +118,6 @@ class Dictionary:
             if form[0].isupper()
         }
 
-    def _keys(self, word: str) -> dict[str, None]:
-        """The word in small letters, its lemma and, for a word such as Kenyans, its singular."""
-        small = word.lower()
-        if self._language is None:
-            return {small: None}
-        singular = [small[:-1]] if word.istitle() and small.endswith("s") else []
-        return dict.fromkeys([small, lemma(small, self._language), *singular])
-
     def find(self, annotation: Annotation) -> Iterator[Use]:
         """Yields the uses of entries in a document, in order; the longest entry at each place.
 
@@ -166,7 +158,7 @@ class Dictionary:
 
     def _fitting(self, forms: list[str], place: int, begin: int, end: int) -> Iterator[Entry]:
         """Yields the entries of which the words from `place` on are a form; their sentence is `begin` to `end`."""
-        for key in self._keys(forms[place]):
+        for key in _keys(forms[place], self._language):
             for entry in self._by_first_word.get(key, ()):
                 stop = place + len(entry.words)
                 if stop <= end and self._is_form(forms[place:stop], entry, place == begin):
@@ -188,7 +180,7 @@ class Dictionary:
         if form.islower() != wanted.islower() or form.istitle() != wanted.istitle():
             return False
         small = wanted.lower()
-        return form.lower() == small or (may_be_inflected and small in self._keys(form))
+        return form.lower() == small or (may_be_inflected and small in _keys(form, self._language))
 
 
 @cache
@@ -206,6 +198,16 @@ def load_dictionary(name: str) -> Dictionary:
 def _entry(line: str, language: str) -> Entry:
     words, word_class, translations = line.split("\t")
     return Entry(tuple(_WORD.findall(words)), word_class, tuple(translations.split(" | ")), language)
+
+
+@lru_cache(1 << 16)
+def _keys(word: str, language: str | None) -> tuple[str, ...]:
+    """The word in small letters, its lemma and, for a word such as Kenyans, its singular."""
+    small = word.lower()
+    if language is None:
+        return (small,)
+    singular = [small[:-1]] if word.istitle() and small.endswith("s") else []
+    return tuple(dict.fromkeys([small, lemma(small, language), *singular]))
 
 
 _has_lemmas = cache(has_simplemma_dictionary)
