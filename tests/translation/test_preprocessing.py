@@ -65,6 +65,12 @@ def test_file_names_and_identifiers_are_not_translated(text: str) -> None:
     assert is_translatable(f"Open {text}")
 
 
+@pytest.mark.parametrize("text", ["<state>", "<b>", "f", "C", " x ", "<file name> <1>"])
+def test_placeholders_and_single_letters_are_not_translated(text: str) -> None:
+    assert not is_translatable(text)
+    assert is_translatable(f"Open {text}")
+
+
 def test_items_of_a_line_are_translated_separately() -> None:
     assert split_items("Website • About us • Contact") == ["Website • ", "About us • ", "Contact"]
     assert split_items("A | B and 1 | 2") == ["A | B and 1 | 2"]
@@ -123,7 +129,7 @@ def test_a_text_is_cut_where_a_sentence_or_a_clause_ends() -> None:
     assert list(cut("one two, three four", lambda part: len(part) < 12)) == ["one two, ", "three four"]
 
 
-@pytest.mark.parametrize("text", ["été", "北京", "№ five", "see www.example.org", "x"])
+@pytest.mark.parametrize("text", ["été", "北京", "№ five", "see www.example.org", "no"])
 def test_words_are_translated(text: str) -> None:
     assert is_translatable(text)
 

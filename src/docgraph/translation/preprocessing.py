@@ -40,6 +40,8 @@ _BREAKS = tuple(
     )
 )
 """Where a text may be cut, best first: after sentences, clauses, phrases, words."""
+_TAG = re.compile(literals.TAG)
+_LETTER = re.compile("[A-Za-z]")
 _ITEM_SEPARATOR = re.compile(r"(?<=\w) [•·|] (?=\w)")
 _SENTENCE_END = re.compile(r"[.!?…。！？][\"'”’»)\]]*$")
 _AFTER_SENTENCE = (" ", "\t", "\u00a0", "\u202f", "\u3000", *"。！？")
@@ -192,8 +194,9 @@ class Preprocessor:
 
 
 def is_translatable(text: str) -> bool:
-    """Returns whether a text has a letter and is not just an address, a file name or an identifier."""
-    return any(map(str.isalpha, text)) and not literals.is_only_literal(text)
+    """Returns whether a text has words: more than an address, an identifier, a <placeholder> or one Latin letter."""
+    words = _TAG.sub("", text).strip()
+    return any(map(str.isalpha, words)) and not _LETTER.fullmatch(words) and not literals.is_only_literal(text)
 
 
 def as_piece(source: str, text: str, is_last: bool) -> str:
