@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from docgraph.document import Document
 from docgraph.errors import DocgraphError
 from docgraph.formats import read, render
+from docgraph.formats.atoms import shown_texts
 from docgraph.formats.string_values import is_text
 
 WORDS = st.lists(
@@ -64,10 +65,27 @@ def test_arb_metadata_stay_and_the_locale_is_declared() -> None:
 
 def test_cases_of_icu_plurals_are_translated_one_by_one() -> None:
     message = "{n, plural, =0{no items} one{# item {of, select, a{in A} other{in all}}} other{# items}}"
-    assert load(json.dumps({"n": message}), "arb").texts == ["no items", "# item", "in A", "in all", "# items"]
+    texts = shown_texts(load(json.dumps({"n": message}), "arb"))
+    assert texts == ["no items", "# item", "in A", "in all", "# items"]
     new = json.loads(translate(json.dumps({"n": message}), "arb"))["n"]
     assert new == "{n, plural, =0{NO ITEMS} one{# ITEM {of, select, a{IN A} other{IN ALL}}} other{# ITEMS}}"
     assert load('{"n": "{n, plural, one{# item} other{"}', "arb").texts == []
+
+
+def test_the_number_of_a_plural_is_kept() -> None:
+    message = "{n, plural, one {Add # file} other {Add # files}}"
+    document = load(json.dumps({"n": message, "tag": "Use # first"}), "json")
+    assert document.texts == ["Add file", "Add files", "Use # first"]
+    new = json.loads(render([document], [["Ajouter # fichier", "Ajouter des fichiers", "D'abord #"]]))
+    assert re.fullmatch("{n, plural, one {Ajouter # fichier} other {Ajouter.* # .*fichiers}}", new["n"])
+
+
+@pytest.mark.parametrize("name", ["0", "bold", "b"])
+def test_closed_tags_of_any_name_are_markup(name: str) -> None:
+    document = load(json.dumps({"a": f"<{name}>Read</{name}> the <1/> terms."}), "json")
+    assert shown_texts(document) == ["Read the <1/> terms."]
+    new = json.loads(render([document], [["Lisez les <1/> conditions."]]))["a"]
+    assert new == f"<{name}>Lisez</{name}> les <1/> conditions."
 
 
 def test_an_apostrophe_before_a_placeholder_does_not_quote_it() -> None:

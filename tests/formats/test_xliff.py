@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from docgraph.document import Document
 from docgraph.errors import DocgraphError
 from docgraph.formats import read, render
+from docgraph.formats.atoms import shown_texts
 
 V1 = """<?xml version="1.0" encoding="UTF-8"?>
 <xliff version="1.2" xmlns="urn:oasis:names:tc:xliff:document:1.2">
@@ -131,6 +132,45 @@ def test_segmented_sources_give_segmented_targets() -> None:
     )
     target = '<mrk mtype="seg" mid="1">ONE.</mrk> <mrk mtype="seg" mid="2">TWO.</mrk></target></trans-unit>'
     assert f'</seg-source><target state="needs-review-translation">{target}' in translate(source)
+
+
+def unit(text: str, attributes: str = "") -> str:
+    return f'<xliff version="1.2"><file><trans-unit{attributes}><source>{text}</source></trans-unit></file></xliff>'
+
+
+def target(source: str) -> str:
+    return translate(source, None).partition('review-translation">')[2].partition("</target>")[0]
+
+
+def test_cases_of_icu_plurals_are_translated_one_by_one() -> None:
+    number = '<x id="INTERPOLATION" equiv-text="{{n}}"/>'
+    message = f"{{VAR_PLURAL, plural, =0 {{no items}} =1 {{<g id='1'># item</g>}} other {{{number} items}}}}"
+    source = unit(message)
+    assert shown_texts(load(source)) == ["no items", "# item", f"{number} items"]
+    expected = message.replace("no items", "NO ITEMS").replace("# item<", "# ITEM<").replace(" items}", " ITEMS}")
+    assert target(source) == expected
+
+
+def test_an_icu_message_in_an_inline_element_is_no_text() -> None:
+    element = '<x id="ICU" equiv-text="{n, plural, one {a file} other {files}}"/>'
+    assert target(unit(f"Updated {element} and")) == f"UPDATED {element} AND"
+    protected = '<ph id="1">{n, plural, one {a file}\nother {files}}</ph>'
+    assert target(unit(f"Updated {protected} and", ' xml:space="preserve"')) == f"UPDATED {protected} AND"
+
+
+def test_lines_are_kept_if_the_file_asks_for_it() -> None:
+    text = 'Line <g\nid="1">one</g>\nLine two\n\n  The <g id="2">third\nand</g> fourth'
+    source = unit(text, ' xml:space="preserve"')
+    assert load(source).texts == ["Line one", "Line two", "The third", "and fourth"]
+    assert target(source) == text.upper().replace("<G", "<g").replace("</G", "</g").replace("ID=", "id=")
+    assert load(unit("Line one\n  and two")).texts == ["Line one and two"]
+    assert load(unit("One\ntwo", ' xml:space="preserve"').replace("<source", '<source xml:space="default"')).texts == [
+        "One two"
+    ]
+
+
+def test_escaped_tags_of_digits() -> None:
+    assert load(unit("&lt;0&gt;Read&lt;/0&gt; it")).texts == ["Read it"]
 
 
 def test_other_encodings() -> None:

@@ -63,6 +63,22 @@ def test_atoms_get_stand_ins_and_touching_ones_share_one() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("text", "hidden"),
+    [("# item", "1 item"), ("# items", "57 items"), ("Add # child", "Add 1 child"), ("# people", "57 people")],
+)
+def test_the_number_of_a_plural_is_shown_as_a_number(text: str, hidden: str) -> None:
+    place = text.index("#")
+    assert hide(text, [(place, place + 1)])[0] == hidden
+    assert hide("1 of # item", [(5, 6)])[0] == "1 of 57 item"
+
+
+def test_a_placeholder_of_xliff_may_be_a_number() -> None:
+    number = '<x id="INTERPOLATION"/>'
+    assert hide(f"{number} minutes ago", [(0, len(number))])[0] == "57 minutes ago"
+    assert hide(f"{number} was here", [(0, len(number))])[0] == "X1 was here"
+
+
 def test_atoms_inside_words_are_removed() -> None:
     assert hide("A<x/>B is <y/> here", [(1, 5), (10, 14)]) == ("AB is X1 here", {"X1": "<y/>"})
 

@@ -32,16 +32,19 @@ _LANGUAGES = names(
 _TAG = re.compile(
     r"<!--(?:[^<]|<(?!!--))*?-->"
     rf"|(?i:<(?P<code>code|kbd|pre|samp|script|style|var)(?=[\s>]){ATTRIBUTES}>.{{0,2000}}?</(?P=code)\s*>)"
-    rf"|<(?P<close>/?)(?P<name>[a-zA-Z][^\s<>/]*)(?P<attributes>{ATTRIBUTES})>|(?P<entity>{ENTITY.pattern})"
+    rf"|<(?P<close>/?)(?P<name>[a-zA-Z][^\s<>/]*|\d{{1,3}}(?=/?>))(?P<attributes>{ATTRIBUTES})>"
+    rf"|(?P<entity>{ENTITY.pattern})|(?P<count>\#)"
 )
 _INLINE_TAGS = names(
     "a abbr b bdi bdo big br cite del dfn div em font h1 h2 h3 h4 h5 h6 hr i img ins label li mark ol p q s small span"
     " strike strong sub sup table tbody td th thead time tr tt u ul wbr"
 )
 _BLOCK_TAGS = names("br div h1 h2 h3 h4 h5 h6 hr li ol p table tbody td th thead tr ul")
-_ICU_ARGUMENT = re.compile(r"\{\s*\w+\s*,\s*(?:plural|select|selectordinal)\s*,")
+_ICU_ARGUMENT = re.compile(r"\{\s*\w+\s*,\s*(?P<kind>plural|select|selectordinal)\s*,")
 _BRACE = re.compile("[{}]")
 _MAX_ICU_DEPTH = 20
+_MAX_ELEMENT = 2_000
+"""Maximum length of an element whose name is not one of HTML; a longer search would be slow."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,15 +191,9 @@ def line_of(content: str, position: int) -> int:
 
 
 def parse_messages(source: str, language: str) -> list[Document]:
-    """Read units of plain text: lines, tags and entities inside them are recognised."""
-    return document_of(source, (block for span in unit_spans(source) for block in _blocks(source, span)), language)
-
-
-def parse_icu_messages(source: str, language: str) -> list[Document]:
-    """Like `parse_messages`; in ICU messages, the texts of each plural or select case are read one by one."""
-    blocks = (
-        block for unit in unit_spans(source) for span in _icu_texts(source, unit) for block in _blocks(source, span)
-    )
+    """Read units of text: lines, tags, entities, and the cases of ICU plurals and selects in them are recognised."""
+    paragraphs = (paragraph for unit in unit_spans(source) for paragraph in message_paragraphs(source, unit))
+    blocks = (block for lines, counts in paragraphs for block in _blocks(source, lines, counts))
     return document_of(source, blocks, language)
 
 
@@ -209,34 +206,45 @@ def unit_spans(source: str) -> Iterator[Span]:
         start = end + 1
 
 
-def _blocks(source: str, unit: Span) -> Iterator[Block]:
-    """Yield the paragraphs of a unit."""
-    groups: list[list[Span]] = [[]]
-    for line in LINE.finditer(source, *unit):
-        if line["text"].strip():
-            groups[-1].append(strip_span(source, *line.span("text")))
-        elif groups[-1]:
-            groups.append([])
-    for lines in join_wrapped_lines(source, [group for group in groups if group]):
-        block = Block(source)
-        for index, (start, end) in enumerate(lines):
-            if index:
-                block.line_break(lines[index - 1][1], start)
-            for token in _TAG.finditer(source, start, end):
-                block.text(start, token.start())
-                start = token.end()
-                if (token["name"] or "").lower() in _BLOCK_TAGS:
-                    yield block
-                    block = Block(source)
-                else:
-                    _add_token(block, token)
-            block.text(start, end)
-        yield block
+def message_paragraphs(source: str, unit: Span) -> Iterator[tuple[list[Span], bool]]:
+    """Yield the lines of each paragraph of a unit, and whether `#` stands for a number in it (in an ICU plural)."""
+    for span, counts in _icu_texts(source, unit):
+        groups: list[list[Span]] = [[]]
+        for line in LINE.finditer(source, *span):
+            if line["text"].strip():
+                groups[-1].append(strip_span(source, *line.span("text")))
+            elif groups[-1]:
+                groups.append([])
+        for lines in join_wrapped_lines(source, [group for group in groups if group]):
+            yield lines, counts
 
 
-def _add_token(block: Block, token: re.Match[str]) -> None:
-    """Add an inline tag as markup, and a placeholder in angle brackets or an entity that must stay as opaque markup."""
-    if token["entity"]:
+def _blocks(source: str, lines: list[Span], counts: bool) -> Iterator[Block]:
+    """Yield the blocks of a paragraph, which tags may separate."""
+    block = Block(source)
+    for index, (start, end) in enumerate(lines):
+        if index:
+            block.line_break(lines[index - 1][1], start)
+        for token in _TAG.finditer(source, start, end):
+            block.text(start, token.start())
+            start = token.end()
+            if (token["name"] or "").lower() in _BLOCK_TAGS:
+                yield block
+                block = Block(source)
+            else:
+                _add_token(block, token, counts, lines[-1][1])
+        block.text(start, end)
+    yield block
+
+
+def _add_token(block: Block, token: re.Match[str], counts: bool, end: int) -> None:
+    """Add an inline tag as markup, and what stands for words, or must stay, as opaque markup.
+
+    This is a tag of another name that is not closed before `end`, an entity of ASCII, or the `#` of a plural.
+    """
+    if token["count"]:
+        (block.opaque if counts else block.text)(*token.span())
+    elif token["entity"]:
         decoded = html.unescape(token["entity"])
         if decoded == token["entity"]:
             block.text(*token.span())
@@ -244,24 +252,34 @@ def _add_token(block: Block, token: re.Match[str]) -> None:
             block.opaque(*token.span())
         else:
             block.decoded(decoded, *token.span())
-    elif token["code"] or (token["name"] and token["name"].lower() not in _INLINE_TAGS and not token["close"]):
+    elif token["code"] or (token["name"] and not token["close"] and not _is_inline(token, end)):
         block.opaque(*token.span())
     else:
         block.markup(*token.span(), role=tag_role(token[0]))
 
 
-def _icu_texts(source: str, unit: Span, depth: int = 0) -> Iterator[Span]:
-    """Yield the texts of an ICU message: outside plural and select arguments, and inside each of their cases."""
+def _is_inline(token: re.Match[str], end: int) -> bool:
+    """Return whether an opening tag begins an element with text: one of HTML, or <0> and <bold> if they are closed."""
+    if token["name"].lower() in _INLINE_TAGS:
+        return True
+    return token.string.find(f"</{token['name']}>", token.end(), min(end, token.end() + _MAX_ELEMENT)) >= 0
+
+
+def _icu_texts(source: str, unit: Span, counts: bool = False, depth: int = 0) -> Iterator[tuple[Span, bool]]:
+    """Yield the texts of an ICU message: outside plural and select arguments, and inside each of their cases.
+
+    Each comes with whether it is inside a plural.
+    """
     start, end = unit
     while argument := _ICU_ARGUMENT.search(source, start, end):
         cases, close = _icu_cases(source, argument.end(), end)
         if close is None or depth == _MAX_ICU_DEPTH:
             return  # malformed, so that the rest stays as it is
-        yield start, argument.start()
+        yield (start, argument.start()), counts
         for case in cases:
-            yield from _icu_texts(source, case, depth + 1)
+            yield from _icu_texts(source, case, counts or argument["kind"] != "select", depth + 1)
         start = close
-    yield start, end
+    yield (start, end), counts
 
 
 def _icu_cases(source: str, start: int, end: int) -> tuple[list[Span], int | None]:

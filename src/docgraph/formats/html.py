@@ -81,7 +81,7 @@ def escape_attribute(text: str) -> str:
 
 def tag_role(raw: str) -> MarkupRole:
     """Return whether a tag opens or closes an element; empty for void elements, comments and declarations."""
-    match = re.match(r"<(/?)([a-zA-Z][^\s<>/]*)", raw)
+    match = re.match(r"<(/?)([a-zA-Z0-9][^\s<>/]*)", raw)
     if match is None or match[2].lower() in _VOID or raw.endswith("/>"):
         return ""
     return "close" if match[1] else "open"

@@ -20,7 +20,6 @@ from docgraph.formats.catalog import (
     Unit,
     catalog_format,
     line_of,
-    parse_icu_messages,
     safe_apostrophes,
 )
 from docgraph.formats.string_values import check_string_file, is_text
@@ -137,5 +136,5 @@ def _error(content: str, position: int, name: str) -> DocgraphError:
     return DocgraphError(f"is not JSON: did not expect {found}; correct it", path=name, line=line_of(content, position))
 
 
-JSON = catalog_format("json", (".json",), scan, parse_icu_messages, check=check)
-ARB = catalog_format("arb", (".arb",), scan, parse_icu_messages)
+JSON = catalog_format("json", (".json",), scan, check=check)
+ARB = catalog_format("arb", (".arb",), scan)

@@ -40,7 +40,7 @@ _VERSION = r"(?<=.)(?<![\w.,/-])(?:\d++(?:\.\d++){2,}|v\d++(?:\.\d++)*+)(?:-\w++
 
 PLACEHOLDER = "|".join([_TEMPLATE_TAG, _VARIABLE, _FORMAT, _EMOJI, _IDENTIFIER, _OPTION])
 """What parsers of prose hide from the model."""
-TAG = r"</?[A-Za-z][^<>\n]{0,200}>"
+TAG = r"</?(?:[A-Za-z][^<>\n]{0,200}|\d{1,3}/?)>"
 MAIL_ADDRESS = r"(?<![\w.+-])[\w.+-]++@[\w-]+(?:\.[\w-]+)+"
 
 

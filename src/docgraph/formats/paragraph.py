@@ -21,8 +21,10 @@ _RUN = re.compile(r"(?P<space>[ \t\r\n\f\v]+)|(?P<nul>\0+)|[^ \t\r\n\f\v\0]+(?: 
 _CLOSING = frozenset(".,;:!?)]}»”’…。，、；：！？）」』")
 _ATOM_WORD = "Code"
 """What the sentence splitter reads instead of an atom."""
-_NO_WORD = re.compile(r"\s*(?:!\[|\[\^|<(?!code|kbd|samp|var))", re.IGNORECASE)
-"""Atoms that are no words: images, notes, tags."""
+_NO_WORD = re.compile(
+    r"\s*(?:!\[|\[\^|<(?!code|kbd|samp|var|(?:x|ph)\s(?![^<>]*(?:LINE_BREAK|TAG_|\bICU))))", re.IGNORECASE
+)
+"""Atoms that are no words: images, notes, tags, except the placeholders of XLIFF that stand for words."""
 _CJK = re.compile(f"[{CJK}]")
 
 _Place = tuple[int, int]

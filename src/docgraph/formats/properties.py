@@ -10,7 +10,7 @@ import re
 from functools import partial
 
 from docgraph.formats.base import NEWLINE, check_lines
-from docgraph.formats.catalog import Catalog, Edit, Unit, catalog_format, decode_text, parse_icu_messages
+from docgraph.formats.catalog import Catalog, Edit, Unit, catalog_format, decode_text
 from docgraph.formats.string_values import check_string_file, is_text
 
 _CONTINUATION = rf"\\{NEWLINE}[ \t\f]*"
@@ -87,4 +87,4 @@ def _write(span: tuple[int, int], old: str, doubled: bool, raw: bool, text: str,
     return [(*span, text)]
 
 
-PROPERTIES = catalog_format("properties", (".properties",), scan, parse_icu_messages, check=check)
+PROPERTIES = catalog_format("properties", (".properties",), scan, check=check)

@@ -9,14 +9,26 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Iterator
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
-from docgraph.document import Document
+from docgraph.document import Document, MarkupRole
 from docgraph.errors import DocgraphError
 from docgraph.formats.base import Span, names
-from docgraph.formats.catalog import LANGUAGE, Catalog, Edit, Unit, catalog_format, decode_text, line_of, unit_spans
+from docgraph.formats.catalog import (
+    LANGUAGE,
+    Catalog,
+    Edit,
+    Unit,
+    catalog_format,
+    decode_text,
+    line_of,
+    message_paragraphs,
+    safe_apostrophes,
+    unit_spans,
+)
 from docgraph.formats.html import add_text, tag_role
 from docgraph.formats.paragraph import Block, document_of
 from docgraph.formats.xml_text import escape
@@ -36,7 +48,10 @@ _SKIPPED = names("alt-trans matches match glossary notes note skeleton skl metad
 _PAIRED = names("g pc mrk sm em bx ex sc ec")
 """Inline elements that stand around words; any other inline element stands for words."""
 _CONTENT_IS_CODE = names("ph bpt ept it x cp")
-_ESCAPED_TAG = re.compile(r"&lt;/?[a-zA-Z](?:(?!&lt;|&gt;)[^<>])*&gt;")
+_IN_TEXT = re.compile(r"&lt;/?(?:[a-zA-Z](?:(?!&lt;|&gt;)[^<>])*|\d{1,3}/?)&gt;|(?P<count>(?<!&)#)")
+_FILLER = "\ufffc"
+_Inline = tuple[int, int, MarkupRole]
+"""(start, end, role) of a tag, or of an element with its content."""
 _TAG_PLACEHOLDER = re.compile(r"(?i)(?:START|CLOSE)_|/(?:b|i|a|span)\b")
 
 
@@ -52,6 +67,8 @@ class _Element:
     end_tag: int = -1
     end: int = -1
     translate: bool = True
+    keeps_lines: bool = False
+    """Whether line breaks in its text count, by the `xml:space` of the element or of one around it."""
     children: list[_Element] = field(default_factory=list)
 
     def child(self, name: str) -> _Element | None:
@@ -188,7 +205,9 @@ def _start(token: re.Match[str], parent: _Element | None) -> _Element:
     if "translate" in attributes:
         translate = attributes["translate"] != "no"
     translate = translate and token["name"] not in _SKIPPED and not (parent and parent.name in _SKIPPED)
-    return _Element(token["name"], *token.span(), attributes, spans, translate=translate)
+    space = attributes.get("xml:space", "")
+    keeps_lines = space == "preserve" or (not space and parent is not None and parent.keeps_lines)
+    return _Element(token["name"], *token.span(), attributes, spans, translate=translate, keeps_lines=keeps_lines)
 
 
 def _units(content: str, element: _Element) -> list[Unit]:
@@ -202,6 +221,8 @@ def _units(content: str, element: _Element) -> list[Unit]:
         if state not in _UNTRANSLATED:
             return []
     text = _without_cdata(content[source.tag_end : source.end_tag])
+    if not source.keeps_lines:
+        text = re.sub("[\r\n]", " ", text)
     return [Unit(text, partial(_write, content, element, source, target))]
 
 
@@ -218,6 +239,7 @@ def _without_cdata(text: str) -> str:
 def _write(
     content: str, unit: _Element, source: _Element, target: _Element | None, text: str, language: str
 ) -> list[Edit]:
+    text = safe_apostrophes(content[source.tag_end : source.end_tag], text)
     prefix = content[unit.start + 1 : unit.tag_end].split(unit.name)[0]
     is_v1 = unit.name == "trans-unit"
     new_attributes = {"state": "needs-review-translation"} if is_v1 else {}
@@ -269,48 +291,70 @@ def _declare(attribute: str, places: list[_Element], language: str) -> list[Edit
 
 
 def parse(source: str, language: str) -> list[Document]:
-    """Read units of text with inline elements."""
-    return document_of(source, (_block(source, unit) for unit in unit_spans(source)), language)
+    """Read units of text with inline elements, line by line, and the cases of ICU plurals and selects one by one."""
+    elements = list(_inline_elements(source))
+    # Lines and braces inside an element do not count.
+    shown = _without(source, elements)
+    paragraphs = (each for unit in unit_spans(source) for each in message_paragraphs(shown, unit))
+    return document_of(source, (_block(source, *each, elements) for each in paragraphs), language)
 
 
-def _block(source: str, unit: Span) -> Block:
-    block, (position, end) = Block(source), unit
-    hidden = 0
-    """Depth inside an element whose content is code or must not be translated."""
-    start = position
-    for token in _TOKEN.finditer(source, *unit):
-        if not hidden:
-            _add_text(block, position, token.start())
-            start = token.start()
-        position = token.end()
+def _inline_elements(source: str) -> Iterator[_Inline]:
+    """Yield the tags of inline elements; one with code, or that must not be translated, is a whole with its content."""
+    depth = start = 0
+    for token in _TOKEN.finditer(source):
         if token["name"] is None:
-            if not hidden:
-                block.markup(start, position)
-        elif token["close"] and hidden:
-            hidden -= 1
-            if not hidden:
-                block.opaque(start, position)
+            if not depth:
+                yield *token.span(), ""
+        elif token["close"] and depth:
+            depth -= 1
+            if not depth:
+                yield start, token.end(), "atom"
         elif token["empty"]:
-            if not hidden:
+            if not depth:
                 is_paired = token["name"] in _PAIRED or _TAG_PLACEHOLDER.search(token["attributes"])
-                (block.markup if is_paired else block.opaque)(start, position)
-        elif hidden or (not token["close"] and _is_code(token)):
-            hidden += 1
+                yield *token.span(), "" if is_paired else "atom"
+        elif depth or (not token["close"] and _is_code(token)):
+            start = start if depth else token.start()
+            depth += 1
         else:
-            block.markup(start, position, role="close" if token["close"] else "open")
-    if hidden:
-        block.opaque(start, end)
-    else:
-        _add_text(block, position, end)
+            yield *token.span(), "close" if token["close"] else "open"
+
+
+def _without(source: str, elements: Iterable[_Inline]) -> str:
+    """Return the source with other characters, as many, for its inline elements."""
+    parts, position = list[str](), 0
+    for start, end, _ in elements:
+        parts += [source[position:start], _FILLER * (end - start)]
+        position = end
+    return "".join([*parts, source[position:]])
+
+
+def _block(source: str, lines: Sequence[Span], counts: bool, elements: Sequence[_Inline]) -> Block:
+    block, last = Block(source), -1
+    for start, end in lines:
+        if last >= 0:
+            block.line_break(last, start)
+        for first, after, role in elements[bisect_left(elements, (start,)) : bisect_left(elements, (end,))]:
+            _add_text(block, start, first, counts)
+            block.markup(first, after, role=role)
+            start = after
+        _add_text(block, start, end, counts)
+        last = end
     return block
 
 
-def _add_text(block: Block, start: int, end: int) -> None:
-    """Add text; an HTML tag in it, which is escaped, is markup."""
-    for tag in _ESCAPED_TAG.finditer(block.source, start, end):
-        add_text(block, start, tag.start())
-        block.markup(*tag.span(), role=tag_role(html.unescape(tag[0])))
-        start = tag.end()
+def _add_text(block: Block, start: int, end: int, counts: bool) -> None:
+    """Add text; an HTML tag in it, which is escaped, is markup, and the `#` of a plural stands for a number."""
+    for token in _IN_TEXT.finditer(block.source, start, end):
+        if token["count"] and not counts:
+            continue
+        add_text(block, start, token.start())
+        if token["count"]:
+            block.opaque(*token.span())
+        else:
+            block.markup(*token.span(), role=tag_role(html.unescape(token[0])))
+        start = token.end()
     add_text(block, start, end)
 
 

@@ -22,7 +22,6 @@ from docgraph.formats.catalog import (
     Unit,
     catalog_format,
     is_language,
-    parse_icu_messages,
     safe_apostrophes,
 )
 from docgraph.formats.string_values import check_string_file, is_text
@@ -207,4 +206,4 @@ def _wrap(line: str, width: int) -> str:
     return "\n".join(lines)
 
 
-YAML = catalog_format("yaml", (".yaml", ".yml"), scan, parse_icu_messages, check=check)
+YAML = catalog_format("yaml", (".yaml", ".yml"), scan, check=check)

@@ -32,6 +32,9 @@ _COUNT_NAME = re.compile(
     r"|seconds|minutes|hours|days|weeks|months|years)(?![a-z])",
     re.IGNORECASE,
 )
+_COUNT = "#"
+"""The number of an ICU plural, as an atom: {n, plural, one {# file} other {# files}}."""
+_PLURAL = re.compile(r"\b(?:(?!(?:has|is|its|this|was)\b)\w+s|children|men|people|women)\b", re.IGNORECASE)
 _NOUN = re.compile(r"\s+[a-z]+")
 _COUNTED = re.compile(
     r"\s+(?:new |more |other |selected |unread )?(?:bytes|changes|characters|columns|comments|days|documents|elements"
@@ -55,6 +58,8 @@ def hide(text: str, atoms: Sequence[Span] = ()) -> tuple[str, dict[str, str]]:
         stand_in = ""
         if letter is not None and not is_beside_word and len(stand_ins) < _MAX_STAND_INS:
             number = next(numbers, None) if _is_number(text, start, end) else None
+            if number and "1" not in text and "1" not in stand_ins and _is_one(text, start, end):
+                number = "1"
             stand_in = number or f"{letter}{len(stand_ins) + 1}"
             stand_ins[stand_in] = text[start:end]
         elif not has_atom:
@@ -88,9 +93,16 @@ def _literal_spans(text: str) -> Iterator[Span]:
                 yield match.start(), after.end() if after else match.end()
 
 
+def _is_one(text: str, start: int, end: int) -> bool:
+    """Returns whether the number of an ICU plural is one, because the text after it has no plural: # item."""
+    return text[start:end] == _COUNT and not _PLURAL.search(text, end)
+
+
 def _is_number(text: str, start: int, end: int) -> bool:
     """Returns whether a placeholder stands for a number, by its format, its name or the word after it."""
     literal = text[start:end]
+    if literal == _COUNT or (literal.startswith(("<x ", "<ph ")) and _COUNTED.match(text, end)):
+        return True
     if not literal.startswith(("%", "{", "$")):
         return False
     if _NUMBER_FORMAT.fullmatch(literal) or _COUNTED.match(text, end):
