@@ -88,6 +88,13 @@ def test_closed_tags_of_any_name_are_markup(name: str) -> None:
     assert new == f"<{name}>Lisez</{name}> les <1/> conditions."
 
 
+@pytest.mark.parametrize(("source", "format"), [('{"a": "Save &As..."}', "json"), ("a=Save &As...", "properties")])
+def test_mnemonics_are_read_and_written(source: str, format: str) -> None:
+    document = load(source, format)
+    assert document.texts == ["Save As..."]
+    assert render([document], [["Autre nom..."]]) == source.replace("Save &As", "&Autre nom").encode()
+
+
 def test_an_apostrophe_before_a_placeholder_does_not_quote_it() -> None:
     document = load('{"a": "Hello {name}"}', "json")
     assert json.loads(render([document], [["Bonjour l'{name} d'ici"]])) == {"a": "Bonjour l’{name} d'ici"}

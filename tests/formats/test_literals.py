@@ -27,7 +27,7 @@ from docgraph.formats.literals import LITERAL, PLACEHOLDER, is_only_literal, web
         ("with --prof-process or --all, but not -- this--one", ["--prof-process", "--all"]),
         ("-D<n> --max-depth=<n> of {Array<String>}", ["-D<n>", "--max-depth=<n>", "{Array<String>}"]),
         ("It costs $5, or 5 %.", []),
-        ("<0>Read</0> the <1/> but 3 <4 and 5>2", ["<0>", "</0>", "<1/>"]),
+        ("<0>Read</0> %zu bytes, <1/> but 3 <4 and 5>2", ["<0>", "</0>", "%zu", "<1/>"]),
         (
             "peerDependencies, fs.readFile, innerHTML.length and maxAge_ of my iPhone at 5 kHz, 200 kB",
             ["peerDependencies", "fs.readFile", "innerHTML.length", "maxAge_"],

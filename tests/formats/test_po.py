@@ -56,9 +56,13 @@ def load(source: str | bytes) -> Document:
     return document
 
 
+def _shortened(text: str) -> str:
+    return re.sub(r"%\(\w+\)s|[a-z]+", lambda match: match[0] if match[0][0] == "%" else "x", text)
+
+
 def translate(source: str | bytes, language: str | None = "fr") -> str:
     document = load(source)
-    content = render([document], [[re.sub("[a-z]+", "x", text) for text in document.texts]], language)
+    content = render([document], [[_shortened(text) for text in document.texts]], language)
     assert isinstance(content, bytes)
     return content.decode()
 
@@ -79,7 +83,7 @@ msgstr ""
 #: a.py:1
 #, fuzzy, python-format
 msgid "Hello %(name)s. How are \\"you\\"?"
-msgstr "Hx %(x)x. Hx x \\"x\\"?"
+msgstr "Hx %(name)s. Hx x \\"x\\"?"
 
 #, fuzzy
 #| msgid "old"
@@ -126,6 +130,39 @@ def test_a_plural_has_as_many_forms_as_the_header_asks_for(rule: str, forms: lis
     expected = [re.sub("Fx$", "Fx x", form) for form in forms] if len(forms) == 1 else forms
     assert found == [(str(n), form) for n, form in enumerate(expected)]
     assert new.endswith('"\n\nmsgid "a1"\n')
+
+
+def test_format_strings_stay_valid() -> None:
+    source = '#, c-format\nmsgid "Disk is %d%% full"\nmsgstr ""\n\n#, c-format\nmsgid "%s of %d"\nmsgstr ""\n'
+    document = load(source)
+    assert document.texts == ["Disk is %d% full", "%s of %d"]
+    new = render([document], [["Le disque est plein à %d %", "%d de %s"]])
+    expected = source.replace('full"\nmsgstr ""', 'full"\nmsgstr "Le disque est plein à %d %%"')
+    assert new == expected.replace("#, c-format", "#, fuzzy, c-format", 1).encode()
+
+
+@pytest.mark.parametrize(
+    ("flags", "text"),
+    [
+        ("#, c-format", "100% sure"),
+        ("#, fuzzy, python-format", "100% sure"),
+        ("#, no-c-format", "100%% sure"),
+        ("#, wrap", "100%% sure"),
+    ],
+)
+def test_flags_say_what_a_format_string_is(flags: str, text: str) -> None:
+    assert load(f'{flags}\nmsgid "100%% sure"\nmsgstr ""\n').texts == [text]
+
+
+def test_mnemonics_are_read_and_written() -> None:
+    source = 'msgid "_File"\nmsgstr ""\n\nmsgid "E&xit"\nmsgstr ""\n'
+    document = load(source)
+    assert document.texts == ["File", "Exit"]
+    new = render([document], [["Fichier", "Quitter"]])
+    assert re.findall(b'msgstr "(.*)"', bytes(new, "utf-8") if isinstance(new, str) else new) == [
+        b"_Fichier",
+        b"&Quitter",
+    ]
 
 
 def test_unchanged_texts_count_as_translations_only_if_the_language_is_known() -> None:

@@ -169,7 +169,8 @@ def test_lines_are_kept_if_the_file_asks_for_it() -> None:
     ]
 
 
-def test_escaped_tags_of_digits() -> None:
+def test_mnemonics_and_tags_of_digits() -> None:
+    assert target(unit("E&amp;xit")) == "E&amp;XIT"
     assert load(unit("&lt;0&gt;Read&lt;/0&gt; it")).texts == ["Read it"]
 
 

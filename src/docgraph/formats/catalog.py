@@ -19,6 +19,7 @@ from docgraph.formats.base import LINE, Format, Span, decode, has_content, names
 from docgraph.formats.html import ATTRIBUTES, ENTITY, tag_role
 from docgraph.formats.paragraph import Block, document_of
 from docgraph.formats.plain_text import join_wrapped_lines
+from docgraph.formats.program_strings import ProgramString
 
 Edit = tuple[int, int, str]
 """(start, end, new text) of a part of the file that is replaced."""
@@ -54,6 +55,8 @@ class Unit:
     text: str
     edits: Callable[[str, str], list[Edit]]
     """(new text, target language or "") -> changes of the file."""
+    is_format: bool | None = None
+    """Whether the text is a format string (%s), if the file says so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,8 +87,12 @@ def catalog_format(
     parse: Callable[[str, str], list[Document]] | None = None,
     escape: Callable[[str], str] = str,
     check: Callable[[bytes, str], None] | None = None,
+    mnemonics: tuple[str, ...] = (),
 ) -> Format:
-    """Return a format that reads the units of a catalogue; see `Format` for the arguments."""
+    """Return a format that reads the units of a catalogue; see `Format` for the arguments.
+
+    `mnemonics` are the marks before the letter of a mnemonic: `&`, `_`.
+    """
 
     def unpack(data: bytes, name: str) -> str:
         catalog = _scan(data, name)
@@ -97,9 +104,21 @@ def catalog_format(
     def _scan(data: bytes, name: str) -> Catalog:
         catalog = scan(data, name)
         # NUL separates the units, so that a unit that contains it is left alone.
-        return replace(catalog, units=[unit for unit in catalog.units if "\0" not in unit.text])
+        units = [_readable(unit, mnemonics) for unit in catalog.units if "\0" not in unit.text]
+        return replace(catalog, units=units)
 
     return Format(name, extensions, parse or parse_messages, escape, unpack, pack, declare, check)
+
+
+def _readable(unit: Unit, mnemonics: tuple[str, ...]) -> Unit:
+    """Return a unit with the text that people read; a translation that would break a format string is not written."""
+    string = ProgramString(unit.text, unit.is_format, mnemonics)
+
+    def edits(text: str, language: str) -> list[Edit]:
+        written = string.write(text)
+        return [] if written is None else unit.edits(written, language)
+
+    return replace(unit, text=string.text, edits=edits)
 
 
 def declare(source: str, language: str) -> str:

@@ -136,5 +136,5 @@ def _error(content: str, position: int, name: str) -> DocgraphError:
     return DocgraphError(f"is not JSON: did not expect {found}; correct it", path=name, line=line_of(content, position))
 
 
-JSON = catalog_format("json", (".json",), scan, check=check)
-ARB = catalog_format("arb", (".arb",), scan)
+JSON = catalog_format("json", (".json",), scan, check=check, mnemonics=("&",))
+ARB = catalog_format("arb", (".arb",), scan, mnemonics=("&",))

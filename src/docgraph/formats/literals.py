@@ -12,8 +12,8 @@ _TEMPLATE_TAG = r"\{\{(?:[^{}]|\{[^{}]*\}){0,999}\}\}|\{%[^%]{0,999}%\}"
 _VARIABLE = r"\$?\{[A-Za-z_0-9][\w.:!-]{0,99}(?:<\w{1,40}>)?\}|(?<![\w$])\$[A-Z][A-Z0-9_]{1,99}(?!\w)"
 """`{0}`, `{name}`, `${HOME}`, `$HOME`; `{Array<String>}`, the type of a parameter."""
 _SIZE = r"[#0+-]{0,3}\d{0,3}(?:\.\d{1,3})?"
-_FORMAT = (
-    rf"(?<![\d%])%(?:\d{{1,2}}\$)?{_SIZE}(?:l{{0,2}}[diu]|[sfgcrxX@])(?!\w)"
+FORMAT = (
+    rf"(?<![\d%])%(?:\d{{1,2}}\$)?{_SIZE}(?:(?:hh?|ll?|z)?[diu]|[sfgcrxX@])(?!\w)"
     rf"|(?<!%)%\([A-Za-z_]\w{{0,99}}\){_SIZE}(?:l{{1,2}}[diu]|[diufgcrsxX])"
 )
 """`%s`, `%1$d`, `%lu`, `%(name)s`; not the per cent sign of `5% down`. Letters may follow a name: `%(folder)sindex`."""
@@ -38,7 +38,7 @@ _QUALIFIED = r"(?<![\w./@:-])[a-z][a-z0-9]++(?:(?:\.|::?)[a-z][a-z0-9]++)++(?:/[
 _VERSION = r"(?<=.)(?<![\w.,/-])(?:\d++(?:\.\d++){2,}|v\d++(?:\.\d++)*+)(?:-\w++(?:\.\w++)*+)?(?!\w|[.,]\d)"
 """`10.8.5`, `v4.1`; not at the start of a text, where it is the number of a heading."""
 
-PLACEHOLDER = "|".join([_TEMPLATE_TAG, _VARIABLE, _FORMAT, _EMOJI, _IDENTIFIER, _OPTION])
+PLACEHOLDER = "|".join([_TEMPLATE_TAG, _VARIABLE, FORMAT, _EMOJI, _IDENTIFIER, _OPTION])
 """What parsers of prose hide from the model."""
 TAG = r"</?(?:[A-Za-z][^<>\n]{0,200}|\d{1,3}/?)>"
 MAIL_ADDRESS = r"(?<![\w.+-])[\w.+-]++@[\w-]+(?:\.[\w-]+)+"

@@ -37,6 +37,8 @@ _HEADER_CHARSET = re.compile(r"(?<=charset=)[A-Za-z0-9_.:-]+")
 _HEADER_LANGUAGE = re.compile(r"(?<![\w-])Language:[ \t]*(?P<code>[\w@.-]*)[ \t]*(?=\\n)")
 _PLURAL_FORMS = re.compile(r"(?<=Plural-Forms: )[ \t]*nplurals=INTEGER; plural=EXPRESSION;")
 _PLURAL_COUNT = re.compile(r"Plural-Forms:[^\n]{0,80}?nplurals\s*=\s*(\d{1,2})")
+_FORMAT_FLAGS = names("c-format objc-format php-format python-format")
+"""Flags of messages whose directives begin with a per cent sign."""
 _WIDTH = 77
 
 _ONE_FORM = "nplurals=1; plural=0;"
@@ -173,9 +175,23 @@ class _Writer:
             return []
         singular = messages["msgid"].text(self.content)
         if "msgid_plural" not in messages:
-            return [Unit(singular, self._write_singular)] if "msgstr" in messages else []
+            return [Unit(singular, self._write_singular, self._is_format)] if "msgstr" in messages else []
         plural = messages["msgid_plural"].text(self.content)
-        return [Unit(singular, partial(self._write_forms, True)), Unit(plural, partial(self._write_forms, False))]
+        return [
+            Unit(singular, partial(self._write_forms, True), self._is_format),
+            Unit(plural, partial(self._write_forms, False), self._is_format),
+        ]
+
+    @property
+    def _is_format(self) -> bool | None:
+        """Whether a flag such as c-format or no-python-format says that the message is a format string or none."""
+        flags = {flag for flag in self._flags if flag.removeprefix("no-") in _FORMAT_FLAGS}
+        return not any(flag.startswith("no-") for flag in flags) if flags else None
+
+    @property
+    def _flags(self) -> set[str]:
+        comments = (self.content[start:end] for start, end in self.entry.comments)
+        return {flag for text in comments if text.startswith("#,") for flag in re.split(r"[#,\s]+", text)}
 
     def _write_singular(self, text: str, language: str) -> list[Edit]:
         message = self.entry.messages["msgstr"]
@@ -204,8 +220,7 @@ class _Writer:
         comments = {self.content[start : start + 2]: (start, end) for start, end in reversed(self.entry.comments)}
         if "#," in comments:
             start, end = comments["#,"]
-            flags = [self.content[a:b] for a, b in self.entry.comments if self.content.startswith("#,", a)]
-            if any("fuzzy" in re.split(r"[#,\s]+", flag) for flag in flags):
+            if "fuzzy" in self._flags:
                 return []
             return [(start + 2, start + 2, " fuzzy," if self.content[start + 2 : end].strip() else " fuzzy")]
         place = comments["#|"][0] if "#|" in comments else min(m.start for m in self.entry.messages.values())
@@ -265,4 +280,4 @@ def _unescape(text: str) -> str:
     return _ESCAPE.sub(character, text)
 
 
-PO = catalog_format("po", (".po", ".pot"), scan)
+PO = catalog_format("po", (".po", ".pot"), scan, mnemonics=("&", "_"))

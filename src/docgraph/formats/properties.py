@@ -87,4 +87,4 @@ def _write(span: tuple[int, int], old: str, doubled: bool, raw: bool, text: str,
     return [(*span, text)]
 
 
-PROPERTIES = catalog_format("properties", (".properties",), scan, check=check)
+PROPERTIES = catalog_format("properties", (".properties",), scan, check=check, mnemonics=("&",))

@@ -366,4 +366,4 @@ def _is_code(token: re.Match[str]) -> bool:
     )
 
 
-XLIFF = catalog_format("xliff", (".xlf", ".xliff"), scan, parse, escape)
+XLIFF = catalog_format("xliff", (".xlf", ".xliff"), scan, parse, escape, mnemonics=("&amp;",))
