@@ -36,6 +36,14 @@ from docgraph.formats.literals import LITERAL, PLACEHOLDER, is_only_literal, web
             "Set response.writable. Run migrate:up, std::move and github:uuidjs/uuid.",
             ["response.writable", "migrate:up", "std::move", "github:uuidjs/uuid"],
         ),
+        (
+            "The key AAAAB3NzaC1yc2EAAAADAQAB/x+= or 8F3K-22LQ-9XZZ-71AB, order AB-12345-X of F-16-A and COVID-19.",
+            ["AAAAB3NzaC1yc2EAAAADAQAB/x+=", "8F3K-22LQ-9XZZ-71AB", "AB-12345-X"],
+        ),
+        (
+            f"id 550e8400-e29b-41d4-a716-446655440000, {'ab' * 40}, 1914-1918 and a sixteen-letter-word",
+            ["550e8400-e29b-41d4-a716-446655440000", "ab" * 40],
+        ),
         ("At 3 p.m. or 10:30, e.g. at the end.Then, a.k.a. this", []),
         ("1.2.3 Scope: 10.8.5, v4.1 (v2) or 1.2.3-beta.1, not 3.5.", ["10.8.5", "v4.1", "v2", "1.2.3-beta.1"]),
     ],

@@ -37,6 +37,13 @@ _QUALIFIED = r"(?<![\w./@:-])[a-z][a-z0-9]++(?:(?:\.|::?)[a-z][a-z0-9]++)++(?:/[
 """Names with a dot or colon inside: `response.writable`, `migrate:up`, `std::move`."""
 _VERSION = r"(?<=.)(?<![\w.,/-])(?:\d++(?:\.\d++){2,}|v\d++(?:\.\d++)*+)(?:-\w++(?:\.\w++)*+)?(?!\w|[.,]\d)"
 """`10.8.5`, `v4.1`; not at the start of a text, where it is the number of a heading."""
+_CODE = (
+    r"(?<![\w+/=.-])(?=[A-Za-z+/=]*\d)(?=[\d+/=]*[A-Za-z])[A-Za-z0-9+/=]{16,}+(?![\w-])"
+    r"|(?<![\w-])(?=[A-Z-]*\d)(?=[\d-]*[A-Z])(?=[A-Z0-9-]{10})[A-Z0-9]{1,12}(?:-[A-Z0-9]{1,12}){2,9}(?![\w-])"
+    r"|(?<![\w-])[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?![\w-])"
+    r"|(?<!\w)[A-Za-z0-9][A-Za-z0-9+/=_]{63,}+"
+)
+"""Keys, digests, serial numbers and what is too long for a word: `9f86d081884c7d65`, `8F3K-22LQ-9XZZ-71AB`."""
 
 PLACEHOLDER = "|".join([_TEMPLATE_TAG, _VARIABLE, FORMAT, _EMOJI, _IDENTIFIER, _OPTION])
 """What parsers of prose hide from the model."""
@@ -54,7 +61,7 @@ def web_address(stop: str = "", trailing: str = "") -> str:
 
 ADDRESS = f"{MAIL_ADDRESS}|{web_address()}"
 LITERAL = re.compile(
-    "|".join([ADDRESS, PLACEHOLDER, _IN_STRINGS, TAG, _CALL, _UNDERSCORES, _CAMEL_CASE, _QUALIFIED, _VERSION])
+    "|".join([ADDRESS, PLACEHOLDER, _IN_STRINGS, TAG, _CALL, _UNDERSCORES, _CAMEL_CASE, _QUALIFIED, _VERSION, _CODE])
 )
 """Everything that a translation must contain as its source does."""
 _ONLY_ADDRESS = re.compile(r"\s*<?(?:[a-z][a-z0-9+.-]*://\S+|www\.\S+|\S+@\S+\.\w+)>?\s*", re.IGNORECASE)
