@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from docgraph.document import Document
 from docgraph.errors import DocgraphError
 from docgraph.formats import read, render
+from docgraph.formats.atoms import shown_texts
 from docgraph.formats.rst_inline import separate
 
 RST = """.. _top:
@@ -58,7 +59,8 @@ name : int
    The new thing.
 
 .. figure:: a.png
-   :alt: alt
+   :alt: A picture
+   :width: 10
 
    The caption text.
 
@@ -140,6 +142,7 @@ def test_only_prose_changes() -> None:
         "that goes on.",
         "More note text.",
         "The new thing.",
+        "A picture",
         "The caption text.",
         "A footnote text.",
         "Does a thing.",
@@ -204,6 +207,46 @@ def test_new_text_is_escaped(new: str, expected: str) -> None:
 def test_markup_that_touches_a_word_is_separated(text: str, expected: str) -> None:
     assert separate(text, "The original.", {"``code``", ":func:`f`", ":py:func:`f`", "[1]_", "*"}) == expected
     assert separate(text, text, {"``code``", ":py:func:`f`", "[1]_"}) == text
+
+
+def test_types_of_fields_stay() -> None:
+    types = ":type x: str\n:vartype z: float\n:rtype: int or None\n:kwtype k: bool\n:meta private: no\n"
+    assert load(types).texts == []
+    assert translate(f"{types}:param x: The value.\n:returns: It.\n") == f"{types}:param x: THE VALUE.\n:returns: IT.\n"
+
+
+@pytest.mark.parametrize(
+    "marked",
+    [
+        ".. |logo| image:: a.png\n   :alt: ¦Our \\* logo¦\n      ¦goes on¦\n   :width: 10\n",
+        ".. toctree::\n   :caption: ¦Contents here¦\n   :maxdepth: 2\n\n   intro\n",
+        ".. code-block:: python\n   :caption: ¦An example¦\n\n   x = 'keep it'\n",
+        ".. list-table:: ¦A title¦\n   :header-rows: 1\n\n   * - ¦One¦\n     - ¦Two¦\n",
+        '.. csv-table:: ¦A title¦\n   :header: "a", "b"\n\n   keep, this\n',
+        ".. table:: ¦A title¦\n\n   ==== ====\n   a    b\n   ==== ====\n",
+        ".. tab-set::\n\n   .. tab-item:: ¦On Windows¦\n      :sync: win\n\n      ¦Text.¦\n",
+        ".. dropdown:: ¦Show it¦\n\n   ¦Text.¦\n",
+        ".. |name| replace:: keep this\n",
+        "| ¦One line¦\n| ¦Another line of verse¦\n  ¦that goes on here¦\n| ¦End¦\n",
+        "Use ````code```` ¦and¦ ```x``` ¦here.¦\n".replace("Use", "¦Use¦"),
+    ],
+)
+def test_directives_with_arguments_and_options(marked: str) -> None:
+    expected = "".join(part.upper() if index % 2 else part for index, part in enumerate(marked.split("¦")))
+    assert " ".join(translate(marked.replace("¦", "")).split()) == " ".join(expected.split())
+
+
+def test_an_atom_at_the_end_of_a_line_keeps_its_space() -> None:
+    document = load("Please use the :func:`open`\nfunction of the sphinx-contrib_\nrepository.\n")
+    assert shown_texts(document) == ["Please use the :func:`open` function of the sphinx-contrib_ repository."]
+    new = "Utilisez la fonction :func:`open` du dépôt sphinx-contrib_ entier."
+    written = write(document, [new])
+    assert " ".join(written.split()) == new
+
+
+def test_a_link_keeps_the_escaped_space_after_it() -> None:
+    source = "See `the guide <guide_>`_\\ [``x``] now.\n"
+    assert translate(source) == "SEE `THE GUIDE <guide_>`_\\ [``x``] NOW.\n"
 
 
 def test_a_wrapped_paragraph_keeps_its_lines() -> None:

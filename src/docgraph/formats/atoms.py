@@ -45,19 +45,22 @@ def shown_texts(sentences: Iterable[Sentence]) -> list[str]:
 def _pieces(sentence: Sentence, atoms: Collection[int]) -> Iterator[tuple[int, str]]:
     """Yield the text between markup as (-1, text), and each markup as (its index, "").
 
-    White space inside the raw form of the chosen atoms, and of markup beside them, is yielded as text.
+    White space inside the raw form of the chosen atoms, and of markup beside them, is yielded as text; so is the end of
+    a line after an atom, but not the end of a cue.
     """
-    last, offsets = 0, _offsets(sentence, atoms)
+    last, offsets, is_after_atom = 0, _offsets(sentence, atoms), False
     for index, markup in enumerate(sentence.markup):
         if markup.offset > last:
             yield -1, sentence.text[last : markup.offset]
-            last = markup.offset
+            last, is_after_atom = markup.offset, False
         is_beside = markup.offset in offsets and not _is_break(markup)
         if is_beside and markup.raw[0].isspace():
             yield -1, " "
         yield index, ""
-        if is_beside and markup.raw[-1].isspace():
+        ends_line = is_after_atom and _is_break(markup) and markup.role != "break"
+        if is_space := ends_line or (is_beside and markup.raw[-1].isspace()):
             yield -1, " "
+        is_after_atom = not is_space and (is_after_atom or index in atoms)
     yield -1, sentence.text[last:]
 
 

@@ -22,7 +22,8 @@ MAX_DEPTH = 40
 _ADORNMENT = re.compile(r"([!-/:-@\[-`{-~])\1*[ \t]*")
 _EXPLICIT = re.compile(
     r"\.\.(?=\s|$)\s*"
-    r"(?:(?P<directive>[A-Za-z0-9](?:[\w.+:-]*\w)?)[ \t]?::(?=[ \t]|$)[ \t]*|(?P<note>\[[^\]\s]+\])[ \t]+)?"
+    r"(?:(?:\|[^|\r\n]+\|[ \t]+)?(?P<directive>[A-Za-z0-9](?:[\w.+:-]*\w)?)[ \t]?::(?=[ \t]|$)[ \t]*"
+    r"|(?P<note>\[[^\]\s]+\])[ \t]+)?"
 )
 _BULLET = re.compile("[-*+•‣⁃](?:[ \t]+|$)")
 _NUMBER = r"(?:[0-9]{1,4}|[A-Za-z]|[ivxlcdmIVXLCDM]{1,6}|\#)"
@@ -35,7 +36,7 @@ _SIMPLE_TABLE = re.compile(r"=+(?:[ \t]+=+)+[ \t]*$")
 _VERSION = re.compile(r"\S+[ \t]*")
 _TEXT_ARGUMENT = names(
     "attention caution danger error hint important note tip warning seealso todo admonition topic sidebar rubric"
-    " centered"
+    " centered list-table csv-table table tab tab-item dropdown card grid-item-card"
 )
 """Directives whose argument is text."""
 _VERSIONED = names("versionadded versionchanged versionremoved deprecated deprecated-removed")
@@ -43,18 +44,23 @@ _TEXT_BODY = (
     _TEXT_ARGUMENT
     | _VERSIONED
     | names(
-        "figure list-table container compound class highlights pull-quote epigraph only tab tabs tab-item tab-set"
-        " dropdown grid grid-item card function method classmethod staticmethod attribute property data exception"
+        "figure container compound class highlights pull-quote epigraph only tabs group-tab tab-set grid grid-item"
+        " function method classmethod staticmethod attribute property data exception"
         " module currentmodule decorator option confval describe object envvar program cmdoption directive"
         " role rst:directive rst:role glossary setting templatetag templatefilter fieldlookup opcode"
         " pdbcommand audit-event availability impl-detail c:function c:type c:macro c:member c:var c:struct c:enum"
         " cpp:function cpp:class js:function js:class py:function py:method py:class py:attribute py:data"
         " py:exception py:module py:property py:decorator"
     )
-) - names("rubric centered")
+) - names("rubric centered csv-table table")
 """Directives whose body is text; the body of any other directive (code, math, raw) is left alone."""
-_NO_FIELD = names("author authors address contact date version revision status orphan tocdepth organization copyright")
+_NO_FIELD = names(
+    "author authors address contact date version revision status orphan tocdepth organization copyright meta"
+    " type paramtype kwtype vartype rtype"
+)
 """Fields whose body is not text."""
+_TEXT_OPTION = names("alt caption")
+"""Options of directives whose value is text."""
 
 
 def unpack(data: bytes, name: str) -> str:
@@ -174,6 +180,12 @@ class _Scanner:
                 end = index
         return end
 
+    def _end_of_paragraph(self, index: int, last: int, indent: int) -> int:
+        """Return the end of the lines from `index` that are not blank and indented by more than `indent`."""
+        while index < last and not self._is_blank(index) and self.lines[index][0] > indent:
+            index += 1
+        return index
+
     def _body(self, index: int, last: int, depth: int, keep_terms: bool = False) -> Iterator[Block]:
         """Yield the blocks of the lines [index, last)."""
         if depth > MAX_DEPTH:
@@ -231,11 +243,8 @@ class _Scanner:
             skipped = field["name"].split(" ")[0].lower() in _NO_FIELD
             return stop, False, iter(()) if skipped else self._item(index, field.end(), stop, depth)
         if text.startswith("| "):
-            return (
-                stop if stop > index + 1 else index + 1,
-                False,
-                iter([self._paragraph([index], skip=2)] if stop == index + 1 else ()),
-            )
+            end = self._end_of_paragraph(index + 1, last, indent)
+            return end, False, iter([self._paragraph(list(range(index, end)), skip=2)])
         if index + 1 < last and not self._is_blank(index + 1) and self.lines[index + 1][0] > indent:
             return stop, False, self._definition(index, stop, depth, keep_terms)
         end = index
@@ -284,14 +293,12 @@ class _Scanner:
         yield from self._body(index, stop, depth + 1, keep_terms)
 
     def _explicit(self, explicit: re.Match[str], index: int, stop: int, depth: int) -> Iterator[Block]:
-        """Yield the texts of a directive or footnote; comments and targets have none."""
+        """Yield the texts of a directive (argument, options, body) or footnote; comments and targets have none."""
         if explicit["note"]:
             yield from self._item(index, explicit.end(), stop, depth)
-        name = (explicit["directive"] or "").lower()
-        if name not in _TEXT_BODY and name not in _TEXT_ARGUMENT:
+        if not explicit["directive"]:
             return
-        first = index + 1
-        offset = explicit.end()
+        name, first, offset = explicit["directive"].lower(), index + 1, explicit.end()
         if name in _VERSIONED and (version := _VERSION.match(self._text(index), offset)):
             offset = version.end()
         argument_end = first
@@ -305,12 +312,13 @@ class _Scanner:
             first = argument_end
         elif name not in _TEXT_ARGUMENT and name not in _VERSIONED and explicit.end() < len(self._text(index)):
             first = argument_end if name not in ("glossary",) else first
-        while first < stop and not self._is_blank(first) and _FIELD.match(self._text(first)):
-            first = (
-                self._indented_end(first + 1, stop, self.lines[first][0])
-                if first + 1 < stop and not self._is_blank(first + 1)
-                else first + 1
-            )
+        while first < stop and not self._is_blank(first) and (option := _FIELD.match(self._text(first))):
+            option_end = self._end_of_paragraph(first + 1, stop, self.lines[first][0])
+            if option["name"].lower() in _TEXT_OPTION and option.end() < len(self._text(first)):
+                block = Block(self.source, syntax="option")
+                block.text(self.lines[first][1] + option.end(), self.lines[option_end - 1][2])
+                yield block
+            first = option_end
         if name in _TEXT_BODY:
             yield from self._body(first, stop, depth + 1, keep_terms=name == "glossary")
 
@@ -330,4 +338,4 @@ class _Scanner:
         return inline_block(self.source, lines)
 
 
-RST = Format("rst", (".rst", ".rest"), parse, escape, unpack, pack)
+RST = Format("rst", (".rst", ".rest"), parse, escape, unpack, pack, escapes={"option": str})

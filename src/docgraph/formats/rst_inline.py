@@ -17,7 +17,7 @@ _JOINED = r"(?:\\\ )?"
 _AFTER = r"(?=[\s'\")\]}>:/.,;!?\\’”»…–—-]|$)"
 _TOKEN = re.compile(
     rf"""(?P<newline>[ \t]*\n)
-    |(?P<literal>(?:{_BEFORE}|\\\ )``(?=\S)[^`]*+(?:`[^`]+)*+(?<=\S)``+{_AFTER})
+    |(?P<literal>(?:{_BEFORE}|\\\ )``(?=\S)(?:[^`]|`(?!`{_AFTER})|(?<=\s)`)++``{_AFTER})
     |(?P<target>{_BEFORE}_`[^`]+`{_AFTER})
     |(?P<open>{_JOINED}(?P<role>:[\w.+:-]+:)?`(?=[^\s`]))(?P<text>(?:[^`\\]|\\.){{1,2000}}?)(?P<link>\s<[^<>`]+>)?(?P<close>`(?P<suffix>__?|:[\w.+:-]+:)?{_AFTER})
     |(?P<substitution>(?:{_BEFORE}|\\\ )\|[^\s|](?:[^|\n]*[^\s|])?\|(?:__?)?{_AFTER})
@@ -138,7 +138,9 @@ def _escape_inline(text: str) -> str:
     return re.sub(r"[\\*`]|\|(?=\S)|(?<=[A-Za-z0-9])_(?!\w)|(?<!\w)_(?=`)", r"\\\g<0>", text)
 
 
-_UNIT = re.compile(r"``.+``|(?::[\w.+:-]+:)?`[^`]+`(?:__?|:[\w.+:-]+:)?|\[[\w.#*-]+\]_|\|.+\|_{0,2}", re.S)
+_UNIT = re.compile(
+    r"``.+``|(?::[\w.+:-]+:)?`[^`]+`(?:__?|:[\w.+:-]+:)?|<[^<>`]+>`__?|\[[\w.#*-]+\]_|\|.+\|_{0,2}", re.S
+)
 _DOMAIN = re.compile(r":[\w.+-]+\Z")
 _BESIDE = r"""[^\s'"(\[{<\-/:‘“«–—\\"""
 _TOUCHED = re.compile(
