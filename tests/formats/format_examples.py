@@ -97,10 +97,40 @@ HTML = """<!DOCTYPE html>
 </body></html>
 """
 
+MDX = """import Tabs from '@theme/Tabs';
+
+export const Colour = ({children}) => (
+  <b style={{color: 'red'}}>
+
+    {children}
+  </b>
+);
+
+# The **White** Rabbit {/* #rabbit */}
+
+<Tabs
+  values={[
+    {label: 'One', value: 'one'},
+  ]}>
+    <TabItem value="one">
+      Alice saw a <Colour>white</Colour> rabbit of {props.size}.
+    </TabItem>
+</Tabs>
+
+{/* a comment
+
+that goes on */}
+
+<Card title="Getting started" href="/start" />
+
+It said: \\{ and 2 &lt; 3.
+"""
+
 EXAMPLES = {
     "lines": LINES,
     "text": TEXT,
     "markdown": MARKDOWN,
+    "mdx": MDX,
     "srt": SRT,
     "vtt": VTT,
     "html": HTML,
@@ -129,7 +159,10 @@ _TOKENS = {
     "lines": "",
     "text": "A line that is long enough to look like hard-wrapped prose, with\n¦    ",
     "markdown": "*¦**¦_¦~~¦`¦```¦~~~¦$¦$$¦[¦]¦](¦(x)¦![¦\\¦\\*¦&amp;¦&¦&#0;¦# ¦## ¦> ¦- ¦1. ¦|¦|-|¦---¦===¦<b>¦</b>"
-    "¦<!--¦-->¦<div>¦<pre>¦[^1]¦[a]: http://x.y¦[a]¦\\\n¦+++¦www.x.y",
+    '¦<!--¦-->¦<div>¦<pre>¦[^1]¦[a]: http://x.y¦[a]¦\\\n¦+++¦www.x.y¦!!! note "¦??? tip\n    ¦=== "¦"\n¦/// note | ¦///'
+    "¦:::tip ¦:::¦{: .a }¦    ¦[^1]: ¦: ¦{% raw %}¦{% endraw %}¦{{< x >}}¦==¦++a++¦import 'x'\n¦import {\n¦--8<--",
+    "mdx": "*¦**¦`¦```¦[¦](x)¦\\¦# ¦> ¦- ¦<A>¦</A>¦<A b={¦}>¦{¦}¦'¦\"¦</¦/>¦<b>¦</b>¦<!--¦-->¦<pre>¦    ¦import 'x'\n"
+    "¦export const a = ¦import {\n¦{/*¦*/}¦`¦=> ¦\\{¦:::tip¦---¦|¦|-|",
     "srt": "1\n¦00:00:01,000 --> 00:00:02,000\n¦00:00:09,000 --> 00:00:10,000\n¦<i>¦</i>¦{\\an8}¦- ¦[x]¦♪¦<¦-->¦12",
     "vtt": "WEBVTT\n¦00:01.000 --> 00:02.000\n¦01:00:01.000 --> 01:00:02.000 align:left\n¦NOTE ¦STYLE\n¦<v Al>¦<b>¦</b>"
     "¦&lt;¦&¦<¦>¦<00:01.500>¦- ¦-->",

@@ -20,7 +20,15 @@ from docgraph.formats.markup_transfer import replace_sentences
 
 ROOT = Path(__file__).resolve().parents[2]
 TEXT_FORMATS = sorted(EXAMPLES)
-EXTENSIONS = {"lines": ".txt", "text": ".txt", "markdown": ".md", "srt": ".srt", "vtt": ".vtt", "html": ".html"}
+EXTENSIONS = {
+    "lines": ".txt",
+    "text": ".txt",
+    "markdown": ".md",
+    "mdx": ".mdx",
+    "srt": ".srt",
+    "vtt": ".vtt",
+    "html": ".html",
+}
 
 
 def read_text(source: str, format: str | None = None) -> list[Document]:

@@ -5,7 +5,7 @@ import io
 import re
 
 import pytest
-from format_examples import MARKDOWN
+from format_examples import MARKDOWN, MDX
 from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
@@ -14,8 +14,8 @@ from docgraph.document import Document
 from docgraph.formats import read, render
 
 
-def read_one(source: str) -> Document:
-    (document,) = read(io.BytesIO(source.encode()), "markdown")
+def read_one(source: str, format: str = "markdown") -> Document:
+    (document,) = read(io.BytesIO(source.encode()), format)
     return document
 
 
@@ -82,6 +82,21 @@ def test_markup_survives_new_text() -> None:
         "* * *\n\n---\n\n___\n",
         "`code alone`\n",
         "![](picture.png)\n",
+        "import Tabs from '@theme/Tabs';\nimport {\n  a,\n\n  b,\n} from \"x\"\n",
+        "export const x = {\n  a: 'it',\n\n  b: `(`\n};\n",
+        "export default function Page({a}) {\n\n  return a;\n}\n",
+        "{% raw %}\n# no heading\n\ntext\n{% endraw %}\n",
+        "$$\n# x\n\ny\n$$\n",
+        "[TOC]\n\n[[_TOC_]]\n",
+        '--8<-- "file.md"\n\n--8<--\na.md\nb.md\n--8<--\n',
+        "::: my.module\n    options:\n      members: words in it\n",
+        "/// details\n    type: warning\n///\n",
+        "/// html | div.result\n///\n",
+        "{* ../../docs/first_steps.py hl[3] *}\n\n{!file.md!}\n",
+        '{% include "a.html" %}\n\n{{< figure src="x" >}}\n\n{{% /alert %}}\n',
+        "!!! note\n\n        code in a note\n",
+        "[^1]:\n        code in a footnote\n",
+        "[](){#anchor}\n",
     ],
 )
 def test_blocks_that_are_not_prose_have_no_sentences(source: str) -> None:
@@ -110,10 +125,108 @@ def test_blocks_that_are_not_prose_have_no_sentences(source: str) -> None:
         ("See [[a page]] now.\n", ["See now."]),
         ("Text:\n| **A** b | `x` |\n|:--|--:|\n| c \\| d | 5 |\n\nEnd.\n", ["Text:", "A b", "c | d", "5", "End."]),
         ("> a | b\n> --|--\n> c | [d](e)\nf\n", ["a", "b", "c", "d", "f"]),
+        (
+            "import taxes are high\nexport default settings here\n",
+            ["import taxes are high export default settings here"],
+        ),
+        ("!!! Great news for all\n", ["Great news for all"]),
+        ("!!! note\n    Body of\n    the note.\nAfter.\n", ["Body of the note.", "After."]),
+        ("[^a]: One.\n\n    Two.\n[^b]: Three.\n", ["One.", "Two.", "Three."]),
+        ("> [!tip]- A title\n> The body.\n", ["A title", "The body."]),
+        ("*[HTML]: Markup language\n*[CSS]: Style sheets\n", ["Markup language", "Style sheets"]),
+        ("A ==marked *word*== if x == y or a==b\n", ["A marked word if x == y or a==b"]),
+        ("Press ++ctrl+alt+del++ in C++ and C++11.\n", ["Press in C++ and C++11."]),
     ],
 )
 def test_constructs(source: str, texts: list[str]) -> None:
     assert read_one(source).texts == texts
+
+
+STRUCTURE = [
+    "!!! warning\n    ¦Do not touch¦ `it`!\n\n    ¦Second paragraph.¦\n\n        code\n\n    - ¦an item¦\n",
+    '!!! tip "¦A good¦ `tip`"\n    ¦Body.¦\n',
+    '!!! note inline end "¦Title¦"\n\n    ??? question "¦Why?¦"\n        ¦Because.¦\n',
+    "???+ note\n    ¦Text.¦\n",
+    "¦Before¦\n!!! note\n    ¦Inside.¦\n¦After¦\n",
+    '=== "¦Windows only¦"\n    ¦Open the file.¦\n\n=== "`mac`"\n\n    ```sh\n    run\n    ```\n',
+    '1. ¦One¦\n\n    !!! note "¦Title¦"\n        ¦Body.¦\n\n    ¦More of one.¦\n',
+    '> !!! note "¦Title¦"\n>     ¦Body.¦\n',
+    "/// note | ¦Technical details¦\n\n¦You can.¦\n\n///\n",
+    "//// tab | ¦Linux¦\n\n/// details | ### ¦Summary¦\n    type: tip\n\n¦Text¦\n///\n////\n",
+    ":::tip ¦Some title¦\n¦Tip body.¦\n:::\n",
+    ":::note[¦Other¦ *¦title¦*]{#x}\n\n¦Body¦\n\n:::\n",
+    "::: details ¦Click me¦ {open}\n¦Body¦\n:::\n",
+    "¦A paragraph.¦\n{: .note }\n\n- ¦an item¦\n{:.class #id}\n",
+    "¦Some¦ (1) ¦text.¦\n{ .annotate }\n",
+    "## ¦Heading¦ { #heading .big }\n\n¦See¦ [¦it¦](#heading){ .button target=_blank } ¦now.¦\n",
+    "## ¦Heading¦ { .big }\n",
+    '![¦A picture¦](p.png){ width="300" }\n',
+    ":octicons-heart-fill-24:{ .heart } ¦and¦ `x`{.py} ¦here¦\n",
+    "¦Read¦ [¦the guide¦][another-file] ¦or¦ [`Name`][] ¦or¦ [Name][].\n",
+    "{{< note >}}\n¦Text in it.¦\n{{< /note >}}\n",
+    "¦Term¦\n:   ¦Its meaning.¦\n\n    ¦A second paragraph.¦\n\n        code\n",
+    "[^1]:\n    ¦First paragraph.¦\n\n    ¦Second one.¦\n",
+    "    code\n",
+]
+
+
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+@pytest.mark.parametrize("marked", STRUCTURE)
+def test_only_the_words_of_extended_markdown_change(marked: str, newline: str) -> None:
+    marked = marked.replace("\n", newline)
+    expected = "".join(part.upper() if index % 2 else part for index, part in enumerate(marked.split("¦")))
+    assert shout(read_one(marked.replace("¦", ""))) == expected
+
+
+def test_only_the_words_of_mdx_change() -> None:
+    expected = MDX
+    for text in ["The **White** Rabbit", "Alice saw a", "white", "rabbit of", "Getting started", "It said: "]:
+        expected = expected.replace(f"{text}", text.upper(), 1)
+    expected = expected.replace("\\{ and", "\\{ AND")
+    assert shout(read_one(MDX, "mdx")) == expected
+
+
+@pytest.mark.parametrize(
+    ("source", "written"),
+    [
+        ("{f({a: 1})} and {' '} {/* no */} words\n", "{f({a: 1})} AND {' '} {/* no */} WORDS\n"),
+        ("<B onClick={() => go('x')}>Click</B> me\n", "<B onClick={() => go('x')}>CLICK</B> ME\n"),
+        ("    not code\n", "    NOT CODE\n"),
+        ("<A>\n\ntext\n</A>\n", "<A>\n\nTEXT\n</A>\n"),
+        ("<style>{`\n  p {color: red}\n`}</style>\n\ntext\n", "<style>{`\n  p {color: red}\n`}</style>\n\nTEXT\n"),
+        ('<!-- a comment -->\n\n<A b=">" {...c} /> <C/>\n', '<!-- a comment -->\n\n<A b=">" {...c} /> <C/>\n'),
+        ("{never closed\n", "\\{NEVER CLOSED\n"),
+    ],
+)
+def test_code_in_mdx_stays(source: str, written: str) -> None:
+    assert shout(read_one(source, "mdx")) == written
+
+
+def test_mdx_shows_the_text_that_was_written() -> None:
+    written = render([read_one("old\n", "mdx")], [["a {b} < c &lt; {d"]])
+    assert written == "a \\{b\\} &lt; c &amp;lt; \\{d\n"
+
+
+def test_an_explicit_id_is_told_from_other_attributes_of_a_heading() -> None:
+    for attributes, anchor in [("{ #start }", ""), ("{ .big }", '<a id="start"></a>')]:
+        source = f"## Start {attributes}\n\n[x](#start)\n"
+        assert shout(read_one(source)).startswith(f"## {anchor}START {attributes}\n")
+
+
+@pytest.mark.parametrize(
+    ("source", "text", "written"),
+    [
+        ('[x](y "The cat\'s name")', 'L\'un ("*a*") \\ b', '[x](y "L\'un (\\"*a*\\") \\ b")'),
+        ("[x](y 'It')", 'L\'un ("a")', "[x](y 'L\\'un (\"a\")')"),
+        ("[x](y (It))", 'L\'un ("a")', '[x](y (L\'un \\("a"\\)))'),
+        ('[x]: y "It"', "L'un (a)", '[x]: y "L\'un (a)"'),
+    ],
+)
+def test_titles_of_links_escape_only_their_delimiters(source: str, text: str, written: str) -> None:
+    document = read_one(source)
+    texts = [*document.texts[:-1], text]
+    assert render([document], [texts]) == written
+    assert read_one(written).texts == texts
 
 
 def test_cells_of_a_table_stay_cells() -> None:
@@ -139,4 +252,4 @@ def test_addresses_are_written_unchanged() -> None:
     document = read_one("Write to <a_b@c.org>, or see https://c.org/d_e_*.\n")
     assert document.texts == ["Write to, or see https://c.org/d_e_*."]
     written = render([document], [["Voir https://c.org/d_e_*f, *sinon* <b@c.org>."]])
-    assert written == "Voir <a_b@c.org> https://c.org/d_e_*f, \\*sinon\\* \\<b@c.org>.\n"
+    assert written == "Voir <a_b@c.org> https://c.org/d_e_*f, \\*sinon\\* &lt;b@c.org>.\n"

@@ -92,7 +92,7 @@ def _kind(base: str, source: str, sentence: Sentence) -> str:
         return "message"
     if base in _CELLS:
         return "cell"
-    if base in ("markdown", "rst"):
+    if base in ("markdown", "mdx", "rst"):
         return _kind_of_line(source, sentence)
     if base == "docx":
         return _kind_in_word(source, sentence.start)

@@ -1,6 +1,7 @@
-"""Markdown (CommonMark with tables, front matter, footnotes, math): prose is read, everything else is left alone.
+"""Markdown (CommonMark with tables, front matter, admonitions, footnotes, ...): prose is read, the rest is left alone.
 
-The blocks are found by markdown-it-py, which keeps line numbers; `markdown_inline` finds the markup inside a paragraph.
+The blocks are found by markdown-it-py, which keeps line numbers, with the rules of `markdown_blocks`; `markdown_inline`
+finds the markup inside a paragraph.
 """
 
 from __future__ import annotations
@@ -17,9 +18,9 @@ from docgraph.formats.front_matter import ESCAPES as FRONT_MATTER_ESCAPES
 from docgraph.formats.front_matter import front_matter
 from docgraph.formats.html import escape as escape_html
 from docgraph.formats.html import escape_attribute, html_blocks
+from docgraph.formats.markdown_blocks import add_rules
+from docgraph.formats.markdown_escapes import TITLE_ESCAPES, escape
 from docgraph.formats.markdown_inline import (
-    escape,
-    escape_title,
     escaped_block,
     heading_text,
     inline_blocks,
@@ -38,15 +39,7 @@ _CELL = re.compile(r"(?:[^|\\]|\\.?)++")
 _HARD_BREAK = re.compile(r"(?: {2,}|(?<!\\)(?:\\\\)*+(?P<backslash>\\))$")
 _TICKS = re.compile(r"`{3,}")
 _TASK = re.compile(r"\[[ xX]\](?=[ \t])[ \t]*")
-_ALERT = re.compile(r"\[![A-Za-z]+\][-+]?(?:[ \t]+|$)")
-_NEW_BLOCK = re.compile(r"\[\^[^\]\s]+\]:[ \t]*|:[ \t]+|:{3,}.*$")
-"""A footnote, a definition (`: text`), or the fence of a container (`:::note`) at the start of a line."""
-_RAW_BLOCKS = (
-    (re.compile(r"\$\$(?!.*\$\$)"), re.compile(r"\$\$")),
-    (re.compile(r"\{%-?\s*(?:highlight|raw|comment)\b"), re.compile(r"\{%-?\s*end(?:highlight|raw|comment)\b")),
-    (re.compile(r"\{\{[<%]\s*highlight\b"), re.compile(r"\{\{[<%]\s*/\s*highlight\b")),
-)
-"""First line and end of blocks that CommonMark does not know and that are not prose: math, code of Jekyll and Hugo."""
+_ALERT = re.compile(r"\[![\w|-]+\][-+]?(?:[ \t]+|$)")
 _ANCHOR_LINK = re.compile(r"""(?:\]\(|\]:[ \t]*|\bhref\s*=\s*["'])#([^\s)"'>]+)""")
 _DEFINITION_TITLE = re.compile(
     r"""[ \t](?:"(?P<double>[^"\\]+)"|'(?P<single>[^'\\]+)'|\((?P<round>[^()\\]+)\))[ \t]*$"""
@@ -56,37 +49,40 @@ _DEFINITION_TITLE = re.compile(
 def parse(source: str, language: str) -> list[Document]:
     """Read a Markdown file."""
     check_lines(source)
-    return document_of(source, _Reader(source).blocks(), language)
+    return document_of(source, MarkdownReader(source, _parser()).blocks(), language)
 
 
 @cache
-def _block_parser() -> MarkdownIt:
-    """Return a parser that finds blocks and link definitions, but does not look into paragraphs."""
+def _parser() -> MarkdownIt:
+    return block_parser()
+
+
+def block_parser() -> MarkdownIt:
+    """Return a new parser that finds blocks and link definitions, but does not look into paragraphs."""
     from markdown_it import MarkdownIt
 
     options = {"inline_definitions": True, "maxNesting": _MAX_NESTING}
     parser = MarkdownIt("commonmark", options).enable("table")
     parser.core.ruler.enableOnly(["normalize", "block"])
+    add_rules(parser)
     return parser
 
 
-class _Reader:
+class MarkdownReader:
     """Maps the blocks of markdown-it-py back to the source."""
 
-    def __init__(self, source: str) -> None:
+    def __init__(self, source: str, parser: MarkdownIt, *, with_expressions: bool = False) -> None:
         self.source = source
         self.lines = [match.span("text") for match in LINE.finditer(source)]
         first, self.front_matter = front_matter(source, self.lines)
         text = "\n".join(source[start:end].replace("\0", "\ufffd") for start, end in self.lines[first:])
         environment: dict[str, dict[str, object]] = {}
-        self.tokens = _block_parser().parse("\n" * first + text, environment)
+        self.tokens = parser.parse("\n" * first + text, environment)
+        self.with_expressions = with_expressions
+        """Whether text in braces is JavaScript."""
         self.labels = frozenset(environment.get("references", {}))
         self.linked = {anchor.lower() for anchor in _ANCHOR_LINK.findall(source)}
         self.anchors = Counter[str]()
-        self.raw_end: re.Pattern[str] | None = None
-        """Pattern in the last line of the raw block that the reader is in."""
-        self.unended: set[re.Pattern[str]] = set()
-        """Patterns that the rest of the source does not have."""
 
     def blocks(self) -> Iterator[Block]:
         """Yield the blocks of text in the order of the source."""
@@ -98,6 +94,10 @@ class _Reader:
                 yield from self._html(token)
             elif token.type == "definition":
                 yield from self._definition(token)
+            elif token.type == "block_title":
+                end = self.lines[token.map[0]][1]
+                first, last = token.meta["span"]
+                yield from self._block([(end - first, end - last)])
             elif token.type == "tr_open":
                 yield from self._table_row(index)
             elif token.type == "inline":
@@ -120,7 +120,7 @@ class _Reader:
         return spans
 
     def _paragraph(self, spans: list[Span], is_item: bool) -> Iterator[Block]:
-        """Yield the blocks of a paragraph: hard line breaks, notes and definitions begin new ones.
+        """Yield the blocks of a paragraph: hard line breaks and the title of an alert end one.
 
         A paragraph that is no fence of code only because of a later backtick is left alone.
         """
@@ -130,20 +130,13 @@ class _Reader:
             return
         for number, (start, end) in enumerate(spans):
             text = self.source[start:end]
-            if self._is_raw(text, end):
-                yield from self._block(block)
-                block = []
-                continue
-            if not number:
-                marker = (_TASK.match(text) if is_item else None) or _ALERT.match(text)
-                start += marker.end() if marker else 0
-            if marker := _NEW_BLOCK.match(self.source, start, end):
-                yield from self._block(block)
-                block = []
-                start = marker.end()
+            task = _TASK.match(text) if is_item and not number else None
+            alert = _ALERT.match(text) if not number else None
+            if marker := task or alert:
+                start += marker.end()
             hard_break = _HARD_BREAK.search(self.source[start : self._line_end(end)])
-            if hard_break and number + 1 < len(spans):
-                end = start + hard_break.start("backslash") if hard_break["backslash"] else end
+            if (hard_break or alert) and number + 1 < len(spans):
+                end = start + hard_break.start("backslash") if hard_break and hard_break["backslash"] else end
                 yield from self._block([*block, (start, end)])
                 block = []
             else:
@@ -155,23 +148,9 @@ class _Reader:
         match = re.compile(r"[ \t]*").match(self.source, position)
         return match.end() if match else position
 
-    def _is_raw(self, text: str, end: int) -> bool:
-        """Return whether the line, which ends at `end`, belongs to a block that is not prose."""
-        if self.raw_end is not None:
-            if self.raw_end.search(text):
-                self.raw_end = None
-            return True
-        for first, last in _RAW_BLOCKS:
-            if first.match(text) and last not in self.unended and not last.search(text, 2):
-                if last.search(self.source, end):
-                    self.raw_end = last
-                    return True
-                self.unended.add(last)
-        return False
-
     def _block(self, spans: list[Span]) -> Iterator[Block]:
         if spans:
-            yield from inline_blocks(self.source, spans, self.labels)
+            yield from inline_blocks(self.source, spans, self.labels, with_expressions=self.with_expressions)
 
     def _heading(self, token: Token, is_atx: bool) -> Iterator[Block]:
         """Yield the block of a heading, with an anchor of its old name if the document links to it."""
@@ -186,7 +165,7 @@ class _Reader:
             return
         length, has_id = without_heading_id(self.source[slice(*spans[-1])])
         spans[-1] = (spans[-1][0], spans[-1][0] + length)
-        blocks = list(inline_blocks(self.source, spans, self.labels))
+        blocks = list(self._block(spans))
         anchor = _anchor(heading_text("\n".join(self.source[slice(*span)] for span in spans)))
         self.anchors[anchor] += 1
         if self.anchors[anchor] > 1:
@@ -204,19 +183,14 @@ class _Reader:
         begin = self.source.find(content or "|", start, end)
         if begin >= 0:
             for cell in _CELL.finditer(self.source, begin, end):
-                yield from inline_blocks(self.source, [cell.span()], self.labels)
+                yield from self._block([cell.span()])
 
     def _definition(self, token: Token) -> Iterator[Block]:
-        """Yield the title of a link definition, or the text of a footnote of one word, which looks like one."""
-        first, last = token.map or [0, 0]
-        if str(token.meta["label"]).startswith("^"):
-            spans = [self.lines[number] for number in range(first, last)]
-            start = self.source.find("[^", *spans[0])
-            yield from self._paragraph([(start, spans[0][1]), *spans[1:]], is_item=False)
-            return
+        """Yield the title of a link definition."""
+        last = token.map[1] if token.map else 0
         title = _DEFINITION_TITLE.search(self.source, *self.lines[last - 1])
         if title and title[title.lastgroup or 0] == token.meta["title"]:
-            yield escaped_block(self.source, *title.span(title.lastgroup or 0), "title")
+            yield escaped_block(self.source, *title.span(title.lastgroup or 0), f"title-{title.lastgroup}")
 
     def _html(self, token: Token) -> Iterator[Block]:
         """Yield the texts of an HTML block; comments, declarations and blocks inside quotes are left alone."""
@@ -242,7 +216,7 @@ MARKDOWN = Format(
     escape,
     escapes={
         "alt": escape,
-        "title": escape_title,
+        **TITLE_ESCAPES,
         "html": escape_html,
         "attribute": escape_attribute,
         **FRONT_MATTER_ESCAPES,

@@ -1,4 +1,4 @@
-"""Emphasis in Markdown: pairs runs of `*`, `_` and `~`, by the rules of CommonMark, in linear time."""
+"""Emphasis in Markdown: pairs runs of `*`, `_`, `~` and `=`, by the rules of CommonMark, in linear time."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Delimiter = tuple[Literal["open", "close"], int, int]
 
 @dataclass(slots=True)
 class _Run:
-    """A run of `*`, `_` or `~` from `start` to `end`, both of which move inwards as characters are paired."""
+    """A run of `*`, `_`, `~` or `=` from `start` to `end`, both of which move inwards as characters are paired."""
 
     char: str
     start: int
@@ -43,7 +43,10 @@ class DelimiterRuns:
         if char == "_":
             can_open = left and (not right or _is_punctuation(before))
             can_close = right and (not left or _is_punctuation(after))
-        if char != "~" or end - start == 2:
+        elif char == "=":
+            can_open = left and not before.isalnum()
+            can_close = right and not after.isalnum()
+        if char not in "~=" or end - start == 2:
             self._runs.append(_Run(char, start, end, can_open, can_close, end - start))
 
     def pair(self, first: int) -> list[Delimiter]:
@@ -74,7 +77,7 @@ class _Openers:
 
     def __init__(self) -> None:
         self._all: list[_Run] = []
-        self._by_char: dict[str, list[_Run]] = {"*": [], "_": [], "~": []}
+        self._by_char: dict[str, list[_Run]] = {"*": [], "_": [], "~": [], "=": []}
         self._tried: dict[tuple[str, int, bool], int] = {}
         """By the character, length modulo 3 and ability to open of a closer: openers below this height do not match."""
 
@@ -110,7 +113,7 @@ class _Openers:
 
 def _match(opener: _Run, closer: _Run) -> bool:
     """Apply the rule of three: runs that can both open and close do not pair if their lengths sum to a multiple."""
-    if closer.char == "~":
+    if closer.char in "~=":
         return True
     is_odd = (opener.can_close or closer.can_open) and (opener.length + closer.length) % 3 == 0
     return not is_odd or (opener.length % 3 == 0 and closer.length % 3 == 0)

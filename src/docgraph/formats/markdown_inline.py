@@ -16,8 +16,9 @@ from typing import Literal
 from docgraph.document import InlineMarkup
 from docgraph.formats.base import Span, has_content
 from docgraph.formats.html import ENTITY, attribute_blocks, tag_role
-from docgraph.formats.literals import PLACEHOLDER, web_address
+from docgraph.formats.literals import PLACEHOLDER
 from docgraph.formats.markdown_emphasis import DelimiterRuns
+from docgraph.formats.markdown_escapes import MARKDOWN_ADDRESS
 from docgraph.formats.paragraph import Block
 
 _ESCAPE = r"\\[!-/:-@\[-`{-~]"
@@ -31,24 +32,36 @@ _TARGET = re.compile(
 )
 _REFERENCE = re.compile(r"\[(?P<label>(?:[^\[\]\\]|\\.){0,999})\]", re.S)
 _AUTOLINK = r"<[a-zA-Z][a-zA-Z0-9+.-]{1,31}:[^\s<>]*+>|<[^\s<>@]++@[^\s<>@]++>"
-_ADDRESS = r"(?<![^\W_])" + web_address(stop=r"\[\]`|\\", trailing="*_~")
-_TOKEN = re.compile(
+ATTRIBUTES = (
+    r"\{(?::[^{}\n]{0,200}|[ \t]*[#.][\w-][^{}\n]{0,200}"
+    r"|[ \t]*[\w-]{1,40}=(?:\"[^\"{}\n]{0,200}\"|'[^'{}\n]{0,200}'|[\w%./-]{1,200})[^{}\n]{0,200})\}"
+)
+"""Attributes of the element before: `{: .note }`, `{ #id .class }`, `{ width=300 }`."""
+_ATTACHED = re.compile(r"\{[^{}\n]{1,200}\}")
+_KEY = r"(?:[a-z0-9-]{1,20}|\"[^\"\n]{1,40}\")"
+_KEYS = rf"(?<![\w+])\+\+{_KEY}(?:\+{_KEY}){{0,5}}\+\+(?![\w+])"
+"""Keys to press: `++ctrl+c++`."""
+_ATOM = rf"{PLACEHOLDER}|{ATTRIBUTES}|{_KEYS}"
+_EXPRESSION = r"\{(?:[^{}\n]|\{[^{}\n]{0,999}+\}){0,999}+\}"
+_TOKEN_PATTERN = (
     rf"(?P<escape>{_ESCAPE})"
     r"|(?P<code>`+)"
     r"|(?P<math>(?<![\w$])\$(?=[^\s$])(?:[^$\\\n]|\\.){1,999}(?<!\s)\$(?![\w$]))"
-    rf"|(?P<atom>{PLACEHOLDER}|\{{[:#.][^{{}}\n]{{0,200}}\}})"
+    r"|(?P<atom>@ATOM@)"
     r"|(?P<note>\[\^[^\]\s]++\])"
     r"|(?P<wiki>\[\[[^\[\]\n]++\]\](?!\())"
     r"|(?P<open>!?\[)"
     r"|(?P<close>\])"
     rf"|(?P<autolink>{_AUTOLINK})"
-    rf"|(?P<address>{_ADDRESS})"
-    r"""|(?P<html><(?:!--(?s:.{0,1999}?)--|/?[a-zA-Z][a-zA-Z0-9-]*+(?:\s(?:[^<>"']|"[^"<]*+"|'[^'<]*+')*+)?/?)>)"""
+    rf"|(?P<address>{MARKDOWN_ADDRESS})"
+    r"|(?P<html><(?:!--(?s:.{0,1999}?)--|/?[a-zA-Z][a-zA-Z0-9-]*+"
+    rf"""(?:\s(?:[^<>"'{{]|{_EXPRESSION}|\{{|"[^"<]*+"|'[^'<]*+')*+)?/?)>)"""
     rf"|(?P<entity>{ENTITY.pattern})"
-    r"|(?P<emphasis>\*+|_+|~+)"
+    r"|(?P<emphasis>\*+|_+|~+|==+)"
     r"|(?P<newline>[ \t]*+\n)"
 )
-_VERBATIM = re.compile(f"({_ADDRESS}|{PLACEHOLDER})")
+_TOKEN = re.compile(_TOKEN_PATTERN.replace("@ATOM@", _ATOM))
+_TOKEN_OR_EXPRESSION = re.compile(_TOKEN_PATTERN.replace("@ATOM@", f"{_ATOM}|{_EXPRESSION}"))
 _BLOCK_TAG = re.compile(
     r"<!--|</?(?:address|article|aside|blockquote|body|br|caption|center|col|colgroup|dd|details|dialog|dir|div|dl|dt"
     r"|fieldset|figcaption|figure|footer|form|frame|frameset|h[1-6]|head|header|hr|html|iframe|legend|li|link|main|menu"
@@ -58,8 +71,8 @@ _BLOCK_TAG = re.compile(
 )
 """What begins an HTML block of CommonMark at the start of a line, and <br>."""
 _CODE_TAG = re.compile(r"<(code|kbd|samp|var)(?=[\s>])(?![^>]*/>)", re.I)
-_HEADING_ID = re.compile(r"[ \t]*\{[:#.][^{}\n]*\}[ \t]*$")
-_LEADING = re.compile(r"(?:[-+=>]|:(?=\s)|#{1,6}(?=\s|$)|~(?=~~))|(?P<number>\d{1,9})(?=[.)](?:\s|$))")
+_HEADING_ID = re.compile(rf"[ \t]*(?:{ATTRIBUTES}|\{{/\*[^{{}}\n]*\*/\}})[ \t]*$")
+_TITLE_KINDS = {'"': "title-double", "'": "title-single", "(": "title-round"}
 Kind = Literal["text", "decoded", "open", "close", "tag", "atom"]
 
 
@@ -83,14 +96,17 @@ class _Bracket:
     delimiters: int
 
 
-def inline_blocks(source: str, lines: list[Span], labels: Collection[str]) -> Iterator[Block]:
+def inline_blocks(
+    source: str, lines: list[Span], labels: Collection[str], *, with_expressions: bool = False
+) -> Iterator[Block]:
     """Yield the blocks of a paragraph, whose lines are spans in the source; `labels` are the defined link labels.
 
-    A tag of a block element or line break (`<br>`) ends a block.
+    A tag of a block element or line break (`<br>`) ends a block. `with_expressions`: text in braces is JavaScript.
     """
     block, joined = Block(source), _JoinedLines(source, lines)
     position = 0
-    for token in _InlineParser(joined.text, labels).tokens():
+    pattern = _TOKEN_OR_EXPRESSION if with_expressions else _TOKEN
+    for token in _InlineParser(joined.text, labels, pattern).tokens():
         if token.start < position:
             continue  # inside an atom: an image, or a link by its own text
         block.text(joined.source_of(position), joined.source_of(token.start))
@@ -152,9 +168,17 @@ class _JoinedLines:
 class _InlineParser:
     """Finds tokens that are not plain text, and pairs brackets and emphasis; an unpaired one is plain text."""
 
-    def __init__(self, text: str, labels: Collection[str], *, with_placeholders: bool = True) -> None:
+    def __init__(
+        self,
+        text: str,
+        labels: Collection[str],
+        pattern: re.Pattern[str] = _TOKEN,
+        *,
+        with_placeholders: bool = True,
+    ) -> None:
         self.text = text
         self.labels = labels
+        self.pattern = pattern
         self.with_placeholders = with_placeholders
         self.found: list[_Token] = []
         self.brackets: list[_Bracket] = []
@@ -170,7 +194,7 @@ class _InlineParser:
     def tokens(self) -> list[_Token]:
         """Return the tokens in order of their starts; of two with the same start, the longer one first."""
         position = 0
-        while match := _TOKEN.search(self.text, position):
+        while match := self.pattern.search(self.text, position):
             position = max(self._read(match), position + 1)
         self._pair_emphasis(0)
         return sorted(self.found, key=lambda token: (token.start, -token.end))
@@ -242,14 +266,18 @@ class _InlineParser:
         by_own_text = False
         if target:
             end = target.end()
-        elif reference and reference["label"] and normalize_label(reference["label"]) in self.labels:
+        elif reference and reference["label"] and self._is_label(reference["label"], opening.start):
             end = reference.end()
-        elif (not reference or not reference["label"]) and normalize_label(inside) in self.labels:
+        elif (reference and not reference["label"]) or (not reference and normalize_label(inside) in self.labels):
             end = reference.end() if reference else start + 1
             by_own_text = True
         else:
             return start + 1
-        nested = [("title", target.start("title") + 1, target.end("title") - 1)] if target and target["title"] else []
+        if attributes := _ATTACHED.match(self.text, end):
+            end = attributes.end()
+        nested = []
+        if target and target["title"]:
+            nested = [(_TITLE_KINDS[target["title"][0]], target.start("title") + 1, target.end("title") - 1)]
         if is_image or by_own_text:
             if is_image and not by_own_text and not re.search(r"[\[\]`<]", inside):
                 nested.insert(0, ("alt", opening.end, start))
@@ -261,6 +289,11 @@ class _InlineParser:
         self._pair_emphasis(bracket.delimiters)
         return end
 
+    def _is_label(self, label: str, start: int) -> bool:
+        """Return whether a link that begins at `start` may have this label; another file may define it."""
+        is_word = start > 0 and self.text[start - 1].isalnum()
+        return normalize_label(label) in self.labels or not is_word
+
     def _pair_emphasis(self, first: int) -> None:
         self.found += [_Token(*delimiter) for delimiter in self.delimiters.pair(first)]
 
@@ -268,30 +301,6 @@ class _InlineParser:
 def normalize_label(label: str) -> str:
     """Return a link label in the form in which labels are compared."""
     return " ".join(label.split()).lower().upper()
-
-
-def escape(text: str) -> str:
-    """Escape plain text so that Markdown shows it unchanged; addresses and placeholders are not escaped."""
-    parts = _VERBATIM.split(text)
-    text = "".join(part if index % 2 else _escape_inline(part) for index, part in enumerate(parts))
-    leading = _LEADING.match(text)
-    if leading is None:
-        return text
-    position = leading.end() if leading["number"] else 0
-    return f"{text[:position]}\\{text[position:]}"
-
-
-def _escape_inline(text: str) -> str:
-    text = re.sub(r"([\\`*\[\]<|]|~(?=~)|(?<=~)~)", r"\\\1", text)
-    text = re.sub(r"(?<![^\W_])_|_(?![^\W_])", r"\\_", text)
-    if text.count("$") > 1:
-        text = text.replace("$", r"\$")
-    return re.sub(r"&(?=#?\w+;)", "&amp;", text)
-
-
-def escape_title(text: str) -> str:
-    """Escape text for the title of a link, in any kind of quotation marks."""
-    return re.sub(r"""(["'()])""", r"\\\1", _escape_inline(text))
 
 
 def is_intact(raw: str, flat: str, markup: Sequence[InlineMarkup]) -> bool:
@@ -354,6 +363,8 @@ def heading_text(text: str) -> str:
 
 
 def without_heading_id(text: str) -> tuple[int, bool]:
-    """Return the length of a heading without its explicit id (`{#id}`), and whether it has one."""
+    """Return the length of a heading without its attributes, and whether they have an id (`{#id}`)."""
     match = _HEADING_ID.search(text)
-    return (match.start(), True) if match and has_content(text[: match.start()]) else (len(text), False)
+    if match is None or not has_content(text[: match.start()]):
+        return len(text), False
+    return match.start(), "#" in match[0]

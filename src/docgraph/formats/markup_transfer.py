@@ -316,7 +316,7 @@ def _without_emphasis(sentence: Sentence) -> tuple[str, str, Sentence]:
     opened: list[InlineMarkup] = []
     closed: list[InlineMarkup] = []
     for markup in sentence.markup:
-        if markup.raw.strip("*_~"):
+        if markup.raw.strip("*_~="):
             rest.append(markup)
         elif markup.role == "close" and not (opened and opened.pop()):
             closed.append(markup)

@@ -14,6 +14,7 @@ _MODULES: dict[str, tuple[str, tuple[str, ...]]] = {
     "lines": ("plain_text", ()),
     "text": ("plain_text", (".txt", ".text", ".log")),
     "markdown": ("markdown", (".md", ".markdown", ".mdown")),
+    "mdx": ("mdx", (".mdx",)),
     "rst": ("rst", (".rst", ".rest")),
     "srt": ("subtitles", (".srt",)),
     "vtt": ("subtitles", (".vtt",)),

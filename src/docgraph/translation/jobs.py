@@ -23,7 +23,7 @@ Form = Literal["document", "table", "jsonl"]
 STANDARD = Path("-")
 """Stands for standard input or output."""
 _SUFFIXES: dict[Form, str] = {"document": "", "table": ".tsv", "jsonl": ".jsonl"}
-_PLAIN = {"text", "lines", "markdown"}
+_PLAIN = {"text", "lines", "markdown", "mdx"}
 """Formats that are written as they were read, whatever the file name."""
 _EXTENSION = re.compile(r"\.[A-Za-z0-9][\w+-]{0,15}")
 """The end of a file name that is an extension; ". Smith" in "Letter to Mr. Smith" is not."""

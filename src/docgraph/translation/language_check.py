@@ -32,7 +32,7 @@ _CLEAR_HITS, _CLEAR_SHARE, _CLEAR_FACTOR = 3, 0.2, 3
 third as many of its own language."""
 _WHOLE = 0.9
 """A document with at least this share in another language is foreign as a whole, and has no foreign paragraphs."""
-_CERTAIN = frozenset(["html", "epub", "markdown"])
+_CERTAIN = frozenset(["html", "epub", "markdown", "mdx"])
 """Formats in which a language is declared on purpose."""
 _WORD = re.compile(r"[^\W\d_]+")
 _SCRIPTS = {
