@@ -42,6 +42,7 @@ def reasons(source: str, translation: str, normalized: str | None = None) -> lis
         ("The 19th century began with 2 wars.", "Le XIXe siècle a commencé par deux guerres."),
         ("the music of the 1990s", "la musique des années 90"),
         ("There were 10,000 of them.", "Ils étaient dix mille."),
+        ("About 10⁶ add ½ cup.", "Environ 10⁶ ajoutent ½ tasse."),
         ("The file(s) are open.", "Le ou les fichiers sont ouverts."),
         ("as in section 16(1)", "comme à l'article 16, paragraphe 1"),
         ("See (above) for $HOME.", "Voir (ci-dessus) pour $HOME."),
@@ -100,6 +101,9 @@ def test_numbers_are_compared_as_the_model_reads_them() -> None:
     assert reasons("We met at 6 p.m.", "Nous nous sommes vus à 17\u00a0h\u00a000.", "We met at 18:00.") == [
         "18 is missing"
     ]
+    assert reasons("It costs $20k.", "Cela coûte 20 livres.", "It costs $20,000.") == ["20000 is missing"]
+    assert reasons("Add 1½ cups.", "Ajoutez 1½ tasse.", "Add 1.5 cups.") == []
+    assert reasons("About 10⁶ men", "Environ 10 hommes", "About 106 men") == ["106 is missing"]
 
 
 @given(WORDS)

@@ -45,6 +45,21 @@ def test_a_title_is_lowercased_if_the_model_is_more_confident_then() -> None:
 
 
 @pytest.mark.parametrize(
+    ("texts", "shown"),
+    [
+        (["Mon", "Sun", "Jan"], ["Monday", "Sunday", "Jan"]),
+        (["Jan", "Feb.", "Sun", "May"], ["January", "February", "Sun", "May"]),
+        (["Jan", "Sun", "May"], ["Jan", "Sun", "May"]),
+        (["The Sun", "Mon"], ["The Sun", "Monday"]),
+    ],
+)
+def test_a_star_is_a_day_beside_other_days(preprocessor: Preprocessor, texts: list[str], shown: list[str]) -> None:
+    segments = preprocessor.segment(Document.from_sentences(texts)).segments
+    assert [segment.text for segment in segments] == shown
+    assert [segment.source for segment in segments] == texts
+
+
+@pytest.mark.parametrize(
     "text",
     [
         "docs/results.md",

@@ -23,6 +23,11 @@ from docgraph.translation.stand_ins import hide, lost, mask, present, restore, w
         ("Look at %(outdir)s/output.txt.", "Look at X1."),
         ("The X1 Carbon runs %s.", "The X1 Carbon runs Y1."),
         ("Press <b>OK</b>.", "Press <b>OK</b>."),
+        ("The film lasts 1:30:25, from 1:30 to 2:05.", "The film lasts X1, from 1:30 to 2:05."),
+        ("He won by 2:1 at 10:15:30 PM.", "He won by X1 at X2."),
+        ("He is 6'2\" or 6 ft 2 in tall.", "He is X1 or X2 tall."),
+        ("It was 10⁻³ J on Thu Jan 01 1970.", "It was X1 J on X2."),
+        ("The book is ISBN 978-3-16-148410-0.", "The book is X1."),
         ("No literal at all, 5% down.", "No literal at all, 5% down."),
     ],
 )

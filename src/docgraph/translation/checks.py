@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from docgraph.formats.base import CJK
 from docgraph.formats.literals import LITERAL
+from docgraph.translation.digits import plain_digits
 from docgraph.translation.negation import loses_negation
 from docgraph.translation.repetition import is_loop, split_words
 from docgraph.translation.stand_ins import StandIns, lost, without
@@ -122,8 +123,9 @@ def doubts(
         found.append(Doubt("not translated", 40))
     literals = [*lost(translation, stand_ins), *lost_literals(source, translation)]
     found += [Doubt(f"{literal} is missing", 20) for literal in literals]
-    if any(map(str.isdigit, source)):
-        numbers = _lost_numbers(without(normalized or source, stand_ins), without(translation, stand_ins), target)
+    if any(map(str.isnumeric, source)):
+        plain_source, plain = (plain_digits(without(text, stand_ins)) for text in (normalized or source, translation))
+        numbers = _lost_numbers(plain_source, plain, target)
         found += [Doubt(f"{number} is missing", 10) for number in numbers]
     if loses_negation(source, translation, languages):
         found.append(Doubt("negation is missing", 25))

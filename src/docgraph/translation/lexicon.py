@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from importlib.resources import files
 
+from docgraph.translation.digits import plain_digits
+
 WORD = re.compile(r"[^\W\d_]+")
 MIN_LENGTH = 4
 """Shorter words are not looked up."""
@@ -42,7 +44,7 @@ def invented_words(source: str, translation: str, language: str | None, allowed:
     is_listed = lexicon(language) if language is not None else None
     if is_listed is None:
         return
-    unknown = [word for word in _IN_TEXT.findall(translation) if word.islower() and not is_listed(word)]
+    unknown = [word for word in _IN_TEXT.findall(plain_digits(translation)) if word.islower() and not is_listed(word)]
     if unknown:
         other = {word.lower() for text in (source, *allowed) for word in WORD.findall(text)}
         yield from dict.fromkeys(word for word in unknown if word not in other)

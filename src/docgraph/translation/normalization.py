@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
+from decimal import Decimal
 from functools import cache
 
 from docgraph.model.tokenizer import SubwordCoder
+from docgraph.translation.dates_and_times import read_dates, read_times
+from docgraph.translation.digits import plain_digits
 from docgraph.translation.protected_text import TextProtector
 from docgraph.translation.stand_ins import STAND_IN
 
@@ -18,26 +21,39 @@ _TITLE_PART = rf"(?:{WORD.pattern}|{STAND_IN})"
 _TITLE = re.compile(rf"{_TITLE_PART}(?:[,:]? {_TITLE_PART})*[?!]?")
 """Only words: a menu path (Tools - Options) is capitalised for other reasons."""
 _DOTTED = re.compile(r"\b(?:[^\W\d_]\.){2,}(?=\s+\w|\W*,)")
-_CLOCK = re.compile(r"\b(1[0-2]|0?[1-9])(?:[:.]([0-5]\d))?\s?([ap])(?:\.\s?m\.|m\b)", re.IGNORECASE)
-_MONTHS = "January|February|March|April|May|June|July|August|September|October|November|December"
-_DATE = re.compile(rf"\b({_MONTHS}) (3[01]|[12]\d|0?[1-9])(?:st|nd|rd|th)?(?:, (\d{{4}})\b|\b(?![-–/:.,]?\d))")
-_BEFORE_MAY = {"on", "by", "until", "from", "since", "before", "after", "and", "or", "to", "of"}
-"""Words before "May 6" that make it a date; elsewhere May may be the verb."""
-_SCALE = re.compile(r"([$£€]\d[\d.,]*)\s?(bn|mn|m)\b")
-_SCALES = {"bn": "billion", "mn": "million", "m": "million"}
-_DAYS = {
-    "Mon": "Monday",
-    "Tue": "Tuesday",
-    "Tues": "Tuesday",
-    "Wed": "Wednesday",
-    "Thu": "Thursday",
-    "Thur": "Thursday",
-    "Thurs": "Thursday",
-    "Fri": "Friday",
-    "Sat": "Saturday",
-    "Sun": "Sunday",
+_SIGNS = "$£€¥₹₩₽₺₪"
+_RARE_SIGNS = "¥₹₩₽₺₪"
+"""Signs of currencies that the model cannot read: it reads yen for all of them (postprocessing.py)."""
+_SCALE = re.compile(rf"([{_SIGNS}])(\d+(?:,\d{{3}})*(?:\.\d+)?)\s?(bn|mn|tn|[kKmMB])\b(?![-'’])")
+_SCALE_RANGE = re.compile(
+    rf"([{_SIGNS}])(\d[\d.,]*)(bn|mn|tn|[kKmMB])?\s?[-–]\s?\1?(\d[\d.,]*)(bn|mn|tn|[kKmMB])\b(?![-'’])"
+)
+_SCALES = {"bn": "billion", "mn": "million", "tn": "trillion", "m": "million", "M": "million", "B": "billion"}
+RARE_AMOUNT = re.compile(rf"([{_RARE_SIGNS}])\s?(\d[\d.,]*\d|\d)((?: (?:million|billion|trillion)\b)?)")
+_CODE_BEFORE_AMOUNT = re.compile(
+    r"\b(AED|AUD|BRL|CAD|CHF|CNY|CZK|DKK|HKD|HUF|INR|JPY|KRW|MXN|NOK|NZD|PLN|RMB|RUB|SEK|SGD|TRY|ZAR)[ \u00a0]"
+    r"(\d[\d.,]*\d|\d)((?: (?:million|billion)\b)?)"
+)
+_UNIT = re.compile(
+    r"(?<![\w.,/])(\d+(?:[.,]\d+)?)(?:[ \u00a0]?|-(?=mph))(ft|lbs?|oz|yd|mph)\b(?!\.\w| [A-Z]|\. [A-Z]|[/²³^-])"
+)
+_UNITS = {
+    "ft": ("foot", "feet"),
+    "lb": ("pound", "pounds"),
+    "lbs": ("pound", "pounds"),
+    "oz": ("ounce", "ounces"),
+    "yd": ("yard", "yards"),
+    "mph": ("mile per hour", "miles per hour"),
 }
-_DAY_RANGE = re.compile(rf"\b({'|'.join(_DAYS)})\.?\s?[-–]\s?({'|'.join(_DAYS)})\b")
+_INCH = re.compile(
+    r"(?<![\w.,'’°])(\d{1,3}(?:\.\d+)?)(?:\"|''|″)"
+    r"(?= (?:(?!(?:he|she|it|they|we|said|says|and|but|or|who|asked|replied)\b)[a-z]{2,}|(?:TV|LCD|LED|OLED|HD)\b))"
+)
+_QUOTATION_MARK = re.compile(r"(?<!\d)\"")
+_MEASURED = re.compile(r" (?:wide|long|tall|high|deep|thick|in|from|of|by|and|or|above|below)\b")
+"""What follows a noun: 27 inches wide, but a 27-inch monitor."""
+HEART = re.compile(r"\b(?:I|[Ww]e|[Yy]ou|[Tt]hey)\b (?P<heart>[❤♥💖💗💕💙💚💛💜🖤🧡]\ufe0f?) (?=\w)")
+"""A picture that is the verb of its sentence."""
 _STRESSED = re.compile(r"\b(?:ALWAYS|BEFORE|BOTH|CANNOT|DON'T|NEVER|ONLY|VERY|(?:DO|MUST|SHOULD|WILL)(?: NOT)?)\b")
 _SHORT_WORDS = frozenset(["ALL", "AND", "ANY", "ARE", "DO", "IS", "NO", "NOT", "OR"])
 """Words that are no abbreviations in a line of capitals; elsewhere they may be names of functions."""
@@ -66,16 +82,14 @@ class Normalizer:
         """Returns a text in characters and words that the model knows.
 
         Unreadable parts are removed (protected_text.py), rare punctuation is replaced, capitals become small letters.
-        In English, times use 24 hours, and days precede months.
+        In English, times use 24 hours, days precede months, and abbreviated amounts and units are written out.
         """
-        text, _ = self.protector.remove(text)
+        text, _ = self.protector.remove(with_verb(text) if self._english else text)
+        text = read_measures(plain_digits(text)) if self._english else plain_digits(text)
         text = _DOTTED.sub(lambda word: self._without_dots(word[0]), text.translate(self._lookalikes))
         if self._english:
             text = _DOUBLE_HYPHEN.sub(self._dash, text)
-            text = _CLOCK.sub(_to_24_hours, text)
-            text = _DATE.sub(_day_first, text)
-            text = _SCALE.sub(lambda amount: f"{amount[1]} {_SCALES[amount[2]]}", text)
-            text = _DAY_RANGE.sub(lambda days: f"{_DAYS[days[1]]} to {_DAYS[days[2]]}", text)
+            text = read_amounts(read_dates(read_times(text)))
             text = text if text.isupper() else _STRESSED.sub(_unstressed, text)
         if is_all_caps(text):
             small = WORD.sub(lambda word: self._lowercase(word[0]), text)
@@ -139,14 +153,37 @@ def _unstressed(word: re.Match[str]) -> str:
     return word[0].lower() if word.string[: word.start()].strip(" \"'*-(") else word[0].capitalize()
 
 
-def _to_24_hours(time: re.Match[str]) -> str:
-    hour = int(time[1]) % 12 + (12 if time[3] in "pP" else 0)
-    ends_sentence = time[0].endswith(".") and not time.string[time.end() :].strip("\"'”’ ")
-    return f"{hour}:{time[2] or '00'}{'.' if ends_sentence else ''}"
+def with_verb(text: str) -> str:
+    """Returns a text with love for a heart between a pronoun and a word: I love Paris."""
+    return HEART.sub(lambda match: match[0].replace(match["heart"], "love"), text)
 
 
-def _day_first(date: re.Match[str]) -> str:
-    month, day, year = date.groups()
-    if month == "May" and not year and not _BEFORE_MAY & {*date.string[: date.start()].lower().split()[-1:]}:
-        return date[0]
-    return " ".join([day, month, *([year] if year else [])])
+def read_measures(text: str) -> str:
+    """Returns an English text with units of length and weight in words: 3 feet for 3 ft, 27-inch monitor for 27"."""
+    return _INCH.sub(_inches, _UNIT.sub(lambda unit: f"{unit[1]} {_UNITS[unit[2]][unit[1] != '1']}", text))
+
+
+def read_amounts(text: str) -> str:
+    """Returns an English text with amounts as the model knows them: $20,000 for $20k, 20 CHF for CHF 20."""
+    return RARE_AMOUNT.sub(r"\2\3 yen", _CODE_BEFORE_AMOUNT.sub(r"\2\3 \1", written_out_amounts(text)))
+
+
+def written_out_amounts(text: str) -> str:
+    """Returns a text with $20,000 for $20k and $2 billion for $2bn."""
+    text = _SCALE_RANGE.sub(lambda each: f"{each[1]}{each[2]}{each[3] or each[5]} to {each[1]}{each[4]}{each[5]}", text)
+    return _SCALE.sub(_written_out, text)
+
+
+def _inches(match: re.Match[str]) -> str:
+    """Returns 27-inch or 27 inches, unless the mark closes a quotation."""
+    text, number = match.string, match[1]
+    if len(_QUOTATION_MARK.findall(text, 0, match.end(1))) % 2:
+        return match[0]
+    return f"{number} inches" if _MEASURED.match(text, match.end()) else f"{number}-inch"
+
+
+def _written_out(amount: re.Match[str]) -> str:
+    sign, number, scale = amount.groups()
+    if scale in "kK":
+        return f"{sign}{Decimal(number.replace(',', '')) * 1000:,.0f}"
+    return f"{sign}{number} {_SCALES[scale]}"

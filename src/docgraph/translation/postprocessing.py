@@ -2,8 +2,7 @@
 
 `Postprocessor.finish` runs these steps on the translation of a segment:
 
-1. Names of persons, lines of postal addresses and unknown single words are copied from the source; the salutation of
-   a letter is translated by a table.
+1. Lines that need no model (set_lines.py) are copied from the source, or translated by a table.
 2. Miscopied numbers are replaced by those of the source.
 3. The translation is capitalised as the source is.
 4. Punctuation, spaces and numbers follow the rules of the target language (French).
@@ -16,13 +15,24 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from difflib import SequenceMatcher
-from functools import cache, lru_cache
+from functools import lru_cache
 
-from docgraph.translation.normalization import WORD, capitalize_at, is_all_caps
+from docgraph.translation.dates_and_times import french_only_times, french_times
+from docgraph.translation.digits import with_special_digits
+from docgraph.translation.normalization import (
+    HEART,
+    RARE_AMOUNT,
+    WORD,
+    capitalize_at,
+    is_all_caps,
+    with_verb,
+    written_out_amounts,
+)
 from docgraph.translation.preprocessing import Preprocessor
 from docgraph.translation.protected_text import put_back
+from docgraph.translation.set_lines import copied_line, french_line
 from docgraph.translation.stand_ins import STAND_IN
 
 NARROW, WIDE = "\u202f", "\u00a0"
@@ -31,27 +41,9 @@ NARROW, WIDE = "\u202f", "\u00a0"
 FINISHED = 4096
 """Finished texts that are kept: a correction finishes its whole document several times."""
 _NUMBER = re.compile(r"\d+")
-_PERSON = re.compile(r"([A-Z][a-z]+)(?: [A-Z]\.)?(?: [A-Z][\w'’-]+){1,2}")
-_POSTAL = re.compile(
-    r"\d+[A-Za-z]? (?:[A-Z][\w'’.-]+ )+(?:Avenue|Ave|Boulevard|Close|Court|Drive|Lane|Place|Road|Rd|Square|Street|St"
-    r"|Terrace|Way)[.,]?"
-    r"|[A-Z][\w .'’-]+,? (?:[A-Z]{1,2}\d[\dA-Z]? \d[A-Z]{2}|[A-Z]{2} \d{5})[.,]?"
-)
-"""A line of a British or American postal address."""
-_SALUTATION = re.compile(r"Dear (?P<title>Mr|Mrs|Ms|Miss|Dr|Professor|Prof)\.? (?P<name>[A-Z][\w'’ -]*)(?P<end>[,:]?)")
-_SALUTATIONS = {
-    "Mr": "Cher Monsieur",
-    "Mrs": "Chère Madame",
-    "Ms": "Chère Madame",
-    "Miss": "Chère Mademoiselle",
-    "Dr": "Cher docteur",
-    "Prof": "Cher professeur",
-    "Professor": "Cher professeur",
-}
 _ONLY_NUMBER = re.compile(r"[$£€]?\d{1,3}(?:,\d{3})+(?:\.\d+)?|[$£€]\d+(?:\.\d\d)?|\d+\.\d+ ?%|\d+%")
 """A text that is a number in English form: 4,200 or €25 or 2.3%, but not 2.3, which may be a version."""
 _ITEM = re.compile(r"(?<![\w)])\((?P<item>[a-z]|[ivx]{1,4}|\d{1,2})\)(?= )")
-_EXPONENT = re.compile(r"(?<!\w)(?P<unit>[kcm]?m)(?P<exponent>[²³])")
 _AFTER_COLON = re.compile(r"(?<=[ \u00a0]:)(?=\d)")
 _MARK = re.compile(r"(?P<word>[^\W_]|[)\]»\"'%°…€$£])(?P<space>[ \u00a0\u202f]?)(?P<mark>[:;]|[!?]+)(?=[\s\"'»)\]]|$)")
 _HOUR = re.compile(r"(?<=\d) ?h ?(?=\d\d\b)")
@@ -63,9 +55,9 @@ _QUOTED_WORDS = re.compile(r"(?<![\w=(\[{:,\"])(?<!\": )\"([^\W_][\w\s.,;:!?'’
 """A quotation of words only: quoted code has other characters, or stands in brackets or after = or :."""
 _OPENING, _CLOSING = re.compile(r"(?<![\w=])\"(?=\w)"), re.compile(r"(?<=[\w.,;!?…])\"(?!\w)")
 _GUILLEMETS = re.compile(r"«\s*|\s*»")
-_ELISION = re.compile(r"(?<!\w)([cdjlmnst]|qu)' (?=\w)", re.IGNORECASE)
+_ELISION = re.compile(r"(?<![\w'’\"«“‘])([cdjlmnst]|qu)' (?=\w)", re.IGNORECASE)
 _THOUSANDS = re.compile(r"(?<![\w.,/-])(?<!\w\()\d{1,3}(?:,\d{3})+(?![\d,])")
-_NUMBER_WITH_PARTS = re.compile(r"(?<![\w.,/-])\d+(?:[.-]\d+)+(?![\w/]|[.,-]\d)")
+_NUMBER_WITH_PARTS = re.compile(r"(?<![\w.,/-])\d+(?:[.-]\d+)+(?![\w/]|[.,-]\d|\s[ap]\.?\s?m\b)")
 _FIGURES = re.compile(r"\d[\d.,\u202f-]*(?<![.,\u202f])")
 _BELOW_TWO = re.compile(r"(?<![\d,.\u202f])([01](?:,\d+)? (?:million|milliard|billion))s\b")
 _AMOUNT = re.compile(
@@ -87,6 +79,7 @@ _INCLUSIVE = re.compile(r"\b(\w+)·(?:e|ère|euse|ice|ive|le|ne|rice|se|te|trice
 _LANGUAGE_NOTE = re.compile(r"\s?\((?:angl|en anglais)\.?\)")
 _DECIMAL = re.compile(r"(?<![\w.,/-])\d+\.\d+(?![\w,]|\.\d)")
 _VERSIONED_NAME = re.compile(r"\b[A-Z]\w*\s$")
+_LOVE = re.compile(r"\b(?:ador|aim)(?:es?|ons|ez|ent)\b")
 _CURRENCIES = {"$": "de dollars", "£": "de livres", "€": "d'euros"}
 
 
@@ -101,21 +94,27 @@ class Postprocessor:
         """(source, translation) -> the finished translation of a text; see the steps above."""
 
     def _finish(self, source: str, translation: str) -> str:
-        if self._english and (self._is_person(source) or _is_unknown_word(source) or _POSTAL.fullmatch(source)):
+        if self._english and copied_line(source, self._normalizer):
             return source
-        if self._typography is french_typography and (salutation := _french_salutation(source)):
-            return salutation
-        source, gaps = self._protector.remove(source)
-        translation = _copy_numbers(source, translation)
+        original = source
+        source, gaps = self._protector.remove(with_verb(source) if self._english else source)
+        if self._typography is french_typography and (line := french_line(source, translation)):
+            return put_back(source, gaps, line) if gaps else line
+        if _NUMBER.search(source):  # those that the model read: 13 for 1 p.m.
+            translation = _copy_numbers(self._normalizer.normalize(source), translation)
         translation = translation.upper() if is_all_caps(source) else _capitalize_like(source, translation)
         translation = translation if self._typography is None else self._typography(source, translation)
+        translation = _with_heart(original, with_special_digits(source, translation))
         return put_back(source, gaps, translation) if gaps and translation else translation
 
     def without_words(self, source: str) -> str:
-        """Returns a text without words, which the model does not read, with the numbers of the target language."""
-        if self._typography is None or not _ONLY_NUMBER.fullmatch(source):
+        """Returns a text without words, which the model does not read, with the numbers and times of the language."""
+        if self._typography is None:
             return source
-        return self._typography(source, source).replace(".", ",")
+        number = written_out_amounts(source)
+        if _ONLY_NUMBER.fullmatch(number):
+            return self._typography(number, number).replace(".", ",")
+        return french_only_times(source)
 
     def unify_quotes(self, sources: Sequence[str], texts: Sequence[str]) -> list[str]:
         """Returns the translated sentences of a document with one kind of quotation marks and of apostrophes, if the
@@ -123,30 +122,6 @@ class Postprocessor:
         if self._typography is not french_typography:
             return list(texts)
         return unify_french_apostrophes(sources, unify_french_quotes(sources, texts))
-
-    def _is_person(self, text: str) -> bool:
-        """Returns whether a text is only a name: Jane Smith, but not Mark Complete, because "mark" is a word too."""
-        name = _PERSON.fullmatch(text)
-        if name is None or name[1].lower() not in _given_names():
-            return False
-        return not self._normalizer.is_whole_word(name[1].lower())
-
-
-@cache
-def _given_names() -> Collection[str]:
-    from docgraph.annotate.coref.word_lists import load_word_lists
-
-    names = load_word_lists("en").names
-    return names["masculine"] | names["feminine"]
-
-
-def _is_unknown_word(text: str) -> bool:
-    """Returns whether a text is one lower-case word that no dictionary has, such as the name of a program."""
-    if not text.isalpha() or not text.islower():
-        return False
-    from simplemma import is_known
-
-    return not is_known(text, lang="en")
 
 
 def _copy_numbers(source: str, translation: str) -> str:
@@ -189,12 +164,13 @@ def french_typography(source: str, text: str) -> str:
     """
     text = _INCLUSIVE.sub(_masculine, _ELISION.sub(r"\1'", text))
     text = _LANGUAGE_NOTE.sub("", text) if text.count("(") > source.count("(") else text
-    for number in _THOUSANDS.findall(source):
+    for number in _THOUSANDS.findall(written_out_amounts(source)):
         grouped = number.replace(",", NARROW)
         text = _with_all_groups(number, text)
         text = text.replace(number, grouped).replace(number.replace(",", " "), grouped)
         text = re.sub(rf"(?<![\w,.]){number.replace(',', '')}(?![\d,.]\d)", grouped, text)
     text = _copy_number_with_parts(source, text)
+    text = _with_rare_signs(source, french_times(source, text))
     text = _BELOW_TWO.sub(r"\1", _AMOUNT.sub(_french_amount, text))
     text = _BYTES.sub(_french_bytes, _MEASURE.sub(r"\1,\2", text))
     text = _SIGN.sub(WIDE, _HOUR.sub(f"{WIDE}h{WIDE}", text))
@@ -218,22 +194,31 @@ def _with_all_groups(number: str, text: str) -> str:
 
 
 def _like_source(source: str, text: str) -> str:
-    """Returns a text with the letters of items, exponents and final colon of its source: (b), m³."""
+    """Returns a text with the letters of items, dashes and final colon of its source: (b), –."""
     for match in _ITEM.finditer(source):
         if match[0] not in text:
             text = re.sub(rf"(?<![\w(]){match['item']}\)(?= )", match[0], text, count=1)
-    for match in _EXPONENT.finditer(source):
-        digit = "2" if match["exponent"] == "²" else "3"
-        text = re.sub(rf"(?<=[\d ]){match['unit']}{digit}(?!\w)", match[0], text)
+    if source.count(" – ") == text.count(" - ") and " - " not in source:
+        text = text.replace(" - ", " – ")
     if source.endswith(":") and text and not text.endswith(":"):
         text = f"{text}{WIDE}:" if source.endswith(".:") else f"{text.rstrip('.')}:"
     return text
 
 
-def _french_salutation(source: str) -> str:
-    """Returns the salutation of a letter to one person; empty for any other text."""
-    match = _SALUTATION.fullmatch(source)
-    return "" if match is None else f"{_SALUTATIONS[match['title']]} {match['name']},"
+def _with_rare_signs(source: str, text: str) -> str:
+    """Returns a text with the signs of currencies for which the model read yen: 10 000 ¥."""
+    for sign, number, _ in RARE_AMOUNT.findall(written_out_amounts(source)):
+        yen = rf"(?<!\d)({re.escape(_french_number(number))}(?: (?:million|milliard|billion)s? de)?)[ {WIDE}]yens?\b"
+        text = re.sub(yen, rf"\1{WIDE}{sign}", text, count=1)
+    return text
+
+
+def _with_heart(source: str, text: str) -> str:
+    """Returns a text with the heart of its source for its verb: J'❤ Paris."""
+    match = HEART.search(source)
+    if match is None:
+        return text
+    return _LOVE.sub(match["heart"], text, count=1) if _LOVE.search(text) else f"{text} {match['heart']}"
 
 
 def _masculine(match: re.Match[str]) -> str:

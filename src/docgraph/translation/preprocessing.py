@@ -8,7 +8,8 @@
    it is.
 4. A sentence longer than the model can read is cut.
 5. Each segment is normalised: rewritten in characters and words that the model knows (normalization.py).
-6. A heading in Title Case is lowercased if the model is more confident of the result.
+6. Jan and Sun alone in segments become January and Sunday if the document has other months or days so.
+7. A heading in Title Case is lowercased if the model is more confident of the result.
 
 `model_input.py` then turns segments into the numbers that a model reads.
 """
@@ -27,6 +28,7 @@ from docgraph.formats.atoms import text_with_atoms
 from docgraph.formats.base import space_between
 from docgraph.formats.sentences import split_sentences
 from docgraph.model.tokenizer import SubwordCoder
+from docgraph.translation.dates_and_times import full_calendar_words
 from docgraph.translation.normalization import Normalizer
 from docgraph.translation.stand_ins import StandIns, hide, present, restore, without
 
@@ -130,6 +132,7 @@ class Preprocessor:
         split, except for those that `keep_line` chooses, and titles are lowercased if the model is more confident of
         that. `confidence` returns its confidence in its translation of each text."""
         self._coder, self._max_length = coder, max_length
+        self._english = languages is not None and languages[0] == "en"
         self._split_language = languages[0] if languages and independent else None
         self._confidence, self._keep_line = confidence, keep_line
         # A correction segments its document again, and only one sentence may differ.
@@ -151,6 +154,8 @@ class Preprocessor:
             if index not in keep:
                 result.segments += self._cached_segments(sentence, sentence_language)
             result.of_sentence.append(range(first, len(result)))
+        if self._english:
+            self._write_out_days(result.segments)
         if self._split_language is not None:
             self._lowercase_titles(result.segments)
         return result
@@ -177,6 +182,11 @@ class Preprocessor:
     def normalize(self, text: str) -> str:
         """Returns a text in characters and words that the model knows."""
         return self.normalizer.normalize(text)
+
+    def _write_out_days(self, segments: list[Segment]) -> None:
+        """Writes out the days and months that are alone in segments, in place, if the document has several."""
+        for index, word in full_calendar_words([segment.source for segment in segments]).items():
+            segments[index] = replace(segments[index], text=word)
 
     def _lowercase_titles(self, segments: list[Segment]) -> None:
         """Lowercases segments in Title Case, in place, if the model is more confident of its translation then."""

@@ -18,19 +18,27 @@ from collections.abc import Iterator
 from docgraph.document import InlineMarkup, Sentence
 from docgraph.formats.markup_transfer import transfer_markup
 from docgraph.model.tokenizer import SubwordCoder
+from docgraph.translation.digits import NOTE_MARK
 
 _JOINERS = frozenset("\u200c\u200d\u20e3\ufe0e\ufe0f")
 """Characters that join several characters into one picture or word, as in a keycap emoji."""
 _ARROW = re.compile(r"[\u2190-\u21ff\u25b6-\u25bb]")
 """Arrows between words (File → Open) stay, because they say how the words belong together."""
 _KEY = re.compile(r"(?<![!-~])[(\"']?([!-~]{60,})")
+_RUN_OF_MARKS = r"(?:([*=~#_])\1+|([+-])\2{2,})"
 _LEADING = re.compile(
-    r"\|+\s*(?=\w)"
-    r"|(?:\((?:\d{1,3}|[a-z]{1,2}|[ivx]{1,4})\)|(?:\d{1,3}|[a-z])\)|(?:\d{1,3}\.)+(?:\d{1,3})?|[A-Z](?:\.\d{1,3})+\.?)"
-    r"\s+(?=[A-Z])"
+    rf"\|+\s*(?=\w)|(?:(?:\*|{_RUN_OF_MARKS})\s+)?"
+    r"(?:(?:\((?:\d{1,3}|[a-z]{1,2}|[ivx]{1,4})\)|(?:\d{1,3}|[a-z])\)|(?:\d{1,3}\.)+(?:\d{1,3})?|[A-Z](?:\.\d{1,3})+\.?)"
+    r"\s+(?=[A-Z]))?"
 )
-"""What precedes a text without belonging to it: the bars of a message with several forms (one file|%d files), and the
-number of a section or an item."""
+"""What precedes a text without belonging to it: the bars of a message with several forms (one file|%d files), a star or
+several marks, and the number of a section or an item."""
+_TRAILING = re.compile(rf"\s+(?:\*|{_RUN_OF_MARKS})$")
+_FRAME = re.compile(r"(([*=~#_+-])\2{2,}\s*)(?=[^\W_]).*?(?<=[^\s*=~#_+-])(\s*\2{3,})")
+"""A text between runs of marks: -----Original Message-----."""
+_TRADEMARKS = frozenset("®™℠")
+"""Signs that a model may spell in letters: TM."""
+_LAST_WORD = re.compile(r"[\w.-]*\w$")
 _CLOSING = frozenset(".,;:!?…،؛؟。、！？，；：")
 _CATEGORY_CLASSES = {"Ps": "o", "Pi": "o", "Pe": "c", "Pf": "c", "Pd": "w"}
 _UNIT = r"(?:[xs][xsj]*|(?<!w)wj+)"
@@ -56,16 +64,19 @@ class TextProtector:
 
     def remove(self, text: str) -> tuple[str, list[InlineMarkup]]:
         """Returns the readable text, and the removed parts with their offsets in it."""
-        readable, gaps, last = "", list[InlineMarkup](), 0
-        if leading := _LEADING.match(text):
-            gaps, last = [InlineMarkup(0, leading[0])], leading.end()
+        readable, gaps, (last, stop) = "", list[InlineMarkup](), _without_frame(text)
+        if last:
+            gaps = [InlineMarkup(0, text[:last])]
         for begin, end in self._unreadable_spans(text) if not text.isascii() or _KEY.search(text) else ():
-            if begin < last:
+            if begin < last or end > stop:
                 continue
             readable += text[last:begin]
             gaps.append(InlineMarkup(len(readable), text[begin:end]))
             last = end
-        return readable + text[last:], gaps
+        readable += text[last:stop]
+        if stop < len(text):
+            gaps.append(InlineMarkup(len(readable), text[stop:]))
+        return readable, gaps
 
     def _unreadable_spans(self, text: str) -> Iterator[tuple[int, int]]:
         """Yields spans to remove, each with the space that would otherwise be left over beside it."""
@@ -73,6 +84,8 @@ class TextProtector:
         for key in _KEY.finditer(text):
             length = len(key[1].rstrip(".,;:!?)\"'"))
             classes = classes[: key.start(1)] + "s" * length + classes[key.start(1) + length :]
+        for mark in NOTE_MARK.finditer(text):
+            classes = classes[: mark.start()] + "s" * len(mark[0]) + classes[mark.end() :]
         for run in _UNREADABLE.finditer(classes):
             begin, end = run.span()
             if begin > 0 and end < len(text) and _ARROW.fullmatch(text[begin:end]):
@@ -106,18 +119,45 @@ class TextProtector:
         category = unicodedata.category(char)
         kind = " " if char.isspace() else "w" if char.isalnum() else _CATEGORY_CLASSES.get(category, ".")
         is_picture = (
-            char == "•" or (char >= "\u2100" and category in ("So", "Sk", "Co", "Cf")) or "\u2190" <= char < "\u2200"
+            char == "•"
+            or "\u2190" <= char < "\u2200"
+            or (category == "So" and char != "©")
+            or (char >= "\u2100" and category in ("Sk", "Co", "Cf"))
         )
-        if not char.isascii() and (category[0] in "LM" or is_picture) and self.is_unknown(char):
+        is_known = char.isascii() or not (category[0] in "LM" or is_picture) or not self.is_unknown(char)
+        if char in _TRADEMARKS or not is_known:
             kind = "s" if is_picture else "x"
         self._classes[char] = kind
         return kind
+
+
+def _without_frame(text: str) -> tuple[int, int]:
+    """Returns the begin and the end of a text without what precedes and follows it."""
+    if frame := _FRAME.fullmatch(text):
+        return frame.end(1), frame.start(3)
+    leading, trailing = _LEADING.match(text), _TRAILING.search(text)
+    begin = leading.end() if leading else 0
+    return begin, trailing.start() if trailing and trailing.start() > begin else len(text)
 
 
 def put_back(readable: str, gaps: list[InlineMarkup], translation: str) -> str:
     """Returns the translation of a readable text with the removed parts back at its start, end or between its words."""
     first = "".join(gap.raw for gap in gaps if gap.offset == 0)
     last = "".join(gap.raw for gap in gaps if 0 < gap.offset == len(readable))
-    inside = tuple(gap for gap in gaps if 0 < gap.offset < len(readable))
-    sentence = Sentence(readable, 0, len(readable), markup=inside)
+    inside = list[InlineMarkup]()
+    for gap in gaps:
+        if 0 < gap.offset < len(readable):
+            marked = _after_same_word(readable, gap, translation)
+            translation = marked or translation
+            inside += [] if marked else [gap]
+    sentence = Sentence(readable, 0, len(readable), markup=tuple(inside))
     return first + transfer_markup(sentence, translation, str) + last
+
+
+def _after_same_word(readable: str, gap: InlineMarkup, translation: str) -> str:
+    """Returns a translation with a trademark sign after the word that it had before it; empty without that word."""
+    word = _LAST_WORD.search(readable, 0, gap.offset)
+    if word is None or gap.raw not in _TRADEMARKS:
+        return ""
+    found = re.search(rf"(?<![\w-]){re.escape(word[0])}(?![\w{''.join(_TRADEMARKS)}-])", translation)
+    return f"{translation[: found.end()]}{gap.raw}{translation[found.end() :]}" if found else ""

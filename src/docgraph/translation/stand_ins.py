@@ -1,4 +1,5 @@
-"""Stand-ins: short words that the model reads instead of inline code, placeholders, identifiers and addresses.
+"""Stand-ins: short words that the model reads instead of inline code, placeholders, identifiers, addresses and
+figures such as 1:30:25.
 
 The model would miscopy most code, and misplace what it does not see. It copies X1, X2, ... and places them well: "The
 X1 method opens X2." It reads a placeholder for a number as a number, because "57 files" is translated in another way
@@ -22,6 +23,15 @@ STAND_IN = rf"[{_LETTERS}]\d{{1,3}}"
 _NUMBERS = ("57", "63", "68", "74", "86", "93", "47", "53")
 _CODE = re.compile(r"``[^`\n]{1,99}``|(?<![\w`])`[^`'\s]{1,60}'(?!\w)|(?<!`)`[^`\s][^`\n]{0,99}`(?!`)")
 """Inline code in text without markup, such as the strings of a program."""
+_FIGURES = re.compile(
+    r"(?<![\w:.,/-])\d{1,3}:\d\d:\d\d(?:[.,]\d+)?(?:\s?[AaPp][Mm])?(?![\w:]|\s?[AaPp]\.)"
+    r"|(?<![\w:.,/-])\d{1,3}:\d(?![\w:]|[.,]\d)"
+    r"|(?<![\w.,°])(?:\d{1,3}°\s?)?\d{1,2}['’′]\s?\d{1,2}(?:\.\d+)?(?:[\"”″]|['’′]{2})(?!\w)"
+    r"|(?<![\w.,])\d{1,2} ft \d{1,2} in\b(?! (?:the|an?|this|each)\b)|\b\d+[⁺⁻][⁰¹²³⁴-⁹]+"
+    r"|\b(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) [A-Z][a-z]{2} \d\d \d{4}(?: \d\d:\d\d:\d\d(?: GMT[+-]\d{4})?)?(?![\w,])"
+    r"|\bISBN(?:-1[03])?:?\s(?:\d[\s-]?){9,12}[\dX]\b"
+)
+"""Durations (1:30:25), ratios (2:1), feet and inches (6'2"), minutes and seconds of arc, negative exponents, ISBN."""
 _PATH_AFTER = re.compile(r"(?:[./\\][\w-]*\w)+(?!\w)")
 _MAX_STAND_INS = 40
 """Sentences with more literals than this are lists of names; the rest of them stays as it is."""
@@ -86,7 +96,7 @@ def _spans(text: str, atoms: Sequence[Span]) -> Iterator[tuple[int, int, bool]]:
 
 def _literal_spans(text: str) -> Iterator[Span]:
     """Yields the spans of literals, with the rest of the paths and names that they are in: `%s/output.txt`."""
-    for pattern in (LITERAL, _CODE):
+    for pattern in (LITERAL, _CODE, _FIGURES):
         for match in pattern.finditer(text):
             if not match[0].startswith("<") or is_only_literal(match[0]):  # no tag, but <a@b.org>
                 after = _PATH_AFTER.match(text, match.end())
