@@ -10,7 +10,7 @@ from format_examples import W, archive, docx, run
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from docgraph.document import Document
+from docgraph.document import Document, Link
 from docgraph.errors import DocgraphError
 from docgraph.formats import read, render, write
 
@@ -249,3 +249,35 @@ def test_proofing_language_becomes_the_target_language() -> None:
     with ZipFile(io.BytesIO(written)) as made:
         assert made.read("word/styles.xml").decode() == styles.replace("en-US", "fr")
         assert made.read("word/document.xml").decode() == body.replace("en-US", "fr").replace("en-GB", "fr")
+
+
+RAISED = '<w:rPr><w:vertAlign w:val="superscript"/></w:rPr>'
+
+
+def test_superscripts_stay_inside_their_words() -> None:
+    xml = f"<w:p>{run('It is 20 m')}<w:r>{RAISED}<w:t>2</w:t></w:r>{run(' in all.')}</w:p>"
+    written = rewrite(read_one(body(xml)), ["Cela fait 20 m2."])
+    assert [text for text, _ in runs(written)] == ["Cela fait 20 m", "2", "."]
+
+
+@pytest.mark.parametrize("mark", [f"<w:r>{RAISED}<w:t>1</w:t></w:r>", '<w:r><w:footnoteReference w:id="2"/></w:r>'])
+def test_the_mark_of_a_note_follows_the_translation_of_its_word(mark: str) -> None:
+    document = read_one(body(f"<w:p>{run('The red house')}{mark}{run(' is old.')}</w:p>"))
+    assert document.texts == ["The red house is old."]
+    links = tuple(Link(target, source, 1.0) for target, source in ((1, 2), (8, 12), (14, 6), (18, 15)))
+    written = render([document], [["La maison rouge est vieille."]], None, [[links]])
+    assert isinstance(written, bytes)
+    assert [text for text, _ in runs(written)] == ["La maison", "1" if "t>1" in mark else "", " rouge est vieille."]
+
+
+def test_hyphens_of_word_are_text() -> None:
+    one_run = "<w:r><w:t>Non</w:t><w:noBreakHyphen/><w:t>smo</w:t><w:softHyphen/><w:t>king rooms.</w:t></w:r>"
+    document = read_one(body(f"<w:p>{one_run}</w:p>"))
+    assert document.texts == ["Non\u2011smo\u00adking rooms."]
+    assert [text for text, _ in runs(rewrite(document, ["Chambres non\u2011fumeurs."]))] == [
+        "Chambres non\u2011fumeurs."
+    ]
+    several = f"<w:p>{run('Non')}<w:r><w:noBreakHyphen/></w:r>{run('smoking', bold=True)}{run(' rooms.')}</w:p>"
+    written = rewrite(read_one(body(several)), ["Chambres pour tous."])
+    assert "noBreakHyphen" not in ZipFile(io.BytesIO(written)).read("word/document.xml").decode()
+    assert "".join(text for text, _ in runs(written)) == "Chambres pour tous."

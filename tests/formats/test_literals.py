@@ -44,6 +44,10 @@ from docgraph.formats.literals import LITERAL, PLACEHOLDER, is_only_literal, web
             f"id 550e8400-e29b-41d4-a716-446655440000, {'ab' * 40}, 1914-1918 and a sixteen-letter-word",
             ["550e8400-e29b-41d4-a716-446655440000", "ab" * 40],
         ),
+        (
+            "Name: ______ Date: ____/____/____, (___) ___-____ Total: ..... of __init__.",
+            ["______", "____/____/____", "(___) ___-____", ".....", "__init__"],
+        ),
         ("At 3 p.m. or 10:30, e.g. at the end.Then, a.k.a. this", []),
         ("1.2.3 Scope: 10.8.5, v4.1 (v2) or 1.2.3-beta.1, not 3.5.", ["10.8.5", "v4.1", "v2", "1.2.3-beta.1"]),
     ],

@@ -156,3 +156,70 @@ def test_only_markup_around_some_words_that_change_needs_an_alignment(
 ) -> None:
     [document] = read(io.StringIO(markdown), "markdown")
     assert [needs_alignment(each, text) for each in document] == [is_needed]
+
+
+@pytest.mark.parametrize(
+    ("old", "text", "new"),
+    [
+        (
+            "H<sub>2</sub>O is water, and CO<sub>2</sub> a gas.",
+            "H2O est l'eau, et CO2 un gaz.",
+            "H<sub>2</sub>O est l'eau, et CO<sub>2</sub> un gaz.",
+        ),
+        ("In all, 20 m<sup>2</sup> are left.", "Il reste 20 m2.", "Il reste 20 m<sup>2</sup>."),
+        (
+            "About 10<sup>6</sup> people live.",
+            "Environ 106 personnes vivent.",
+            "Environ 10<sup>6</sup> personnes vivent.",
+        ),
+        ("About 10<sup>12</sup> cells die.", "Environ 1\u00a0012 meurent.", "Environ 1\u00a00<sup>12</sup> meurent."),
+        ("It is 5 km<sup>2</sup>.", "C'est 5 kilomètres carrés.", "C'est 5 kilomètres carrés<sup></sup>."),
+        ("The 19<sup>th</sup> century.", "Le XIXe siècle.", "Le XIX<sup>e</sup> siècle."),
+        ("On the 1<sup>st</sup> of May.", "Le 1er mai.", "Le 1<sup>er</sup> mai."),
+        ("A Ca<sup>2+</sup> ion.", "Un ion Ca2+.", "Un ion Ca<sup>2+</sup>."),
+        ('<p><b class="d">O</b>nce a king</p>', "Il y avait un roi", '<p><b class="d">I</b>l y avait un roi</p>'),
+        ("A note<sup>1</sup>.", "Un petit mot.", "Un petit mot<sup>1</sup>."),
+        ("It ended,<sup>2</sup> at last.", "Ce fut fini, enfin.", "Ce fut fini,<sup>2</sup> enfin."),
+    ],
+)
+@pytest.mark.parametrize("format", ["html", "markdown"])
+def test_markup_inside_words_stays_there(old: str, text: str, new: str, format: str) -> None:
+    [document] = read(io.StringIO(old), format)
+    assert render([document], [[text]]) == new
+
+
+@pytest.mark.parametrize(
+    ("old", "pairs", "new"),
+    [
+        (
+            "He had a note<sup>1</sup> in his hand.",
+            "He=Il had=avait a=un note=mot in=à hand=main",
+            "Il avait un mot<sup>1</sup> à la main.",
+        ),
+        (
+            'The red house<a epub:type="noteref" href="#n">1</a> is old.',
+            "The=La red=rouge house=maison is=est old=vieille",
+            'La maison<a epub:type="noteref" href="#n">1</a> rouge est vieille.',
+        ),
+        (
+            'The red house<sup class="r"><a href="#n">[12]</a></sup> is old.',
+            "The=La red=rouge house=maison is=est old=vieille",
+            'La maison<sup class="r"><a href="#n">[12]</a></sup> rouge est vieille.',
+        ),
+        (
+            "It is 5 km<sup>2</sup> in all.",
+            "It=Ce is=sont 5=5 km=kilomètres in=au all=total",
+            "Ce sont 5 kilomètres<sup></sup> carrés au total.",
+        ),
+    ],
+)
+def test_marks_go_to_the_end_of_the_word_that_translates_theirs(old: str, pairs: str, new: str) -> None:
+    [document] = read(io.StringIO(old), "html")
+    text = re.sub(r"<[^<>]*>|\[?\d\d?\]?(?=<)", "", new)
+    assert needs_alignment(document.sentences[0], text)
+    assert render([document], [[text]], None, [[alignment(document.texts[0], text, pairs)]]) == new
+
+
+def test_the_mark_of_a_note_is_no_text() -> None:
+    [document] = read(io.StringIO("A note<sup>1</sup> on km<sup>2</sup> and 10<sup>6</sup>, x<sup>n</sup>."), "html")
+    assert document.texts == ["A note on km2 and 106, xn."]

@@ -31,6 +31,10 @@ def split(text: str, language: str = "en") -> list[str]:
         ("ru", ["Он жил в г. Москве, т. е. далеко.", "Потом уехал."]),
         ("pt-BR", ["Ele veio.", "O Sr. Silva saiu."]),
         ("qqq", ["No such language.", "It works."]),
+        ("en", ["Please choose:", "☐ Yes", "☐ No", "☒ I agree with the terms."]),
+        ("en", ["Yes ☐", "No ☐"]),
+        ("en", ["[ ] Red", "[x] Blue", "[ ] Green"]),
+        ("en", ["Tick the ☐ box.", "An array a[x] and b[x]."]),
     ],
 )
 def test_sentences_of_many_languages(language: str, sentences: list[str]) -> None:

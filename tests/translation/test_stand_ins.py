@@ -135,3 +135,9 @@ def test_restored_text_is_the_text_and_nothing_is_lost(text: str) -> None:
     # Only the plural of code is dropped: `Promise`s.
     assert restored.replace("s", "") == text.replace("s", "")
     assert all(match[0].startswith("<") or match[0] in restored for match in LITERAL.finditer(hidden))
+
+
+def test_marks_of_notes_are_removed() -> None:
+    text = "A note<sup>1</sup>, or two,[^2] in `code`."
+    atoms = [(text.index(atom), text.index(atom) + len(atom)) for atom in ("<sup>1</sup>", "[^2]", "`code`")]
+    assert hide(text, atoms)[0] == "A note, or two, in X1."

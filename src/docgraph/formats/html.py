@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from docgraph.document import Document, MarkupRole
 from docgraph.formats.base import Format, names
 from docgraph.formats.literals import PLACEHOLDER
+from docgraph.formats.markup_in_words import is_note_mark
 from docgraph.formats.paragraph import Block, document_of
 
 ENTITY = re.compile(r"&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});")
@@ -37,6 +38,12 @@ _UNCLOSED_TO_END = _RAW_TEXT | {"pre"}
 """Elements that last until the end of the file if nothing closes them."""
 _LINK_END = re.compile(r"</a\s*>(?:\s*[\r\n]\s*)?\Z", re.I)
 """Text between two links of a menu: nothing, or a line break. In prose, a word or a space separates links."""
+_NOTE = re.compile(
+    r"<(?P<tag>sup|a)(?P<attributes>(?:\s[^<>]{0,999})?)>"
+    r"(?P<content>(?:<(?!/?(?P=tag)[\s>])[^<>]{0,999}>|[^<>]){1,99}?)</(?P=tag)\s*>",
+    re.I,
+)
+_NOTE_LINK = re.compile(r"noteref|\bfootnote-ref", re.I)
 _NO_TRANSLATION = re.compile(r"""\btranslate\s*=\s*["']?no\b|\bclass\s*=\s*(?:["'][^"']*)?\bnotranslate\b""", re.I)
 _ROOT = re.compile(rf"<html\b{ATTRIBUTES}>", re.I)
 _MARKED = re.compile(rf"<[a-zA-Z](?=[^<>]*\slang\b|[^<>]*\sxml:lang\b){ATTRIBUTES}>", re.I)
@@ -85,6 +92,21 @@ def tag_role(raw: str) -> MarkupRole:
     if match is None or match[2].lower() in _VOID or raw.endswith("/>"):
         return ""
     return "close" if match[1] else "open"
+
+
+def note_end(source: str, start: int, end: int, before: str) -> int:
+    """Return the end of the element at source[start:end] if it is the mark of a note after the text `before`, else 0.
+
+    The mark of a note is a superscript, or a link to the note.
+    """
+    note = _NOTE.match(source, start, end)
+    if note is None:
+        return 0
+    is_link = (
+        note["tag"] in "aA" and not _NOTE_LINK.search(note["attributes"]) and "<sup" not in note["content"].lower()
+    )
+    content = html.unescape(re.sub("<[^<>]*>", "", note["content"]))
+    return 0 if is_link or not is_note_mark(before, content) else note.end()
 
 
 def add_text(block: Block, start: int, end: int) -> None:
@@ -137,11 +159,12 @@ def html_blocks(source: str, start: int, end: int, language: str = "", syntax: s
         if token["comment"] is not None:
             comment_end = source.find("-->", token.start() + 2, end)
             token_end = end if comment_end < 0 else comment_end + 3
-        opaque = elements.is_opaque(token, tag)
+        end_of_note = note_end(source, token.start(), end, block.ending) if tag in ("a", "sup") else 0
+        opaque = bool(end_of_note) or elements.is_opaque(token, tag)
         inline = not tag or tag in _INLINE or tag in _OPAQUE_INLINE
         nested = attribute_blocks(source, *token.span()) if tag and not opaque else []
         if opaque:
-            token_end = elements.end_of(tag, token_end)
+            token_end = end_of_note or elements.end_of(tag, token_end)
         elif tag == "a" and not token["close"] and _LINK_END.search(source, last, token.start()):
             inline = False  # the links of a menu are texts of their own
         if not inline:

@@ -28,6 +28,9 @@ _OPTION = (
 """Options of commands: `--prof-process`, `--max-depth=<n>`, `-D<n>`."""
 _IN_STRINGS = r"\$?\{[\w.:!$-]{0,99}\}|\$[A-Za-z_]\w{0,99}|(?<![\d%])%\d(?!\w)"
 """Placeholders of program strings that would be too general for prose: `{}`, `$name`, `%1`."""
+_BLANK_PART = r"(?:_{2,}+|\.{5,}+)"
+_BLANK = rf"(?<![\w.])\(?{_BLANK_PART}\)?(?:[ ]?[/.:-]?[ ]?\(?{_BLANK_PART}\)?)*+(?![\w.])"
+"""Lines to be filled in: `____/____/____`, `(___) ___-____`, `..........`."""
 _CALL = r"(?<![\w.])[A-Za-z_][\w.]{0,99}+\(\)"
 _UNDERSCORES = r"(?<!\w)\w*[^\W_]_+[^\W_]\w*|__\w+__"
 """Any word with underscores inside, in other scripts and beside slashes, too, and `__name__`."""
@@ -61,7 +64,9 @@ def web_address(stop: str = "", trailing: str = "") -> str:
 
 ADDRESS = f"{MAIL_ADDRESS}|{web_address()}"
 LITERAL = re.compile(
-    "|".join([ADDRESS, PLACEHOLDER, _IN_STRINGS, TAG, _CALL, _UNDERSCORES, _CAMEL_CASE, _QUALIFIED, _VERSION, _CODE])
+    "|".join(
+        [ADDRESS, _BLANK, PLACEHOLDER, _IN_STRINGS, TAG, _CALL, _UNDERSCORES, _CAMEL_CASE, _QUALIFIED, _VERSION, _CODE]
+    )
 )
 """Everything that a translation must contain as its source does."""
 _ONLY_ADDRESS = re.compile(r"\s*<?(?:[a-z][a-z0-9+.-]*://\S+|www\.\S+|\S+@\S+\.\w+)>?\s*", re.IGNORECASE)

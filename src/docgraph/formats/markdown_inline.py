@@ -15,7 +15,7 @@ from typing import Literal
 
 from docgraph.document import InlineMarkup
 from docgraph.formats.base import Span, has_content
-from docgraph.formats.html import ENTITY, attribute_blocks, tag_role
+from docgraph.formats.html import ENTITY, attribute_blocks, note_end, tag_role
 from docgraph.formats.literals import PLACEHOLDER
 from docgraph.formats.markdown_emphasis import DelimiterRuns
 from docgraph.formats.markdown_escapes import MARKDOWN_ADDRESS
@@ -247,6 +247,9 @@ class _InlineParser:
                 self.found.append(_Token("atom", start, closing.end()))
                 return closing.end()
             self.unclosed.add(code[1].lower())
+        if closing_note := note_end(self.text, start, len(self.text), self.text[max(start - 3, 0) : start]):
+            self.found.append(_Token("atom", start, closing_note))
+            return closing_note
         self.found.append(_Token("tag", start, end))
         return end
 

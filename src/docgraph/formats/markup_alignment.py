@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from docgraph.document import Alignment, Sentence
 from docgraph.formats.base import ATOM_CHARACTERS, CJK, Span
+from docgraph.formats.markup_in_words import anchored_markup, inner_indices
 from docgraph.formats.markup_positions import marked_spans, positions_of_shared_words
 
 _WORD = re.compile(rf"[{CJK}{ATOM_CHARACTERS}]|\b[^\W\d_]{{1,2}}['’](?=\w{{3}})|[^\W{CJK}]+(?:['’.@:/-][^\W{CJK}]+)*")
@@ -40,29 +41,37 @@ _OPENING = {'"': '"', ")": "(", "]": "[", "»": "«", "”": "“", "」": "「"
 def needs_alignment(sentence: Sentence, text: str) -> bool:
     """Return whether a word alignment helps to write a new text of the sentence.
 
-    It does if the sentence spans several subtitle cues, or if markup encloses a part of its words and the new text does
-    not have the same words.
+    It does if the sentence spans several subtitle cues, or if markup encloses a part of its words, or follows a word,
+    and the new text does not have the same words.
     """
     if text == sentence.text:
         return False
     if any(markup.role == "break" for markup in sentence.markup):
         return True
     spans = marked_spans(sentence)
-    shared = positions_of_shared_words(sentence, text) if spans else {}
-    return any(start not in shared or end not in shared for start, end in spans)
+    shared = positions_of_shared_words(sentence, text) if sentence.markup else {}
+    is_unplaced = any(start not in shared or end not in shared for start, end in spans)
+    return is_unplaced or next(anchored_markup(sentence, shared), None) is not None
 
 
 def aligned_positions(sentence: Sentence, text: str, alignment: Alignment) -> dict[int, int]:
     """Return positions in the new text, by markup index, for pairs of markup whose words are found there.
 
     Words that both texts share come first, then the surest translations; pairs that would change the order of markup
-    are left out.
+    are left out. Marks of notes go to the end of the translation of the word before them.
     """
     shared = positions_of_shared_words(sentence, text)
     words = [match.span() for match in _WORD.finditer(text)]
     linked = _links_by_word(words, alignment)
-    candidates: list[tuple[float, dict[int, int]]] = []
+    anchored = dict(anchored_markup(sentence, shared))
+    inside = {index for indices in anchored for index in indices}
+    candidates = [(math.inf, {index: shared[index]}) for index in inner_indices(sentence) if index in shared]
+    for indices, word in anchored.items():
+        if (best := _best_run(_shares(linked, word))) is not None:
+            candidates.append((best[0], dict.fromkeys(indices, words[best[1].stop - 1][1])))
     for start, end in marked_spans(sentence):
+        if start in inside or end in inside:
+            continue
         span = (sentence.markup[start].offset, sentence.markup[end].offset)
         shares = _shares(linked, span)
         if start in shared and end in shared:

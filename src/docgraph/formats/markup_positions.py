@@ -18,6 +18,7 @@ from typing import Any, Literal
 
 from docgraph.document import InlineMarkup, Sentence
 from docgraph.formats.base import ATOM_CHARACTERS, CJK, Span
+from docgraph.formats.markup_in_words import anchored_markup, pairs, positions_in_words, script_indices
 
 _LANDMARK = re.compile(r"\d+(?:[.,:/-]\d+)*|[^\w\s'’-]")
 """Numbers and punctuation marks: a translation usually keeps them, in about the same order."""
@@ -43,7 +44,8 @@ def find_positions(sentence: Sentence, text: str, exact: Mapping[int, int], whol
     landmarks = find_landmarks(sentence.text, text) if sentence.markup else []
     sides = _sides(sentence)
     breaks_left = sides.count("between")
-    empty = dict(pair[::-1] for pair in _pairs(sentence.markup) if _is_empty(sentence.markup, *pair))
+    exact = {**_anchored_positions(sentence, words[1], landmarks, exact), **exact}
+    empty = dict(pair[::-1] for pair in pairs(sentence.markup) if _is_empty(sentence.markup, *pair))
     positions: list[int] = []
     limits = _later_minima(exact, len(sides), len(text))
     token, last, opened = 0, 0, False
@@ -90,29 +92,34 @@ def _later_minima(exact: Mapping[int, int], count: int, end: int) -> list[int]:
     return [*itertools.accumulate(known, min)][::-1]
 
 
-def _pairs(markups: Sequence[InlineMarkup]) -> list[Span]:
-    """Return the indices of the markup that opens and closes each element."""
-    opened: list[int] = []
-    pairs: list[Span] = []
-    for index, markup in enumerate(markups):
-        if markup.role == "open":
-            opened.append(index)
-        elif markup.role == "close" and opened:
-            pairs.append((opened.pop(), index))
-    return pairs
-
-
 def _is_empty(markups: Sequence[InlineMarkup], start: int, end: int) -> bool:
     """Return whether an element has no text, such as a link around an image."""
     return markups[start].offset == markups[end].offset
 
 
-def elements_with_text(markups: Sequence[InlineMarkup]) -> list[Span]:
-    """Return the indices of the markup that opens and closes each element with text and without atoms."""
+def _anchored_positions(
+    sentence: Sentence, ends: list[int], landmarks: list[Landmark], exact: Mapping[int, int]
+) -> dict[int, int]:
+    """Return the word end nearest to the relative position of markup that goes to the end of a word."""
+    return {
+        index: ends[_nearest(ends, project(end, "after", landmarks)[0])] if ends else 0
+        for indices, (_, end) in anchored_markup(sentence, exact)
+        for index in indices
+    }
+
+
+def elements_with_text(sentence: Sentence) -> list[Span]:
+    """Return the indices of the markup that opens and closes each element with text and without atoms.
+
+    Superscripts and subscripts inside words are left out, because they may lose their text.
+    """
+    markups, scripts = sentence.markup, script_indices(sentence)
     return [
         (start, end)
-        for start, end in _pairs(markups)
-        if not _is_empty(markups, start, end) and all(mark.role != "atom" for mark in markups[start:end])
+        for start, end in pairs(markups)
+        if not _is_empty(markups, start, end)
+        and all(mark.role != "atom" for mark in markups[start:end])
+        and start not in scripts
     ]
 
 
@@ -131,7 +138,7 @@ def marked_spans(sentence: Sentence) -> list[Span]:
         if one.role == other.role == "" and sides[n : n + 2] == ["before", "after"]
     ]
     spans = []
-    for start, end in sorted(_pairs(markups) + beside):
+    for start, end in sorted(pairs(markups) + beside):
         begin, stop = markups[start].offset, markups[end].offset
         if _WORD.search(text[begin:stop]) and (_WORD.search(text[:begin]) or _WORD.search(text[stop:])):
             spans.append((start, end))
@@ -139,14 +146,17 @@ def marked_spans(sentence: Sentence) -> list[Span]:
 
 
 def positions_of_shared_words(sentence: Sentence, text: str) -> dict[int, int]:
-    """Return the positions, by markup index, of pairs that enclose words which occur once in both texts."""
-    positions: dict[int, int] = {}
+    """Return the positions, by markup index, of pairs that enclose words which occur once in both texts.
+
+    Markup inside a word that both texts have is found, too.
+    """
     if len(sentence.markup) > _MAX_SEARCHED:
-        return positions
+        return {}
+    positions = positions_in_words(sentence, text)
     sides = _sides(sentence)
     for index, (opening, closing) in enumerate(itertools.pairwise(sentence.markup)):
         inside = sentence.text[opening.offset : closing.offset]
-        if sides[index : index + 2] == ["before", "after"] and inside.strip():
+        if sides[index : index + 2] == ["before", "after"] and inside.strip() and index not in positions:
             pattern = re.compile(rf"(?<!\w){re.escape(inside)}(?!\w)")
             matches = list(pattern.finditer(text))
             if len(matches) == 1 == len(pattern.findall(sentence.text)):
@@ -161,7 +171,7 @@ def in_new_order(sentence: Sentence, text: str) -> Sentence:
     """
     exact, markups = positions_of_shared_words(sentence, text), sentence.markup
     outer: list[Span] = []
-    for start, end in sorted(_pairs(markups)):
+    for start, end in sorted(pairs(markups)):
         if any(index in exact for index in range(start, end + 1)) and (not outer or start > outer[-1][1]):
             outer.append((start, end))
     ordered = sorted(outer, key=lambda pair: min(exact[n] for n in range(pair[0], pair[1] + 1) if n in exact))
@@ -242,6 +252,10 @@ def _is_inside_word(text: str, offset: int) -> bool:
     return text[max(offset - 1, 0) : offset].isalnum() and text[offset : offset + 1].isalnum()
 
 
+def _follows_word(text: str, offset: int) -> bool:
+    return text[max(offset - 1, 0) : offset].isalnum() and not text[offset : offset + 1].isalnum()
+
+
 def _is_beside_space(text: str, offset: int) -> bool:
     return text[max(offset - 1, 0) : offset].isspace() or text[offset : offset + 1].isspace()
 
@@ -266,6 +280,8 @@ def _sides(sentence: Sentence) -> list[Side]:
             sides.append("after" if leads else "before")
         elif space_before != space_after:
             sides.append("before" if space_before else "after")
+        elif markup.role in ("", "atom") and _follows_word(text, markup.offset):
+            sides.append("after")
         elif markup.raw.startswith(("<", "[", "]")):
             sides.append("after" if markup.raw.startswith(("</", "]")) else "before")
         else:

@@ -164,7 +164,7 @@ def _transfer(
     alignment, text = alignment if one_line(text) == text else None, one_line(text)
     shown = as_characters(sentence, text, markup)
     sentence, text = in_new_order(shown.sentence, shown.text), shown.text
-    elements = elements_with_text(sentence.markup)
+    elements = elements_with_text(sentence)
     for exact, whole_words in _ways(sentence, text, alignment):
         positions = find_positions(sentence, text, exact, whole_words)
         raw, flat = map(shown.fill, _insert(sentence, positions, text, escape, filler))

@@ -20,6 +20,7 @@ VOCABULARY = Vocabulary(
     moved=names("w:txbxContent"),
     multiline=names("a:t x:t"),
     preserve=names("w:t x:t"),
+    hyphens={"w:noBreakHyphen": "\u2011", "w:softHyphen": "\u00ad"},
 )
 _LANGUAGE = re.compile(
     r"""(<(?:(?P<prefix>[A-Za-z_][\w.-]*):lang\s(?:[^<>]*\s)?(?P=prefix):val"""

@@ -75,6 +75,11 @@ class Block:
         """The readable text so far."""
         return "".join(self._chars)
 
+    @property
+    def ending(self) -> str:
+        """The last characters of the readable text."""
+        return "".join(self._chars[-3:])
+
     def check_length(self, added: int) -> None:
         """Raise if the paragraph would become too long."""
         if len(self._chars) + added > MAX_PARAGRAPH:

@@ -39,6 +39,9 @@ _TAIL = re.compile(
     r"(?:\[\d{1,3}\]|(?<=\s)(?:[>}]?[:;=8][o'^-]?[)(\]\[DPpOo/|*]+|\^_*\^|<3)(?!\w))+\s*|[^\w\s\"'“‘„«‹(\[{¿¡<$€£#@*-]+(?:\s+|$)"
 )
 """What belongs to the sentence before it: a note [1], a smiley, closing marks."""
+_BOX = re.compile(r"[☐-☒□■▢✓✔✗✘](?!\w)|(?<![^\s])\[[ xX]\](?!\S)")
+_BOX_LAST = re.compile(rf"(?:{_BOX.pattern})\s*$")
+"""Check boxes, which stand before or after the words of each item of a form."""
 _SPEECH = re.compile(
     r"(?:(?:[A-Z][\w’'-]*\.?|the|his|her|my|old|young)\s+){1,4}(?:said|asked|cried|replied|answered|whispered|shouted"
     r"|exclaimed|added|muttered|called|returned|continued|murmured|inquired|enquired|demanded|remarked|observed"
@@ -71,12 +74,26 @@ def _segments(text: str, language: str) -> Iterator[tuple[int, int]]:
         if cut <= start or (cut < len(text) and _continues(text, start, cut, language)):
             continue
         ends = [match.end() for match in missed_end.finditer(text, start, cut)] if missed_end is not None else []
-        for position in [*ends, cut]:
+        for position in sorted({*ends, *_box_bounds(text, start, cut), cut}):
             if position > start:
                 yield start, position
                 start = position
-    if start < len(text):
-        yield start, len(text)
+    for position in [*_box_bounds(text, start, len(text)), len(text)]:
+        if position > start:
+            yield start, position
+            start = position
+
+
+def _box_bounds(text: str, start: int, end: int) -> list[int]:
+    """Return the bounds of the items of a form (☐ Yes  ☐ No) in a sentence; none if it has fewer than two check boxes.
+
+    Items begin with their boxes, or end with them if the sentence begins with words and ends with a box.
+    """
+    boxes = list(_BOX.finditer(text, start, end))
+    if len(boxes) < 2:
+        return []
+    is_after = text[start : boxes[0].start()].strip() and _BOX_LAST.search(text, boxes[-1].start(), end)
+    return [box.end() if is_after else box.start() for box in boxes]
 
 
 def _ends(text: str, language: str) -> Iterator[int]:

@@ -7,13 +7,14 @@ two of them is one markup. In OpenDocument, text is directly in the paragraphs, 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from docgraph.errors import DocgraphError
 from docgraph.formats.html import add_text
 from docgraph.formats.html import escape as escape_html
 from docgraph.formats.html import escape_attribute as escape_html_attribute
+from docgraph.formats.markup_in_words import is_note_mark
 from docgraph.formats.paragraph import Block
 
 MAX_PARAGRAPHS = 500_000
@@ -46,6 +47,8 @@ _MAX_NAMES = 10_000
 _PIECE = "\x01"
 """Separates the pieces of a part; XML cannot contain it."""
 _RUN_LANGUAGE = re.compile(r"""(?:\sw:val|\slang)\s*=\s*["']([A-Za-z]{2,3})(?![A-Za-z])""")
+_RAISED = re.compile(r"""="superscript"|\sbaseline\s*=\s*["'][1-9]""")
+_SAME_RUN = re.compile(r"</[\w:]*t>\s*<[\w:]*t(?:\s[^<>]*)?>")
 _STYLE_NAME = re.compile(r"""\s(?:text|style):(?:style-)?name\s*=\s*["']([^"'<>]*)""")
 _STYLE_LANGUAGE = re.compile(r"""\sfo:language\s*=\s*["']([A-Za-z]{2,3})["']""")
 _HARD_BREAK = re.compile(r"[\n\r\t\v]+|_x000[AaBbDd]_|&#(?:10|13|x[0Aa]|x[0Dd]);")
@@ -95,6 +98,8 @@ class Vocabulary:
     """Text elements in which line ends and tabs separate texts; in others they are spaces."""
     preserve: frozenset[str] = frozenset()
     """Text elements that lose outer spaces without the attribute `xml:space="preserve"`."""
+    hyphens: Mapping[str, str] = field(default_factory=dict)
+    """Empty elements that stand for a character inside a word."""
     accept: Callable[[str], bool] = field(default=_accept_all)
     """Returns whether the text of a paragraph is to be translated."""
 
@@ -169,13 +174,12 @@ class Vocabulary:
         text_start: int | None = None
         run_end: int | None = None
         hidden, depth, multiline = "", 0, False
-        language = ""
+        run, is_note = _Run(), False
+        hyphens: list[tuple[int, int, str]] = []
+        """Start, end and character of the hyphens since the last text that was read."""
         for tag in _TAG.finditer(source, start, end):
             name = name_of(tag["name"])
-            if name in ("w:r", "a:r"):
-                language = ""
-            elif name in ("w:lang", "a:rPr") and (declared := _RUN_LANGUAGE.search(tag["rest"])):
-                language = declared[1]
+            run.follow(name, tag["rest"])
             if hidden:
                 if name == hidden and not tag["rest"].endswith("/"):
                     depth += -1 if tag["close"] else 1
@@ -184,8 +188,10 @@ class Vocabulary:
             if text_start is not None:
                 first, begun = blocks[-1], len(blocks[-1])
                 _add_lines(blocks, text_start, tag.start(), multiline)
-                first.declare_language(language, begun)
+                first.declare_language(run.language, begun)
                 text_start = tag.end()
+            if name in self.paragraphs or name in self.breaks:
+                hyphens = []
             if name in self.paragraphs:
                 if len(blocks) > 1 or len(blocks[0]):
                     yield blocks
@@ -196,12 +202,18 @@ class Vocabulary:
                 run_end = None
             if name in self.hidden and not tag["close"] and not tag["rest"].endswith("/"):
                 hidden, depth = name, 1
+            elif name in self.hyphens and tag["rest"].endswith("/"):
+                hyphens.append((*tag.span(), self.hyphens[name]))
             elif name in self.text and tag["close"]:
-                text_start, run_end = None, tag.start()
+                text_start, run_end, is_note = None, run_end if is_note else tag.start(), False
             elif name in self.text and not tag["rest"].endswith("/"):
+                content = source[tag.end() : source.find("<", tag.end())]
+                is_note = run.is_raised and is_note_mark(blocks[-1].ending, content)
+                if is_note:
+                    continue
                 if run_end is not None:
-                    blocks[-1].markup(run_end, tag.end())
-                text_start, multiline = tag.end(), name in self.multiline
+                    _add_run_end(blocks[-1], run_end, tag.end(), hyphens)
+                text_start, multiline, hyphens = tag.end(), name in self.multiline, []
             elif text_start is not None:
                 blocks[-1].markup(tag.start(), tag.end())
         yield blocks
@@ -274,6 +286,23 @@ def _language_of_style(attributes: str, styles: dict[str, str]) -> str:
     return styles.get(named[1], "") if named else ""
 
 
+@dataclass(slots=True)
+class _Run:
+    """What a run declares of its text."""
+
+    language: str = ""
+    is_raised: bool = False
+
+    def follow(self, name: str, attributes: str) -> None:
+        """Read a tag."""
+        if name in ("w:r", "a:r"):
+            self.language, self.is_raised = "", False
+        elif name in ("w:lang", "a:rPr") and (declared := _RUN_LANGUAGE.search(attributes)):
+            self.language = declared[1]
+        if name in ("w:vertAlign", "a:rPr"):
+            self.is_raised = _RAISED.search(attributes) is not None
+
+
 class _Names:
     """Maps the element names of a part to names with the prefixes of `NAMESPACES`; other names to ''."""
 
@@ -292,6 +321,18 @@ class _Names:
             if len(self._names) < _MAX_NAMES:
                 self._names[raw] = name
         return name or ""
+
+
+def _add_run_end(block: Block, start: int, end: int, hyphens: Sequence[tuple[int, int, str]]) -> None:
+    """Add source[start:end], which stands between two texts, as markup, and the hyphens in it as characters."""
+    raw, last = "", start
+    for begin, stop, char in hyphens:
+        block.decoded(char, start, start)
+        raw += block.source[last:begin]
+        last = stop
+    raw += block.source[last:end]
+    if not hyphens or not _SAME_RUN.fullmatch(raw):
+        block.markup(start, end, raw)
 
 
 def _add_lines(blocks: list[Block], start: int, end: int, multiline: bool) -> None:

@@ -15,7 +15,7 @@ from docgraph.translation.stand_ins import STAND_IN
 WORD = re.compile(rf"(?!{STAND_IN}(?!\w))[^\W\d_]+(?:['’][^\W\d_]+)*")
 """A word, but not a stand-in."""
 
-_LOOKALIKES = dict(zip("“”„‟«»″‘’‚‛′–‒−", '"""""""' + "'''''" + "---", strict=True)) | {"\u00ad": ""}
+_LOOKALIKES = dict(zip("“”„‟«»″‘’‚‛′–‒−\u2011", '"""""""' + "'''''" + "----", strict=True)) | {"\u00ad": ""}
 _DOUBLE_HYPHEN = re.compile(r"(?<=[\w,;.!?])--(?=\w)")
 _TITLE_PART = rf"(?:{WORD.pattern}|{STAND_IN})"
 _TITLE = re.compile(rf"{_TITLE_PART}(?:[,:]? {_TITLE_PART})*[?!]?")

@@ -35,6 +35,8 @@ _FIGURES = re.compile(
 _PATH_AFTER = re.compile(r"(?:[./\\][\w-]*\w)+(?!\w)")
 _MAX_STAND_INS = 40
 """Sentences with more literals than this are lists of names; the rest of them stays as it is."""
+_NOTE = re.compile(r"<(?:sup|a)[\s>]|\[\^")
+"""The mark of a note, which follows a word or a punctuation mark."""
 _PLURAL_OF_CODE = re.compile(r"s(?!\w)")
 _NUMBER_FORMAT = re.compile(r"%(?:\(\w+\)|\d\$)?[-+#0 ]?\d*(?:l{0,2}[diu])")
 _COUNT_NAME = re.compile(
@@ -57,14 +59,17 @@ _COUNTED = re.compile(
 def hide(text: str, atoms: Sequence[Span] = ()) -> tuple[str, dict[str, str]]:
     """Returns a text with stand-ins, and what each stands for.
 
-    `atoms` are the spans of inline code and other markup. Those inside words get no stand-in; they are removed.
+    `atoms` are the spans of inline code and other markup. Those inside words and marks of notes get no stand-in; they
+    are removed.
     """
     letter = next((each for each in _LETTERS if not re.search(rf"{each}\d", text)), None)
     numbers = iter([number for number in _NUMBERS if number not in text])
     parts, stand_ins, last = list[str](), dict[str, str](), 0
     for start, end, has_atom in _spans(text, atoms):
         following = _PLURAL_OF_CODE.match(text, end)
-        is_beside_word = text[start - 1 : start].isalnum() or (text[end : end + 1].isalnum() and following is None)
+        before = text[start - 1 : start]
+        is_note = has_atom and before.strip() and _NOTE.match(text, start)
+        is_beside_word = is_note or before.isalnum() or (text[end : end + 1].isalnum() and following is None)
         stand_in = ""
         if letter is not None and not is_beside_word and len(stand_ins) < _MAX_STAND_INS:
             number = next(numbers, None) if _is_number(text, start, end) else None
