@@ -161,3 +161,18 @@ def test_parallel_decoding_of_documents_equals_sequential(beams: int) -> None:
     [found] = translations(parallel)
     assert contains(found[1][0], (5, 6))
     assert any(contains(found[2][0], phrase) for phrase in ((7,), (8, 9)))
+
+
+def test_the_sentence_of_a_phrase_does_not_end_before_it() -> None:
+    [[free], *_] = searched({0: [constraint((5, 6))]}, min_length=4)
+    end = next(token for token in free.tokens if token not in (5, 6))
+    [[best], *_] = searched({0: [constraint((5, 6), ends={end})]}, min_length=4)
+    place = next(i for i in range(len(best.tokens)) if best.tokens[i : i + 2] == (5, 6))
+    assert end not in best.tokens[:place]
+
+
+def test_long_translations_have_no_advantage() -> None:
+    """The ranking of translations with constraints is nearly that of their log-probabilities."""
+    [hypotheses, *_] = searched({0: [constraint((5, 6))]}, beams=4, n_best=4, length_penalty=1.0)
+    [same, *_] = searched({0: [constraint((5, 6))]}, beams=4, n_best=4, length_penalty=0.2)
+    assert [each.tokens for each in hypotheses] == [each.tokens for each in same]

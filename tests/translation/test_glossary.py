@@ -220,3 +220,15 @@ def test_terms_are_enforced_beside_known_translations(translator: Translator) ->
     assert [use.used for use in translation.terms] == [True, True]
     some = translate_sentences(translator, document, [2], known=request.known)
     assert some[2].text == translation.texts[2]
+
+
+def test_a_term_does_not_double_its_sentence(translator: Translator) -> None:
+    """With an unlikely term, the search preferred a translation without it, and a second one with it."""
+    glossary = Glossary.of([("damage report", "état des lieux"), ("committee", "comité")], translator.languages)
+    texts = ["You must read the damage report.", "The committee presented the damage report."]
+    plain = translator.translate(texts)
+    [(_, translation)] = translator.translate_requests([TranslationRequest(plain.source, glossary=glossary)])
+    for text, first, sentence in zip(translation.texts, plain.texts, translation.sentences, strict=True):
+        assert text.count(".") == 1
+        assert len(text) < 1.5 * len(first)
+        assert all(term.used for term in sentence.terms) or sentence.doubts

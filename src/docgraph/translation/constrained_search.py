@@ -16,6 +16,7 @@ import bisect
 import itertools
 import math
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Protocol
 
 import torch
@@ -30,9 +31,12 @@ MIN_BEAMS = 4
 """Minimum rows of a bank, if there are few constraints."""
 ROWS = (8, 16, 24)
 """Rows for one, two, and more constraints with a beam of 4."""
-BEGIN_WEIGHT, OTHER_WEIGHT = 1.0, 0.5
+BEGIN_WEIGHT, OTHER_WEIGHT = 1.5, 0.5
 """Weights of the logarithm of the attention to the source of a phrase where the phrase begins, and of the attention to
 anything else where a token belongs to no phrase."""
+RANKING_PENALTY = 0.2
+"""Maximum alpha by which translations of a sentence are ranked. An unlikely phrase costs a long translation less per
+token, so that with the alpha of the search, the best translation would be one that says the sentence twice."""
 MAX_FACTOR, MAX_CONSTANT = 1.2, 4
 """Rows with unmet constraints are given up after factor * length of the best hypothesis + constant steps."""
 MIN_SHARE = 0.01
@@ -160,7 +164,7 @@ class _Sentence:
         """Adds a hypothesis to the n best; on ties the earlier one stays first."""
         config = self._rows.config
         hypothesis = Hypothesis(tuple(path), config.score(log_probability, len(path)), log_probability)
-        ranked = config.score(log_probability + penalty, len(path)), hypothesis
+        ranked = _rank(log_probability + penalty, len(path), config), hypothesis
         bisect.insort(self._best, ranked, key=lambda pair: -pair[0])
         del self._best[config.n_best :]
 
@@ -177,19 +181,26 @@ class _Sentence:
         rivals = (
             candidate[0] + state.penalty for candidate, state in kept if not too_long or state.met == self.trie.all
         )
-        return self._best[-1][0] >= config.score(max(rivals, default=-math.inf), time + 1)
+        return self._best[-1][0] >= _rank(max(rivals, default=-math.inf), time + 1, config)
+
+
+def _rank(log_probability: float, tokens: int, config: SearchConfig) -> float:
+    """Returns the score by which hypotheses with constraints are compared."""
+    alpha = min(config.length_penalty, RANKING_PENALTY)
+    return replace(config, length_penalty=alpha).score(log_probability, tokens)
 
 
 def _forbid(log_probabilities: Tensor, sentences: Sequence[_Sentence], eos: int, not_before: dict[int, Tensor]) -> None:
-    """Forbids the end of rows with unmet constraints, and tokens that a completed phrase must not precede.
+    """Forbids the end of rows with unmet constraints and of their sentence, and tokens that a completed phrase must not
+    precede.
 
     `not_before` caches sets of such tokens as tensors, by identity.
     """
-    unmet: list[tuple[int, int]] = []
+    unmet: list[tuple[int, int, int]] = []
     for place, sentence in enumerate(sentences):
         for row, state in enumerate(sentence.states):
             if state.met != sentence.trie.all:
-                unmet.append((place, row))
+                unmet += [(place, row, token) for token in (eos, *sentence.trie.ends(state.met))]
             if state.completed and state.node is not None and state.node.phrase is not None:
                 tokens, longer = state.node.phrase.not_before, list(state.node.children)
                 own = log_probabilities[place, row]
@@ -199,8 +210,8 @@ def _forbid(log_probabilities: Tensor, sentences: Sequence[_Sentence], eos: int,
                 own.index_fill_(0, not_before[id(tokens)], -torch.inf)
                 own[longer] = continued
     if unmet:
-        places, numbers = zip(*unmet, strict=True)
-        log_probabilities[list(places), list(numbers), eos] = -torch.inf
+        places, numbers, tokens = map(list, zip(*unmet, strict=True))
+        log_probabilities[places, numbers, tokens] = -torch.inf
 
 
 def _candidates(rows: Rows, log_probabilities: Tensor, sentences: Sequence[_Sentence]) -> Iterator[list[Candidate]]:

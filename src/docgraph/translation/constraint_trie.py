@@ -67,6 +67,11 @@ class Trie:
                 return node
         return None
 
+    def ends(self, met: int) -> Iterator[int]:
+        """Yields the tokens that end the sentence of an unmet constraint; some may come twice."""
+        for index in _bits(self.all & ~met):
+            yield from self.constraints[index].ends
+
     def beginnings(self, before: int, met: int) -> Iterator[int]:
         """Yields the tokens that may begin a phrase of an unmet constraint after the token `before`."""
         for root, phrase in self.roots:

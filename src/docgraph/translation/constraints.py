@@ -18,10 +18,13 @@ from docgraph.translation.forbidden_words import ForbiddenWords
 
 _JOINED = "d'"
 """Encoded before a phrase to find its tokens where no space precedes it."""
-_ELIDED = frozenset(["ce", "de", "je", "jusque", "la", "le", "lorsque", "me", "ne", "puisque", "que", "se", "te"])
-"""French words that lose their vowel before another one."""
+_ELIDED = frozenset(
+    ["au", "ce", "de", "du", "je", "jusque", "la", "le", "lorsque", "ma", "me", "ne", "puisque", "que", "sa", "se"]
+)
+"""French words that have another form before a vowel."""
 _ARTICLES = frozenset(["au", "aux", "des", "du", "la", "le", "les", "un", "une"])
 _APOSTROPHES = ("'", "’")
+_SENTENCE_END = ".!?"
 _VOWELS = frozenset("aeiouœæ")
 
 
@@ -41,6 +44,8 @@ class Constraint:
     alternatives: tuple[Phrase, ...]
     source: range | None = None
     """The source tokens that the phrase translates, if known: it is placed where the model attends to them."""
+    ends: Collection[int] = frozenset()
+    """Tokens that do not precede the phrase anywhere, because they end its sentence."""
 
     @cached_property
     def longest(self) -> int:
@@ -74,18 +79,19 @@ class ConstraintEncoder:
         *,
         allows_article: bool = True,
         allows_begin: bool = True,
+        in_first_sentence: bool = False,
     ) -> Constraint | None:
         """Returns the constraint that one of some texts appears as whole words; None if no text can be encoded.
 
         `source` are the source tokens that they translate. If `allows_article` is False, no French article precedes; if
         `allows_begin` is False, the translation does not begin with a text, because a sign such as a quotation mark
-        does.
+        does. If `in_first_sentence` is True, no sentence ends before the text.
         """
         signs = self._signs
         excluded = frozenset[int]() if allows_begin else signs.silent
         excluded |= signs.articles if self._french and not allows_article else frozenset()
         phrases = tuple(phrase for text in dict.fromkeys(texts) for phrase in self._phrases(text, excluded))
-        return Constraint(phrases, source) if phrases else None
+        return Constraint(phrases, source, signs.ends if in_first_sentence else frozenset()) if phrases else None
 
     def _phrases(self, text: str, excluded: frozenset[int]) -> Iterable[Phrase]:
         """Yields a text as tokens after a space, after an apostrophe or an opening bracket, and as a first word.
@@ -135,14 +141,17 @@ class _Signs:
     articles: frozenset[int] = field(default_factory=frozenset)
     """French articles, also joined to prepositions."""
     elided: frozenset[int] = field(default_factory=frozenset)
-    """French words that lose their vowel before another one."""
+    """French words that have another form before a vowel."""
+
+    ends: frozenset[int] = field(default_factory=frozenset)
+    """Marks that end a sentence."""
 
     @classmethod
     def of(cls, coder: SubwordCoder) -> _Signs:
         pieces = coder.pieces(range(coder.size))
         bare = [piece.removeprefix(SPACE) for piece in pieces]
         _, is_byte = coder.special_pieces()
-        letters, words, apostrophes, with_letters, silent, articles, elided = (set[int]() for _ in range(7))
+        letters, words, apostrophes, with_letters, silent, articles, elided, ends = (set[int]() for _ in range(8))
         for index, (piece, text) in enumerate(zip(pieces, bare, strict=True)):
             if is_byte[index] or (text == piece and (text[:1].isalnum() or text[:1] == "·")):
                 letters.add(index)
@@ -152,13 +161,15 @@ class _Signs:
                 silent.add(index)
             if any(map(str.isalnum, text)):
                 with_letters.add(index)
+            if not is_byte[index] and text and not text.strip(_SENTENCE_END):
+                ends.add(index)
             if text.endswith(_APOSTROPHES):
                 apostrophes.add(index)
             if piece.startswith(SPACE) and text.lower() in _ELIDED:
                 elided.add(index)
             if piece.startswith(SPACE) and text.lower() in _ARTICLES:
                 articles.add(index)
-        return cls(*map(frozenset, (letters, words, apostrophes, with_letters, silent, articles, elided)))
+        return cls(*map(frozenset, (letters, words, apostrophes, with_letters, silent, articles, elided, ends)))
 
 
 def _starts_with_vowel(text: str) -> bool:

@@ -20,12 +20,18 @@ from docgraph.translation.formality import DocumentFormality, Formality, excepti
 from docgraph.translation.hypotheses import Hypotheses, Hypothesis
 from docgraph.translation.preprocessing import Segment
 from docgraph.translation.repair import Attempt
+from docgraph.translation.repetition import split_words
 from docgraph.translation.result import TermUse
 from docgraph.translation.terms import Term, TermFinder, are_used, find_all, missing_terms
 
 MAX_CONSTRAINTS = 8
 """Maximum constraints of a sentence; each makes its search slower."""
 _QUOTATION_MARKS, _QUOTATION_WEIGHT = '"«»', 10
+_SENTENCE_END = re.compile(r"[.!?…]|\bMr\b")
+"""The end of a sentence, or what may have a full stop in the translation."""
+_NEXT_SENTENCE = re.compile(r"[.!?](?=[\"'”’» \u00a0\u202f]*\s\w)")
+_LONG_FACTOR, _LONG_TERM = 1.25, 15
+"""A translation with terms that is longer than factor * the first translation + characters for each term is padded."""
 _WEIGHT = 25
 """Weight of a missing term among the doubts of a translation."""
 _FORMALITY_WEIGHT = 3
@@ -87,6 +93,26 @@ def _formality_weight(segment: Segment, attempt: Attempt, first: Attempt, terms:
     return 0 if is_cheap and terms.formality.accepts(segment.text, first.text, attempt.text) else _FORMALITY_WEIGHT
 
 
+def _is_padded(attempt: Attempt, first: Attempt, constraints: Sequence[Constraint | ForbiddenWords]) -> bool:
+    """Returns whether an attempt says the first translation and then more of it, to get a term in.
+
+    It has more sentences than the first one, repeats words that the first one does not, or is much longer.
+    """
+    if len(_NEXT_SENTENCE.findall(attempt.text)) > len(_NEXT_SENTENCE.findall(first.text)):
+        return True
+    if _repeats(attempt.text) and not _repeats(first.text):
+        return True
+    terms = sum(not isinstance(each, ForbiddenWords) for each in constraints)
+    return terms > 0 and len(attempt.text) > _LONG_FACTOR * len(first.text) + _LONG_TERM * terms
+
+
+def _repeats(text: str) -> bool:
+    """Returns whether a text has four words twice in the same order."""
+    words = split_words(text)
+    phrases = [tuple(words[start : start + 4]) for start in range(len(words) - 3)]
+    return len({*phrases}) < len(phrases)
+
+
 def _kept_names(terms: Sequence[Term]) -> list[Term]:
     """Returns the names with a translation of the same first letter, so that the words before them stay the same."""
     return [
@@ -124,7 +150,8 @@ class TermEnforcer:
         """Replaces hypotheses that lack a term or have the wrong formality, in place, by better ones.
 
         A document is given by the segments to look at, the hypotheses of all segments, and its terms. A name that a
-        translation only kept is replaced in it; other terms need another translation.
+        translation only kept is replaced in it; other terms need another translation. If every new translation repeats
+        itself or has further sentences, the first one stays, and lacks the term.
         """
         for segments, hypotheses, terms in documents:
             for m, segment in segments.items():
@@ -133,14 +160,19 @@ class TermEnforcer:
         wanted = [dict(self._constraints(*document, judge)) for document in documents]
         if not any(wanted):
             return
-        for (segments, hypotheses, terms), found in zip(documents, decode(list(wanted)), strict=True):
+        decoded = zip(documents, wanted, decode(list(wanted)), strict=True)
+        for (segments, hypotheses, terms), constraints, found in decoded:
             for m, new in found.items():
                 first = judge(segments[m], hypotheses[m][0], terms)
-                attempts = [judge(segments[m], each, terms) for each in new]
-                badness = [_badness(segments[m], each, first, terms) for each in attempts]
-                order = sorted(range(len(new)), key=badness.__getitem__)
-                if order and badness[order[0]] < _badness(segments[m], first, first, terms):
-                    hypotheses[m] = [new[rank] for rank in order][: len(hypotheses[m])]
+                attempts = [(each, judge(segments[m], each, terms)) for each in new]
+                whole = [
+                    (_badness(segments[m], attempt, first, terms), each)
+                    for each, attempt in attempts
+                    if not _is_padded(attempt, first, constraints[m])
+                ]
+                whole.sort(key=lambda pair: pair[0])
+                if whole and whole[0][0] < _badness(segments[m], first, first, terms):
+                    hypotheses[m] = [each for _, each in whole][: len(hypotheses[m])]
 
     def _with_names(self, hypothesis: Hypothesis, names: Sequence[Term]) -> Hypothesis:
         """Returns a translation in which the translations of names stand for names that it kept."""
@@ -197,6 +229,7 @@ class TermEnforcer:
                 source,
                 allows_article=term.allows_article,
                 allows_begin=not before or any(map(str.isalnum, before)),
+                in_first_sentence=_SENTENCE_END.search(before) is None,
             )
             if constraint is not None:
                 found.append(constraint)
