@@ -154,3 +154,18 @@ def test_page_declares_the_target_language(page: str, declared: str) -> None:
 )
 def test_declared_languages(page: str, languages: list[str]) -> None:
     assert [sentence.language for sentence in read_one(page)] == languages
+
+
+@pytest.mark.parametrize(
+    ("tag", "texts"),
+    [
+        ('<input type="submit" value="Send it">', ["Send it"]),
+        ('<input type="submit" name="do" value="Send it">', []),
+        ('<input type="reset" value="Clear all" title="Remove the text">', ["Clear all", "Remove the text"]),
+        ('<input type="text" value="John" placeholder="Your name">', ["Your name"]),
+        ('<select><optgroup label="Old cars"><option value="v">Red</option></optgroup></select>', ["Old cars", "Red"]),
+        ('<track label="English subtitles">', []),
+    ],
+)
+def test_captions_of_buttons_and_options(tag: str, texts: list[str]) -> None:
+    assert read_one(f"<form>{tag}</form>").texts == texts

@@ -237,3 +237,35 @@ def test_undefined_entities_in_a_package_description_are_refused() -> None:
     parts["OEBPS/book.opf"] = parts["OEBPS/book.opf"].replace(b"The Book", b"The&nbsp;Book")
     with pytest.raises(DocgraphError, match=r"book\.opf: is not well-formed XML \(undefined entity"):
         read_one(archive(parts), "epub")
+
+
+CHART = (
+    '<c:chartSpace xmlns:c="http://schemas.openxmlformats.org/drawingml/2006/chart">'
+    "<c:ser><c:tx><c:strRef><c:f>Sheet1!$B$1</c:f><c:strCache><c:pt><c:v>Net revenue</c:v></c:pt></c:strCache></c:strRef>"
+    "</c:tx><c:cat><c:strRef><c:strCache><c:pt><c:v>First quarter</c:v></c:pt></c:strCache></c:strRef></c:cat>"
+    "<c:val><c:numRef><c:numCache><c:formatCode>General</c:formatCode><c:pt><c:v>12</c:v></c:pt></c:numCache>"
+    "</c:numRef></c:val></c:ser></c:chartSpace>"
+)
+
+
+def test_series_and_categories_of_charts_are_read() -> None:
+    data = xlsx([], extra={"xl/charts/chart1.xml": CHART.encode()})
+    document = read_one(data, "xlsx")
+    assert document.texts == ["Net revenue", "First quarter"]
+    written = contents(rewrite(document, ["Revenu net", "Premier trimestre"]))["xl/charts/chart1.xml"].decode()
+    assert written == CHART.replace("Net revenue", "Revenu net").replace("First quarter", "Premier trimestre")
+
+
+def test_headers_and_footers_of_sheets_keep_their_codes() -> None:
+    header = (
+        '<oddHeader>&amp;L&amp;G&amp;C&amp;"Arial,Bold"&amp;12Secret &amp;K00FF00report&amp;RR&amp;&amp;D</oddHeader>'
+    )
+    footer = "<oddFooter>&amp;LPage &amp;P of &amp;N&amp;R&amp;D</oddFooter>"
+    data = xlsx([], f"<headerFooter>{header}{footer}</headerFooter>")
+    document = read_one(data, "xlsx")
+    assert document.texts == ["Secret report", "R&D", "Page of"]
+    written = contents(rewrite(document, ["Rapport secret", "A & B", "Page &amp;P sur &amp;N"]))
+    assert (
+        '&amp;C&amp;"Arial,Bold"&amp;12Rapport &amp;K00FF00secret&amp;RA &amp;&amp; B</oddHeader>'
+        "<oddFooter>&amp;LPage &amp;P sur &amp;N&amp;R&amp;D</oddFooter>"
+    ) in written["xl/worksheets/sheet1.xml"].decode()

@@ -9,7 +9,7 @@ from __future__ import annotations
 import html
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from docgraph.document import Document, MarkupRole
 from docgraph.formats.base import Format, names
@@ -132,10 +132,7 @@ def attribute_blocks(source: str, start: int, end: int) -> list[Block]:
         return []
     attributes = list(_ATTRIBUTE.finditer(source, start, end))
     values = {found["name"].lower(): found["double"] or found["single"] or "" for found in attributes}
-    wanted = _TEXT_ATTRIBUTES
-    if re.match(r"<meta\b", tag, re.I):
-        is_text = _TEXT_META & {values.get("name", "").lower(), values.get("property", "").lower()}
-        wanted = frozenset({"content"}) if is_text else frozenset()
+    wanted = _text_attributes(tag, values)
     blocks = []
     for found in attributes:
         if found["name"].lower() in wanted:
@@ -143,6 +140,23 @@ def attribute_blocks(source: str, start: int, end: int) -> list[Block]:
             add_text(block, *found.span("double" if found["double"] is not None else "single"))
             blocks.append(block)
     return blocks
+
+
+def _text_attributes(tag: str, values: Mapping[str, str]) -> frozenset[str]:
+    """Return the names of the attributes of a tag that are text.
+
+    The value of a button is its caption. A submit button with a name sends it to the server: it must not change.
+    """
+    match = re.match(r"<(meta|input|option|optgroup)\b", tag, re.I)
+    name = match[1].lower() if match else ""
+    if name == "meta":
+        is_text = _TEXT_META & {values.get("name", "").lower(), values.get("property", "").lower()}
+        return frozenset({"content"}) if is_text else frozenset()
+    if name == "input":
+        kind = values.get("type", "").lower()
+        is_caption = kind in ("button", "reset") or (kind == "submit" and not values.get("name"))
+        return _TEXT_ATTRIBUTES | {"value"} if is_caption else _TEXT_ATTRIBUTES
+    return _TEXT_ATTRIBUTES | {"label"} if name else _TEXT_ATTRIBUTES
 
 
 def html_blocks(source: str, start: int, end: int, language: str = "", syntax: str = "") -> Iterator[Block]:

@@ -13,10 +13,10 @@ from docgraph.formats.zipped_xml import Archive
 
 CORE_PROPERTIES = "docProps/core.xml"
 VOCABULARY = Vocabulary(
-    paragraphs=names("w:p a:p x:si x:is dc:title"),
-    text=names("w:t a:t x:t dc:title"),
+    paragraphs=names("w:p a:p c:v x:si x:is dc:title"),
+    text=names("w:t a:t c:v x:t dc:title"),
     breaks=names("w:br w:cr w:tab w:ptab a:br"),
-    hidden=names("w:rt w:moveFrom a:fld x:rPh"),
+    hidden=names("w:rt w:moveFrom a:fld c:numCache c:numLit x:rPh"),
     moved=names("w:txbxContent"),
     multiline=names("a:t x:t"),
     preserve=names("w:t x:t"),

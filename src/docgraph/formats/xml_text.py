@@ -24,6 +24,8 @@ NAMESPACES = {
     "http://purl.oclc.org/ooxml/wordprocessingml/main": "w",
     "http://schemas.openxmlformats.org/drawingml/2006/main": "a",
     "http://purl.oclc.org/ooxml/drawingml/main": "a",
+    "http://schemas.openxmlformats.org/drawingml/2006/chart": "c",
+    "http://purl.oclc.org/ooxml/drawingml/chart": "c",
     "http://schemas.openxmlformats.org/spreadsheetml/2006/main": "x",
     "http://purl.oclc.org/ooxml/spreadsheetml/main": "x",
     "http://purl.org/dc/elements/1.1/": "dc",
@@ -75,6 +77,10 @@ def keep_xml(source: str, _: str) -> str:
     return source
 
 
+TextReader = Callable[[list[Block], int, int], None]
+"""Adds source[start:end] to the last block, or to new ones."""
+
+
 def _accept_all(_: str) -> bool:
     return True
 
@@ -98,6 +104,8 @@ class Vocabulary:
     """Text elements in which line ends and tabs separate texts; in others they are spaces."""
     preserve: frozenset[str] = frozenset()
     """Text elements that lose outer spaces without the attribute `xml:space="preserve"`."""
+    readers: Mapping[str, TextReader] = field(default_factory=dict)
+    """Readers of text elements with a syntax of their own."""
     hyphens: Mapping[str, str] = field(default_factory=dict)
     """Empty elements that stand for a character inside a word."""
     accept: Callable[[str], bool] = field(default=_accept_all)
@@ -173,7 +181,8 @@ class Vocabulary:
         blocks = [Block(source)]
         text_start: int | None = None
         run_end: int | None = None
-        hidden, depth, multiline = "", 0, False
+        hidden, depth = "", 0
+        add: TextReader = _add_line
         run, is_note = _Run(), False
         hyphens: list[tuple[int, int, str]] = []
         """Start, end and character of the hyphens since the last text that was read."""
@@ -187,7 +196,7 @@ class Vocabulary:
                 continue
             if text_start is not None:
                 first, begun = blocks[-1], len(blocks[-1])
-                _add_lines(blocks, text_start, tag.start(), multiline)
+                add(blocks, text_start, tag.start())
                 first.declare_language(run.language, begun)
                 text_start = tag.end()
             if name in self.paragraphs or name in self.breaks:
@@ -213,7 +222,8 @@ class Vocabulary:
                     continue
                 if run_end is not None:
                     _add_run_end(blocks[-1], run_end, tag.end(), hyphens)
-                text_start, multiline, hyphens = tag.end(), name in self.multiline, []
+                text_start, hyphens = tag.end(), []
+                add = self.readers.get(name) or (_add_lines if name in self.multiline else _add_line)
             elif text_start is not None:
                 blocks[-1].markup(tag.start(), tag.end())
         yield blocks
@@ -335,10 +345,15 @@ def _add_run_end(block: Block, start: int, end: int, hyphens: Sequence[tuple[int
         block.markup(start, end, raw)
 
 
-def _add_lines(blocks: list[Block], start: int, end: int, multiline: bool) -> None:
-    """Add source[start:end] to the last block; in multiline text, each line begins a new block."""
+def _add_line(blocks: list[Block], start: int, end: int) -> None:
+    """Add source[start:end] to the last block."""
+    add_text(blocks[-1], start, end)
+
+
+def _add_lines(blocks: list[Block], start: int, end: int) -> None:
+    """Add source[start:end] to the last block; each line begins a new block."""
     source = blocks[-1].source
-    for hard_break in _HARD_BREAK.finditer(source, start, end) if multiline else ():
+    for hard_break in _HARD_BREAK.finditer(source, start, end):
         add_text(blocks[-1], start, hard_break.start())
         blocks.append(Block(source))
         start = hard_break.end()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree
@@ -203,11 +203,12 @@ def zipped_format(
     declare: Callable[[str, str], str] = keep_xml,
     fixed: Callable[[Archive], Iterable[str]] | None = None,
     html_blocks: Callable[[str, int, int, str], Iterator[Block]] | None = None,
+    escapes: Mapping[str, Callable[[str], str]] | None = None,
 ) -> Format:
     """Return the format of zip archives whose `parts`, in reading order, hold text in the elements of `vocabulary`.
 
     `fixed` returns texts that must not change, because other parts refer to them. `html_blocks` reads parts that are
-    XHTML; without it, the format has none, and document types are refused.
+    XHTML; without it, the format has none, and document types are refused. `escapes` are further ones of `Format`.
     """
     label = name.upper()
 
@@ -243,5 +244,5 @@ def zipped_format(
                 yield from vocabulary.blocks(source, start, end, kept)
             start = end + 1
 
-    escapes = {"attribute": escape_attribute}
-    return Format(name, extensions, parse, escape, unpack, pack, declare, escapes=escapes)
+    all_escapes = {"attribute": escape_attribute, **(escapes or {})}
+    return Format(name, extensions, parse, escape, unpack, pack, declare, escapes=all_escapes)
