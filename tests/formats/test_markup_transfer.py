@@ -176,6 +176,8 @@ def test_only_markup_around_some_words_that_change_needs_an_alignment(
         ("It is 5 km<sup>2</sup>.", "C'est 5 kilomètres carrés.", "C'est 5 kilomètres carrés<sup></sup>."),
         ("The 19<sup>th</sup> century.", "Le XIXe siècle.", "Le XIX<sup>e</sup> siècle."),
         ("On the 1<sup>st</sup> of May.", "Le 1er mai.", "Le 1<sup>er</sup> mai."),
+        ("The 18<sup>th</sup>-century house.", "La maison du XVIIIe siècle.", "La maison du XVIII<sup>e</sup> siècle."),
+        ("It is 10<sup>−6</sup> J.", "C'est 10-6 J.", "C'est 10<sup>-6</sup> J."),
         ("A Ca<sup>2+</sup> ion.", "Un ion Ca2+.", "Un ion Ca<sup>2+</sup>."),
         ('<p><b class="d">O</b>nce a king</p>', "Il y avait un roi", '<p><b class="d">I</b>l y avait un roi</p>'),
         ("A note<sup>1</sup>.", "Un petit mot.", "Un petit mot<sup>1</sup>."),
@@ -221,5 +223,6 @@ def test_marks_go_to_the_end_of_the_word_that_translates_theirs(old: str, pairs:
 
 
 def test_the_mark_of_a_note_is_no_text() -> None:
-    [document] = read(io.StringIO("A note<sup>1</sup> on km<sup>2</sup> and 10<sup>6</sup>, x<sup>n</sup>."), "html")
-    assert document.texts == ["A note on km2 and 106, xn."]
+    html = "A note<sup>1</sup> on km<sup>2</sup> and 10<sup>6</sup> in 2019<sup>2–3</sup>, x<sup>n</sup>.<sup>4,5</sup>"
+    [document] = read(io.StringIO(html), "html")
+    assert document.texts == ["A note on km2 and 106 in 2019, xn."]

@@ -247,7 +247,7 @@ class _InlineParser:
                 self.found.append(_Token("atom", start, closing.end()))
                 return closing.end()
             self.unclosed.add(code[1].lower())
-        if closing_note := note_end(self.text, start, len(self.text), self.text[max(start - 3, 0) : start]):
+        if closing_note := note_end(self.text, start, len(self.text), self.text[max(start - 5, 0) : start]):
             self.found.append(_Token("atom", start, closing_note))
             return closing_note
         self.found.append(_Token("tag", start, end))

@@ -16,7 +16,9 @@ from docgraph.formats.base import ATOM_CHARACTERS, CJK, Span
 
 _RUN = re.compile(rf"[^\s'’{CJK}{ATOM_CHARACTERS}]+")
 _CORE = re.compile(rf"[^\W_{CJK}{ATOM_CHARACTERS}]+")
-_SIGNS = "+-−±"
+_HYPHENS = "-−–\u2011"
+_HYPHEN = f"[{re.escape(_HYPHENS)}]"
+_SIGNS = f"+±{_HYPHENS}"
 """Marks that may belong to a superscript: Ca<sup>2+</sup>."""
 _LAST_WORD = re.compile(r"[^\W_](?=[\W_]*\Z)")
 _WORD_BEFORE = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*\Z")
@@ -29,7 +31,11 @@ _REFERENCE = re.compile(r":(?:foot|end)noteReference\b|<text:note[\s>]|script\"|
 _ORDINAL = re.compile(r"(?<!\w)(\d{1,4})(?:st|nd|rd|th)(?!\w)")
 _NEW_ORDINAL = re.compile(r"(?<!\w)(\d{1,4}|[IVXLC]{1,9})(?:ers?|re|nde?|e|ème)(?!\w)")
 _ROMAN_VALUES = {"I": 1, "V": 5, "X": 10, "L": 50, "C": 100}
-_NOTE_MARK = re.compile(r"\[?(?:\d{1,3}|[a-d]|note \d{1,3}|[*†‡§®™]{1,3}|TM|SM)\]?", re.IGNORECASE)
+_NUMBERS = r"\d{1,3}(?:[,–-] ?\d{1,3})*"
+_NOTE_MARK = re.compile(
+    rf"\[?(?:{_NUMBERS}|[a-d](?:, ?[a-d])*|note {_NUMBERS}|[*†‡§®™]{{1,3}}|TM|SM)\]?", re.IGNORECASE
+)
+_YEAR = re.compile(r"(?<!\d)(?:1[5-9]|20)\d\d\Z")
 _NO_NOTE_AFTER = re.compile(r"(?:(?<![^\W_])[^\W\d_]|\d|(?<![^\W_])[^\W\d_aeiouy]{2})\Z", re.IGNORECASE)
 """A letter, a digit, or two consonants (km, cm): what follows is a power."""
 
@@ -49,7 +55,7 @@ def is_note_mark(before: str, content: str) -> bool:
     content = content.strip()
     if not before or before[-1].isspace() or not _NOTE_MARK.fullmatch(content):
         return False
-    return not (content.isalnum() and _NO_NOTE_AFTER.search(before))
+    return not content[0].isalnum() or _NO_NOTE_AFTER.search(before) is None or _YEAR.search(before) is not None
 
 
 def pairs(markups: Sequence[InlineMarkup]) -> list[Span]:
@@ -189,7 +195,7 @@ def _in_same_word(sentence: Sentence, part: _Part, text: str) -> dict[int, int]:
 
 def _in_ordinal(sentence: Sentence, part: _Part, text: str) -> dict[int, int]:
     """Return the positions of the markup around the ending of an ordinal number; empty if there is none."""
-    if not (match := _ORDINAL.match(sentence.text, *part.word)) or match.end() != part.word[1]:
+    if not (match := _ORDINAL.match(sentence.text, *part.word)):
         return {}
     same = [other for other in _NEW_ORDINAL.finditer(text) if _value(other[1]) == int(match[1])]
     if not same:
@@ -210,7 +216,7 @@ def _value(number: str) -> int:
 
 
 def _pattern(word: str) -> re.Pattern[str]:
-    parts = [re.escape(char) for char in word]
+    parts = [_HYPHEN if char in _HYPHENS else re.escape(char) for char in word]
     joined = "".join(
         part + (_GROUP if word[n : n + 2].isdigit() and n + 1 < len(word) else "") for n, part in enumerate(parts)
     )

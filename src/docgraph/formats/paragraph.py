@@ -78,7 +78,7 @@ class Block:
     @property
     def ending(self) -> str:
         """The last characters of the readable text."""
-        return "".join(self._chars[-3:])
+        return "".join(self._chars[-5:])
 
     def check_length(self, added: int) -> None:
         """Raise if the paragraph would become too long."""
