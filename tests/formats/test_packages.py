@@ -242,8 +242,8 @@ def test_undefined_entities_in_a_package_description_are_refused() -> None:
 CHART = (
     '<c:chartSpace xmlns:c="http://schemas.openxmlformats.org/drawingml/2006/chart">'
     "<c:ser><c:tx><c:strRef><c:f>Sheet1!$B$1</c:f><c:strCache><c:pt><c:v>Net revenue</c:v></c:pt></c:strCache>"
-    "</c:strRef></c:tx><c:cat><c:strRef><c:strCache><c:pt><c:v>First quarter</c:v></c:pt></c:strCache></c:strRef></c:cat>"
-    "<c:val><c:numRef><c:numCache><c:formatCode>General</c:formatCode><c:pt><c:v>12</c:v></c:pt></c:numCache>"
+    "</c:strRef></c:tx><c:cat><c:strRef><c:strCache><c:pt><c:v>First quarter</c:v></c:pt></c:strCache></c:strRef>"
+    "</c:cat><c:val><c:numRef><c:numCache><c:formatCode>General</c:formatCode><c:pt><c:v>12</c:v></c:pt></c:numCache>"
     "</c:numRef></c:val></c:ser></c:chartSpace>"
 )
 
