@@ -14,10 +14,13 @@ from typer.testing import CliRunner
 from docgraph.annotate.inflection import Lexicon, french_plural
 from docgraph.cli import app
 from docgraph.errors import DocgraphError
+from docgraph.translation.constraints import Constraint
 from docgraph.translation.corrections import translate_sentences
 from docgraph.translation.glossary import Glossary
 from docgraph.translation.glossary_files import MAX_TERM, read_entries
 from docgraph.translation.model_input import TranslationRequest
+from docgraph.translation.repair import Attempt
+from docgraph.translation.term_enforcement import is_padded
 from docgraph.translation.terms import Term, are_used, find_all
 from docgraph.translation.translator import Translator
 
@@ -232,3 +235,17 @@ def test_a_term_does_not_double_its_sentence(translator: Translator) -> None:
         assert text.count(".") == 1
         assert len(text) < 1.5 * len(first)
         assert all(term.used for term in sentence.terms) or sentence.doubts
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Vous devez lire l'état des lieux.", False),
+        ("Vous devez lire le rapport. état des lieux.", True),
+        ("Vous devez lire le rapport, que vous devez lire le plus vite, vous devez lire le rapport.", True),
+        ("Vous devez lire le rapport sur les dégâts du bâtiment dans un état des lieux complet.", True),
+    ],
+)
+def test_padded_translations(text: str, expected: bool) -> None:
+    first = Attempt("Vous devez lire le rapport de dégâts.", -1.0, -5.0, ())
+    assert is_padded(Attempt(text, -2.0, -9.0, ()), first, [Constraint(())]) == expected

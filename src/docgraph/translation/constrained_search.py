@@ -164,7 +164,7 @@ class _Sentence:
         """Adds a hypothesis to the n best; on ties the earlier one stays first."""
         config = self._rows.config
         hypothesis = Hypothesis(tuple(path), config.score(log_probability, len(path)), log_probability)
-        ranked = _rank(log_probability + penalty, len(path), config), hypothesis
+        ranked = ranking_score(log_probability + penalty, len(path), config), hypothesis
         bisect.insort(self._best, ranked, key=lambda pair: -pair[0])
         del self._best[config.n_best :]
 
@@ -181,10 +181,10 @@ class _Sentence:
         rivals = (
             candidate[0] + state.penalty for candidate, state in kept if not too_long or state.met == self.trie.all
         )
-        return self._best[-1][0] >= _rank(max(rivals, default=-math.inf), time + 1, config)
+        return self._best[-1][0] >= ranking_score(max(rivals, default=-math.inf), time + 1, config)
 
 
-def _rank(log_probability: float, tokens: int, config: SearchConfig) -> float:
+def ranking_score(log_probability: float, tokens: int, config: SearchConfig) -> float:
     """Returns the score by which hypotheses with constraints are compared."""
     alpha = min(config.length_penalty, RANKING_PENALTY)
     return replace(config, length_penalty=alpha).score(log_probability, tokens)

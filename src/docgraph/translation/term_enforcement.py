@@ -93,7 +93,7 @@ def _formality_weight(segment: Segment, attempt: Attempt, first: Attempt, terms:
     return 0 if is_cheap and terms.formality.accepts(segment.text, first.text, attempt.text) else _FORMALITY_WEIGHT
 
 
-def _is_padded(attempt: Attempt, first: Attempt, constraints: Sequence[Constraint | ForbiddenWords]) -> bool:
+def is_padded(attempt: Attempt, first: Attempt, constraints: Sequence[Constraint | ForbiddenWords]) -> bool:
     """Returns whether an attempt says the first translation and then more of it, to get a term in.
 
     It has more sentences than the first one, repeats words that the first one does not, or is much longer.
@@ -168,7 +168,7 @@ class TermEnforcer:
                 whole = [
                     (_badness(segments[m], attempt, first, terms), each)
                     for each, attempt in attempts
-                    if not _is_padded(attempt, first, constraints[m])
+                    if not is_padded(attempt, first, constraints[m])
                 ]
                 whole.sort(key=lambda pair: pair[0])
                 if whole and whole[0][0] < _badness(segments[m], first, first, terms):
