@@ -18,7 +18,7 @@ from docgraph.translation.files import FileOptions, Report, translate_files
 from docgraph.translation.glossary import Glossary
 from docgraph.translation.jobs import find_jobs
 from docgraph.translation.translation_memory import TranslationMemory
-from docgraph.translation.translator import Translator
+from docgraph.translation.translator import SETTINGS, Translator
 from translation.translator_examples import Silent
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
@@ -57,6 +57,18 @@ def run(sources: Path, output: Path, on_ray: bool, resume: bool = False) -> Repo
 
 def files(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir() if not path.name.startswith(".")}
+
+
+def test_a_worker_is_set_as_the_translator() -> None:
+    folder = ModelFolder(find_model("en-fr"))
+    translator = Translator.load(folder, "cpu")
+    translator.names = translator.repair = translator.keep_foreign = False
+    translator.formality = "formal"
+    translator.memory = TranslationMemory.of([("The harbour is old.", "Le havre est vieux.")])
+    untouched = Translator.load(folder, "cpu")
+    worker = TranslationTask.of(folder, translator, FileOptions(), device="cpu").load()
+    for name in SETTINGS:
+        assert getattr(worker, name) == getattr(translator, name) != getattr(untouched, name), name
 
 
 def test_two_workers_equal_one_process_and_a_run_resumes(ray: Any, sources: Path, tmp_path: Path) -> None:

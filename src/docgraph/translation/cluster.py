@@ -8,23 +8,21 @@ from __future__ import annotations
 
 import tempfile
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from docgraph.document import Document
 from docgraph.model.model_folder import CONFIG, ModelFolder
 from docgraph.translation.files import FileOptions
-from docgraph.translation.formality import FormalityOption
 from docgraph.translation.model_input import TranslationRequest
 from docgraph.translation.result import Translation
-from docgraph.translation.translator import Precision, Translator
+from docgraph.translation.translator import SETTINGS, Precision, Translator
 from docgraph.workers import run_on_ray
 
 if TYPE_CHECKING:
     from docgraph.translation.glossary_files import Entry
-    from docgraph.translation.translation_memory import TranslationMemory
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,10 +36,8 @@ class TranslationTask:
     precision: Precision | None = None
     annotator: str | None = None
     tag: str | None = None
-    repair: bool = True
-    names: bool = True
-    formality: FormalityOption = "any"
-    memory: TranslationMemory | None = field(default=None, repr=False)
+    settings: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    """How the translator is set (SETTINGS)."""
     terms: tuple[Entry, ...] | None = field(default=None, repr=False)
     """The entries of the glossary."""
     id: str = field(default_factory=lambda: uuid.uuid4().hex)
@@ -49,14 +45,14 @@ class TranslationTask:
 
     @classmethod
     def of(
-        cls, folder: ModelFolder, translator: Translator, options: FileOptions, **settings: str | None
+        cls, folder: ModelFolder, translator: Translator, options: FileOptions, **loaded_with: str | None
     ) -> TranslationTask:
-        """Returns the task of translating like a translator; `settings` are those that it was loaded with."""
+        """Returns the task of translating like a translator; `loaded_with` are the arguments of `Translator.load`."""
         names = (CONFIG, folder.weights.name, *(path.name for path in folder.tokenizer_files()))
         files = tuple((name, (folder.path / name).read_bytes()) for name in names)
         terms = None if translator.glossary is None else tuple(translator.glossary.entries)
-        used = {name: getattr(translator, name) for name in ("repair", "names", "formality", "memory")}
-        return cls(files, options, **used, terms=terms, **settings)  # type: ignore[arg-type]
+        settings = {name: getattr(translator, name) for name in SETTINGS}
+        return cls(files, options, settings=settings, terms=terms, **loaded_with)  # type: ignore[arg-type]
 
     def load(self) -> Translator:
         """Loads the translator on a worker."""
@@ -64,8 +60,8 @@ class TranslationTask:
             for name, content in self.model:
                 Path(folder, name).write_bytes(content)
             translator = Translator.load(folder, self.device, self.precision, 1, self.annotator, self.tag)
-        translator.repair, translator.names, translator.memory = self.repair, self.names, self.memory
-        translator.formality = self.formality
+        for name, value in self.settings.items():
+            setattr(translator, name, value)
         if self.terms is not None:
             from docgraph.translation.glossary import Glossary
 

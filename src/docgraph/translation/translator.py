@@ -55,6 +55,8 @@ if TYPE_CHECKING:  # imported only if they are used: their readers are slow to i
     from docgraph.translation.translation_memory import TranslationMemory
 
 Precision = Literal["float32", "bfloat16", "int8"]
+SETTINGS = ("names", "repair", "keep_foreign", "formality", "memory")
+"""Attributes of a translator that may be set after it is loaded, beside its glossary."""
 
 
 Request = TypeVar("Request", bound=TranslationRequest)
