@@ -40,8 +40,8 @@ def test_only_the_format_of_a_file_is_imported(tmp_path: Path) -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     modules, packages = done.stdout.splitlines()
-    shared = ("atoms", "base", "cue_breaks", "markup_alignment", "markup_positions", "markup_transfer", "paragraph")
-    shared += ("plain_text", "registry", "sentences")
+    shared = ("atoms", "base", "cue_breaks", "markup_alignment", "markup_in_words", "markup_positions")
+    shared += ("markup_transfer", "paragraph", "plain_text", "registry", "sentences")
     assert modules == str([f"docgraph.formats.{name}" for name in shared])
     assert packages == "[]"
 
