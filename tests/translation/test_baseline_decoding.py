@@ -16,8 +16,7 @@ from docgraph.model.config import ConcatenationConfig
 from docgraph.model.document_transformer import DocumentTransformer
 from docgraph.model.systems import prepare
 from docgraph.model.tokenizer import SPACE
-from docgraph.translation import document_decoding as decoding
-from docgraph.translation.decoder import DecoderInput
+from docgraph.translation.decoder import BATCH_TOKENS, DecoderInput
 from docgraph.translation.document_decoding import decode_documents
 from docgraph.translation.hypotheses import Known, SearchConfig, given_hypotheses
 from docgraph.translation.scoring import Candidates, score_candidates, score_documents
@@ -53,7 +52,7 @@ def test_parallel_and_windowed_decoding_are_sequential(name: str, monkeypatch: p
     parallel, passes = translations(model)
     assert parallel == sequential
     assert (passes > 1) == (name in ("docgraph", "han", "selective", "noise"))
-    monkeypatch.setattr(decoding, "BATCH_TOKENS", 12)
+    monkeypatch.setitem(BATCH_TOKENS, "cpu", 12)
     assert translations(model)[0] == sequential
 
 

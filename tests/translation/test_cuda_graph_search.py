@@ -88,7 +88,7 @@ def assert_same(ours: list[list[Hypothesis]], plain: list[list[Hypothesis]]) -> 
 @pytest.fixture
 def steps(monkeypatch: pytest.MonkeyPatch) -> Callable[[bool], None]:
     """Switches between graph search, with layouts so small that sentences move often, and the plain search."""
-    for name, value in (("INITIAL_LENGTH", 4), ("CHECK_EVERY", 2), ("MIN_SENTENCES", 1)):
+    for name, value in (("INITIAL_LENGTH", 4), ("CHECK_EVERY", 2), ("MIN_SENTENCES", 1), ("MIN_ROWS_TO_LEAVE", 2)):
         monkeypatch.setattr(graphs, name, value)
     return lambda use: monkeypatch.setattr(searching, "CUDA_GRAPH_DEVICES", ("cpu", "cuda") if use else ())
 

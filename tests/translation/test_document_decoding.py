@@ -21,7 +21,7 @@ from docgraph.model.output import DecoderOutput
 from docgraph.model.systems import context_class
 from docgraph.model.tokenizer import SPACE
 from docgraph.translation import document_decoding as decoding
-from docgraph.translation.decoder import DecodedDocument, DecoderInput
+from docgraph.translation.decoder import BATCH_TOKENS, DecodedDocument, DecoderInput
 from docgraph.translation.document_decoding import decode_documents
 from docgraph.translation.hypotheses import SearchConfig, given_hypotheses
 from model.examples import EOS, VOCABULARY, documents, small_config, small_model
@@ -96,7 +96,7 @@ def test_windows_keep_the_whole_memory(mode: str, nodes: str, monkeypatch: pytes
     monkeypatch.setattr(
         model, "source_memory", lambda batch: encoded.append(len(batch.context_index)) or source_memory(batch)
     )
-    monkeypatch.setattr(decoding, "BATCH_TOKENS", 12)
+    monkeypatch.setitem(BATCH_TOKENS, "cpu", 12)
     assert translations(decoded(model, texts, config, mode)) == whole
     assert encoded == [1, 8], "the memory of a document in windows is made once"
 

@@ -17,7 +17,6 @@ from docgraph.formats import read, render, write
 from docgraph.model.checkpoint import save
 from docgraph.translation import document_chunks
 from docgraph.translation import search as search_module
-from docgraph.translation.decoder import BATCH_TOKENS
 from docgraph.translation.hypotheses import SearchConfig
 from docgraph.translation.model_input import TranslationRequest
 from docgraph.translation.segment_decoding import TranslationOptions, decode_segments
@@ -185,7 +184,7 @@ def test_repair_reads_what_the_first_pass_read(translator: Translator, known: tu
     document = Document.from_sentences(SENTENCES)
     first = translator.translate(document, BEAM, known=known)
     prepared = translator.prepare(TranslationRequest(document, known))
-    options = TranslationOptions(BEAM, "parallel", explain=False, tokens=BATCH_TOKENS)
+    options = TranslationOptions(BEAM, "parallel", explain=False)
     [decoded] = decode_segments(translator, [prepared], options)
     again = [m for m in range(len(SENTENCES)) if not first.sentences[m].given]
     for m in again:

@@ -25,7 +25,7 @@ from docgraph.server.decoder_calls import DecoderCall, FinalSentences, Piece, ne
 from docgraph.server.decoder_process import TOLD, Batch, DecoderProcess, Failure, Part
 from docgraph.server.tickets import Cancelled, current_ticket
 from docgraph.translation.continuous_decoding import ContinuousDecoder, OpenDocument, can_join
-from docgraph.translation.decoder import BATCH_TOKENS, DecodedDocument, DecoderInput, Mode
+from docgraph.translation.decoder import DecodedDocument, DecoderInput, Mode
 from docgraph.translation.excerpt import Excerpt
 from docgraph.translation.hypotheses import Hypotheses, SearchConfig
 from docgraph.translation.translator import Translator
@@ -103,7 +103,7 @@ class BatchDecoder:
         search: SearchConfig,
         mode: Mode = "parallel",
         *,
-        tokens: int = BATCH_TOKENS,
+        tokens: int | None = None,
         on_final: Callable[[int, int, Hypotheses], None] | None = None,
         progress: Callable[[int, int], None] | None = None,
     ) -> list[DecodedDocument]:

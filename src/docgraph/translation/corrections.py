@@ -20,7 +20,6 @@ from docgraph.document import Document
 from docgraph.formats.atoms import shown_texts
 from docgraph.model.hints import Hint
 from docgraph.model.systems import prepare
-from docgraph.translation.decoder import BATCH_TOKENS
 from docgraph.translation.document_chunks import chunks
 from docgraph.translation.draft import untranslated
 from docgraph.translation.formality import FormalityOption, formality_of, has_you
@@ -244,7 +243,7 @@ class _Work:
             return {}
         hypotheses = self.hypotheses
         decoded = DecodedSegments(hypotheses, [], 1)
-        options = TranslationOptions(self.search, "parallel", explain=False, tokens=BATCH_TOKENS)
+        options = TranslationOptions(self.search, "parallel", explain=False)
         [result] = self.translator.with_terms([self.prepared], [decoded], options, chosen)
         translated = self.translator.sentences(self.prepared, result, self.search, chosen)
         return {

@@ -12,7 +12,8 @@ from __future__ import annotations
 import gc
 import math
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -30,6 +31,8 @@ INITIAL_LENGTH = 32
 """Token slots of a hypothesis at first, a multiple of CHECK_EVERY."""
 MIN_SENTENCES = 16
 """Minimum number of sentence slots: with fewer, a step takes no less time."""
+MIN_ROWS_TO_LEAVE = 1 << 11
+"""Sentence slots x beams from which it pays to capture a graph of half as many for a search with graphs of its own."""
 PADDING = {"done": True, "best_totals": -torch.inf}
 """Content of unused slots, by tensor; 0 for the others."""
 STATE = ("tokens", "totals", "limits", "done", "best_tokens", "best_totals", "best_lengths")
@@ -75,16 +78,31 @@ class _Workspace:
             # A pool lives as long as a graph that uses it; this graph is never replayed.
             self.anchor = self.capture(lambda: self.time.add_(0))
             self.pool = self.anchor.pool()
-        gc.collect()  # the graphs of a discarded model would be freed later, perhaps during the capture, and spoil it
         graph = torch.cuda.CUDAGraph()
         self.stream.wait_stream(torch.cuda.current_stream(self.time.device))
-        with torch.cuda.stream(self.stream):
+        with _no_garbage_collection(), torch.cuda.stream(self.stream):
             graph.capture_begin(pool=self.pool, capture_error_mode="thread_local")
             try:
                 step()
             finally:
                 graph.capture_end()
         return graph
+
+
+_CAPTURE = threading.Lock()
+
+
+@contextmanager
+def _no_garbage_collection() -> Iterator[None]:
+    """Keeps the graphs of a discarded model from being freed during a capture, which would spoil it."""
+    with _CAPTURE:  # another thread must not turn collection on again
+        was_enabled = gc.isenabled()
+        gc.disable()
+        try:
+            yield
+        finally:
+            if was_enabled:
+                gc.enable()
 
 
 _WORKSPACES: WeakKeyDictionary[DocumentTransformer, _Workspace] = WeakKeyDictionary()
@@ -182,10 +200,14 @@ class _Search:
             done = self.done.tolist()
             going = [place for place in range(len(self.active)) if not done[place] and time < self.last]
             full, places = time == self.room, self._num_slots(len(going))
-            if not going or full or (places <= len(done) // 2 and not self.has_reader):
+            if not going or full or (places <= len(done) // 2 and self._gains_by_leaving(len(done))):
                 self._collect(going)
                 self._move(going, places, self.room * (2 if full else 1))
         return self.hypotheses
+
+    def _gains_by_leaving(self, slots: int) -> bool:
+        """Returns whether a layout of half as many slots saves more than its graph costs."""
+        return not self.has_reader or slots * self.state.beams >= MIN_ROWS_TO_LEAVE
 
     def _step_or_replay(self) -> None:
         sizes = (*self.tokens.shape, self.cache.source_mask.shape[-1], self.config.n_best, self.config.min_length)

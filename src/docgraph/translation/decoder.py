@@ -10,15 +10,22 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
+import torch
+
 from docgraph.model.batch import DocumentExample
 from docgraph.translation.constraints import Constraints
 from docgraph.translation.hypotheses import Hypotheses, Known, SearchConfig
 
 Mode = Literal["parallel", "sequential"]
-BATCH_TOKENS = 1 << 14
-"""Source sub-words encoded together."""
+BATCH_TOKENS = {"cpu": 1 << 14, "cuda": 1 << 16}
+"""Source sub-words encoded together, by type of device."""
 BaseTranslations = Mapping[int, tuple[int, ...]]
 """The translation of some sentences of a document without given translations and a dictionary, by index."""
+
+
+def batch_tokens(device: torch.device) -> int:
+    """Returns how many source sub-words a device encodes together."""
+    return BATCH_TOKENS.get(device.type, BATCH_TOKENS["cuda"])
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +62,7 @@ class Decoder(Protocol):
         search: SearchConfig,
         mode: Mode = "parallel",
         *,
-        tokens: int = BATCH_TOKENS,
+        tokens: int | None = None,
         on_final: Callable[[int, int, Hypotheses], None] | None = None,
         progress: Callable[[int, int], None] | None = None,
     ) -> list[DecodedDocument]:

@@ -30,7 +30,7 @@ from docgraph.model.packing import windows
 from docgraph.model.systems import context_class, context_needs
 from docgraph.model.tokenizer import Tokenizer
 from docgraph.translation.constraints import Constraints
-from docgraph.translation.decoder import BATCH_TOKENS, DecodedDocument, DecoderInput, Mode
+from docgraph.translation.decoder import DecodedDocument, DecoderInput, Mode, batch_tokens
 from docgraph.translation.draft import Draft, groups, untranslated
 from docgraph.translation.forbidden_words import ForbiddenWords
 from docgraph.translation.hints import fill_hints
@@ -64,9 +64,10 @@ def decode_documents(
     """Translates documents, many together.
 
     `progress` receives the number of final sentences and the total. `tokens` is the number of source sub-words encoded
-    together (BATCH_TOKENS). Known translations are kept or, with `redecode_known`, serve only as context for the other
-    sentences. `state_cache` holds states of the model that several calls share. `on_final` receives the index of a
-    document, the index of a sentence, and the final hypotheses from that sentence on.
+    together (by default `batch_tokens` of the device). Known translations are kept or, with `redecode_known`, serve
+    only as context for the other sentences. `state_cache` holds states of the model that several calls share.
+    `on_final` receives the index of a document, the index of a sentence, and the final hypotheses from that sentence
+    on.
     """
     drafts = []
     for document in documents:
@@ -77,7 +78,7 @@ def decode_documents(
     total = sum(len(draft.window) for draft in drafts)
     final = total - sum(m not in draft.fixed for draft in drafts for m in draft.window)
     state_cache = {} if state_cache is None else state_cache
-    for group in groups(drafts, tokens or BATCH_TOKENS):
+    for group in groups(drafts, tokens or batch_tokens(model.device)):
         report = None if progress is None else partial(_report, progress, final, total)
         decoder = _GroupDecoder(model, tokenizer, search, group, state_cache, report)
         for done in decoder.decode(mode):

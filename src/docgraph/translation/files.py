@@ -20,7 +20,7 @@ from docgraph.document import Document
 from docgraph.errors import DocgraphError, UntranslatableError
 from docgraph.files import FULL, display_name, replacing
 from docgraph.formats import SubtitleLimits, get_format, read, render, write
-from docgraph.translation.decoder import BATCH_TOKENS, Mode
+from docgraph.translation.decoder import Mode
 from docgraph.translation.hypotheses import Hypotheses, SearchConfig
 from docgraph.translation.jobs import STANDARD, Form, Job, Jobs, unreadable
 from docgraph.translation.language_check import check_language
@@ -43,7 +43,8 @@ class FileOptions:
     form: Form = "document"
     explain: bool = False
     resume: bool = False
-    tokens: int = BATCH_TOKENS
+    tokens: int | None = None
+    """Source sub-words decoded together; None: by the device."""
     made_with: Mapping[str, str] = field(default_factory=dict)
     """Digests of whatever else translations depend on, such as the model, by name. Results of an interrupted run are
     reused only if all digests are equal."""

@@ -34,6 +34,8 @@ CUDA_GRAPH_DEVICES: tuple[str, ...] = ("cuda",)
 """Device types on which greedy decoding and beam search run as CUDA graphs."""
 CACHE_POSITIONS = {"cpu": 1 << 15, "cuda": 1 << 18}
 """Maximum of sentences x beams x maximum length decoded at once: bounds memory whatever the number of sentences."""
+CACHE_SHARE = 1 / 16
+"""Share of the memory of a GPU that the cache may take if that is more than CACHE_POSITIONS."""
 MIN_POSITIONS = 5 << 10
 """Fewer sentences x beams x maximum length, about 30 sentences, are not divided between the threads of a CPU: threads
 take turns in the interpreter, and small groups spend most of their time there."""
@@ -90,7 +92,7 @@ def search(
         return rows.finished
 
     for beams, some_limits in by_rows.items():
-        groups = length_groups(some_limits, beams, _cache_positions(encoded))
+        groups = length_groups(some_limits, beams, _cache_positions(model))
         for group, found in zip(groups, _map(encoded)(partial(decode, beams, some_limits), groups), strict=True):
             hypotheses.update(zip(group, found, strict=True))
     return [hypotheses[s] for s in chosen]
@@ -116,7 +118,7 @@ def _free_search(
     device = encoded.device.type
     use_graphs = device in CUDA_GRAPH_DEVICES and not config.sampling and not torch.is_autocast_enabled(device)
     use_graphs = use_graphs and not config.no_repeat_ngram and not forbidden.keys() & limits.keys()
-    positions = _group_positions(limits, beams) if device == "cpu" else _cache_positions(encoded)
+    positions = _group_positions(limits, beams) if device == "cpu" else _cache_positions(model)
     groups = length_groups(limits, beams, positions)
 
     def start(group: list[int], reader: Reader | None = None) -> DecodingState:
@@ -157,8 +159,15 @@ def _group_positions(limits: dict[int, int], beams: int) -> int:
     return min(most, max(min(most, total) // threads, MIN_POSITIONS))
 
 
-def _cache_positions(encoded: Tensor) -> int:
-    return CACHE_POSITIONS.get(encoded.device.type, CACHE_POSITIONS["cuda"])
+def _cache_positions(model: DocumentTransformer) -> int:
+    device = model.device
+    least = CACHE_POSITIONS.get(device.type, CACHE_POSITIONS["cuda"])
+    if device.type != "cuda":
+        return least
+    transformer = model.config.transformer
+    weight = next(model.parameters())
+    size = 2 * transformer.decoder_layers * transformer.dimension * weight.element_size()  # keys and values
+    return max(least, int(torch.cuda.get_device_properties(device).total_memory * CACHE_SHARE) // size)
 
 
 @torch.inference_mode()

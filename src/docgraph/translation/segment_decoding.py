@@ -27,7 +27,8 @@ class TranslationOptions:
     search: SearchConfig
     mode: Mode
     explain: bool
-    tokens: int
+    tokens: int | None = None
+    """Source sub-words decoded together; None: by the device."""
 
 
 @dataclass(frozen=True)

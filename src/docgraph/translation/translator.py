@@ -31,7 +31,7 @@ from docgraph.model.quantize import pack_for_cpu
 from docgraph.model.systems import context_needs
 from docgraph.model.tokenizer import Tokenizer
 from docgraph.translation.corrected_words import CorrectedWordFinder
-from docgraph.translation.decoder import BATCH_TOKENS, DecodedDocument, Decoder, DecoderInput, Mode
+from docgraph.translation.decoder import DecodedDocument, Decoder, DecoderInput, Mode, batch_tokens
 from docgraph.translation.dictionary_names import DictionaryNames
 from docgraph.translation.document_decoding import decode_documents
 from docgraph.translation.formality import FormalityOption, Sample, check_option, decide
@@ -222,9 +222,10 @@ class Translator:
         mode: Mode = "parallel",
         *,
         explain: bool = False,
-        tokens: int = BATCH_TOKENS,
+        tokens: int | None = None,
     ) -> Iterator[Translation]:
-        """Translates many documents, in order; documents of up to `tokens` source sub-words are decoded together.
+        """Translates many documents, in order; documents of up to `tokens` source sub-words
+        (by default `batch_tokens` of the device) are decoded together.
 
         Documents are read, and translations yielded, one batch at a time.
         """
@@ -239,9 +240,10 @@ class Translator:
         mode: Mode = "parallel",
         *,
         explain: bool = False,
-        tokens: int = BATCH_TOKENS,
+        tokens: int | None = None,
     ) -> Iterator[tuple[Request, Translation]]:
         """Like `translate_all`, for documents with known translations or an interrupted run; yields pairs, in order."""
+        tokens = tokens or batch_tokens(self.model.device)
         options = TranslationOptions(search, mode, explain, tokens)
         batch: list[tuple[Request, Prepared]] = []
         size = 0.0
@@ -293,7 +295,7 @@ class Translator:
         search: SearchConfig,
         mode: Mode = "parallel",
         *,
-        tokens: int = BATCH_TOKENS,
+        tokens: int | None = None,
         on_final: Callable[[int, int, Hypotheses], None] | None = None,
         progress: Callable[[int, int], None] | None = None,
     ) -> list[DecodedDocument]:
