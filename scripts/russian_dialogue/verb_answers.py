@@ -86,8 +86,10 @@ def _denials(exchange: Exchange, mood: str) -> list[Sentence]:
     verb = f"не {exchange.say(exchange.person)}"
     found = [*[(f"{subject} {negated}.", f"{verb}.")] * 3, *[(f"No, {subject} {negated}.", f"Нет, {verb}.")] * 2]
     if exchange.person.is_third:
-        found += [(f"I'm afraid {subject} {negated}.", f"Боюсь, что {verb}.")]
         found += [(f"I hope {subject} {negated}.", f"Надеюсь, что {verb}.")]
+        # Not of mistakes and losses
+        if "m" in exchange.verb.uses:
+            found += [(f"I'm afraid {subject} {negated}.", f"Боюсь, что {verb}.")]
     if exchange.person.is_first and mood == "+":
         found += [(f"You know {subject} {negated}.", f"{_you_know(exchange)}, что {verb}.")]
     return found

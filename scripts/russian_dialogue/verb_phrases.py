@@ -79,13 +79,10 @@ def _draw_clause(verb: Verb, tense: str, aspect: str, generator: random.Random) 
     """Returns a dialogue with a question, an assertion or a denial."""
     subject = _draw_subject(generator)
     person = subject[0]
-    mood = generator.choices("?+-", (6, 47, 47) if person.place == 0 else (40, 30, 30))[0]
-    if tense == "never":
-        mood, tense, is_never = "-", "past", True
-    else:
-        is_never = False
-    if mood == "?" and person.place == 0 and tense not in ("past", "can"):
-        return None
+    mood = generator.choices("?+-", (0, 1, 1) if person.place == 0 else (4, 3, 3))[0]
+    is_never = tense == "never"
+    if is_never:
+        mood, tense = "-", "past"
     # "I haven't lost it yet." sounds as if one meant to.
     if mood == "-" and tense == "perfect" and "m" not in verb.uses:
         return None
@@ -210,7 +207,7 @@ def _exchange(verb: Verb, tense: str, aspect: str, person: Person, after: str, g
         speaker=first_person(person.gender if person.place == 1 else "m"),
         acquaintance=draw_acquaintance(generator),
         is_plural=person == YOU_ALL,
-        is_shared=aspect == "i" or not _SINGULAR_OBJECT.match(after),
+        is_shared=tense == "present" or not _SINGULAR_OBJECT.match(after),
     )
 
 
