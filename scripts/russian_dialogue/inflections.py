@@ -21,7 +21,6 @@ _CONTRASTS = (
     {"delicious", "terrible"},
     {"excellent", "terrible"},
     {"new", "old"},
-    {"black", "green"},
     {"kind", "strict"},
     {"cheerful", "quiet"},
     {"calm", "nervous"},

@@ -115,7 +115,7 @@ def read_counts(path: Path = FOLDER / "counts.tsv") -> tuple[Count, ...]:
 def read_frames(path: Path = FOLDER / "noun_frames.tsv") -> tuple[Frame, ...]:
     """Returns the sentences of a table; raises SystemExit if a row is wrong."""
     frames = []
-    known = {kind for entry in (*read_nouns(), *read_counts()) for kind in entry.kinds}
+    known = {kind for noun in read_nouns() for kind in noun.kinds} | {kind for c in read_counts() for kind in c.kinds}
     for where, (kind, scene, kinds, case, preposition, article, english, russian) in rows(path, 8):
         check(kind in ("question", "statement", "lack", "which", "number"), where, f"unknown kind {kind!r}")
         check(scene in SCENES, where, f"unknown scene {scene!r}")

@@ -202,12 +202,8 @@ def _without_tense(exchange: Exchange, mood: str) -> list[Sentence]:
     verb, person, tense = exchange.verb, exchange.person, exchange.tense
     if exchange.aspect != "p" or "m" not in verb.uses or tense not in ("past", "perfect", "future", "going"):
         return []
-    place, infinitive, pronoun, subject = (
-        GENDERS.index(person.gender),
-        verb.infinitive,
-        _pronoun(person),
-        person.english,
-    )
+    subject, pronoun, infinitive = person.english, _pronoun(person), verb.infinitive
+    place = GENDERS.index(person.gender)
     tried, forgot = ("пытался", "пыталась", "пытались")[place], ("забыл", "забыла", "забыли")[place]
     promised, wanted = ("обещал", "обещала", "обещали")[place], ("хотел", "хотела", "хотели")[place]
     could = ("смог", "смогла", "смогли")[place]
