@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import re
+from collections.abc import Iterable
 from pathlib import Path
 
 from corpus_folders import Lines, read_documents, read_lines, write_documents
@@ -32,8 +33,12 @@ def normalised(sentence: str) -> str:
 
 def held_out_sentences(paths: list[Path]) -> set[str]:
     """Returns the normalised sentences of at least MIN_WORDS words of all files."""
-    sentences = (normalised(line) for path in paths for line in read_lines(path))
-    return {sentence for sentence in sentences if len(_WORD.findall(sentence)) >= MIN_WORDS}
+    return long_sentences(line for path in paths for line in read_lines(path))
+
+
+def long_sentences(sentences: Iterable[str]) -> set[str]:
+    """Returns the normalised form of the sentences that have at least MIN_WORDS words."""
+    return {text for text in map(normalised, sentences) if len(_WORD.findall(text)) >= MIN_WORDS}
 
 
 def kept_documents(
