@@ -28,7 +28,7 @@ def counted_words(sources: list[str], references: list[str]) -> list[tuple[int, 
     dictionary, annotation = load_dictionary("en-fr"), default_pipeline("en")(Document.from_sentences(sources))
     counted = []
     for use in dictionary.find(annotation):
-        sentence = int(annotation.sentence_of[use.words.start])
+        sentence = int(annotation.sentence_of[use.words[0]])
         each = (replace(use.entry, translations=(translation,)) for translation in use.entry.translations)
         said = [entry.translations[0] for entry in each if not entry.is_missing(references[sentence])]
         if said:

@@ -44,6 +44,29 @@ def test_words_are_found_in_any_form_and_the_longest_entry_wins() -> None:
     assert found("He rolled up the sleeves.") == []
 
 
+def test_determiners_of_expressions_may_differ_and_their_words_may_be_apart() -> None:
+    entries = [Entry(("break", "a", "tie"), "v", ("départager",)), Entry(("call", "…", "off"), "v", ("annuler",))]
+    assert found("She broke the tie.", "They broke ties.", entries=entries) == [("broke the tie", "départager")]
+    assert found("He called the whole thing off.", entries=entries) == [("called off", "annuler")]
+    assert found("He called, then set off.", "He called off.", entries=entries) == []
+    texts = ["They called the meeting off.", "They called a man off duty."]
+    annotation = default_pipeline("en")(Document.from_sentences(texts))
+    assert [use.words for use in Dictionary(entries, PAIR).find(annotation)] == [(1, 4)]  # by the dependency
+
+
+def test_a_verb_phrase_does_not_begin_with_a_noun() -> None:
+    entries = [Entry(("break", "even"), "v", ("rentrer dans ses frais",))]
+    annotation = default_pipeline("en")(Document.from_sentences(["The firm broke even.", "No break even helps."]))
+    assert [use.words for use in Dictionary(entries, PAIR).find(annotation)] == [(2, 3)]
+
+
+def test_an_entry_may_correct_certain_mistranslations_only() -> None:
+    entry = Entry(("on", "hand"), "adv", ("sur place",), "fr", ("en main",))
+    assert entry.is_missing("Ils sont en main.")
+    assert not entry.is_missing("Ils étaient présents.")
+    assert not entry.is_missing("Ils ont le colis en main, sur place.")
+
+
 def test_capitals_are_those_of_names_except_at_the_start_of_a_sentence() -> None:
     assert found("Caldera lakes are deep.", "Lake Caldera is deep.", "A CALDERA") == [("Caldera", "caldeira")]
     assert found("The Milky Way is a milky way.") == [("Milky Way", "Voie lactée")]
@@ -65,10 +88,10 @@ def test_uses_are_in_order_apart_and_inside_their_sentences(texts: list[str]) ->
     annotation = WordAnnotator("en")(Document.from_sentences(texts), None)
     stop = 0
     for use in Dictionary(entries, PAIR).find(annotation):
-        assert stop <= use.words.start
-        assert annotation.sentence_of[use.words.start] == annotation.sentence_of[use.words.stop - 1]
+        assert stop <= use.words[0]
+        assert annotation.sentence_of[use.words[0]] == annotation.sentence_of[use.words[-1]]
         assert len(use.words) == len(use.entry.words)
-        stop = use.words.stop
+        stop = use.words[-1] + 1
 
 
 def test_the_embedded_dictionary_is_well_formed() -> None:
@@ -76,13 +99,15 @@ def test_the_embedded_dictionary_is_well_formed() -> None:
     lines = lzma.decompress(file.read_bytes()).decode("utf-8").splitlines()
     fields = [line.split("\t") for line in lines]
     classes = {*NOUNS, "x"}.union(*CLASSES.values())
-    for words, word_class, translations in fields:
+    for words, word_class, translations, *instead_of in fields:
         assert words == words.strip()
         assert word_class in classes, words
         assert all(re.fullmatch(r"\S(?:.*\S)?", each) for each in translations.split(" | ")), words
         assert not re.search(r"[’()]", translations), words
-    assert len({(words, word_class) for words, word_class, _ in fields}) == len(fields) > 25_000
-    assert [words for words, _, _ in fields] == sorted(words for words, _, _ in fields)
+        assert len(instead_of) <= 1
+        assert all(re.fullmatch(r"\S(?:.*\S)?", each) for text in instead_of for each in text.split(" | ")), words
+    assert len({(words, word_class) for words, word_class, *_ in fields}) == len(fields) > 25_000
+    assert [words for words, *_ in fields] == sorted(words for words, *_ in fields)
 
 
 def test_a_dictionary_that_is_not_embedded_is_refused() -> None:

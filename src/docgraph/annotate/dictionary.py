@@ -1,28 +1,32 @@
-"""Bilingual dictionaries: translations of words that are too rare for a model to learn them from its corpus.
+"""Bilingual dictionaries: translations of words and expressions that a model does not learn from its corpus.
 
-An embedded dictionary has one entry per line: a lemma of one to five words, a class, and translations, best first:
+An embedded dictionary has one entry per line: a word or an expression, a class, translations, best first, and, if only
+certain mistranslations are to be corrected, what these have instead:
 
     caldera<TAB>nf<TAB>caldeira
     rebound<TAB>v<TAB>rebondir | se remettre
+    break a tie<TAB>v<TAB>départager | trancher<TAB>cravate
+    call … off<TAB>v<TAB>annuler<TAB>appeler
 
 The class is nm, nf, nmp or nfp for nouns (gender, and whether the translation is always plural), v, adj, adv, or x for
-anything else. Words that a user corrects are entries, too (translation/corrected_words.py); their class is n, a noun
-of either gender.
+anything else. Of an expression, the first and the last word may be inflected; "a" inside it stands for any determiner,
+"one's" for any possessive, and "…" for a few other words. Words that a user corrects are entries, too
+(translation/corrected_words.py); their class is n, a noun of either gender.
 """
 
 from __future__ import annotations
 
 import lzma
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import cache, cached_property, lru_cache
 from importlib.resources import files
 from itertools import pairwise
 
 from docgraph.annotate.inflection import french_plural, lemma
 from docgraph.annotate.rule_based import has_simplemma_dictionary
-from docgraph.annotation import Annotation
+from docgraph.annotation import Annotation, IntArray
 from docgraph.errors import DocgraphError
 
 NOUNS = frozenset({"n", "nm", "nf", "nmp", "nfp"})
@@ -39,6 +43,19 @@ SUFFIX = ".tsv.xz"
 ANY_POSSESSIVE = "one's"
 """A word of an entry that stands for a possessive: roll up one's sleeves."""
 POSSESSIVES = frozenset({"my", "your", "his", "her", "its", "our", "their", "one's"})
+ANY_DETERMINER = "a"
+"""A word inside an entry that stands for a determiner: break a tie."""
+DETERMINERS = POSSESSIVES | {"a", "an", "another", "any", "each", "every", "some", "that", "the", "this"}
+GAP = "…"
+"""Stands for words inside an entry: call … off."""
+MAX_GAP = 5
+"""Maximum words in a gap."""
+PAST_FORMS = {
+    "bent": "bend", "bit": "bite", "bore": "bear", "bound": "bind", "broke": "break", "drunk": "drink", "felt": "feel",
+    "gone": "go", "ground": "grind", "left": "leave", "rose": "rise", "rung": "ring", "shook": "shake",
+    "shot": "shoot", "swore": "swear", "thought": "think", "trod": "tread", "won": "win", "wound": "wind",
+}  # fmt: skip
+"""English verb forms that simplemma takes for lemmas of other words."""
 _WORD = re.compile(rf"{ANY_POSSESSIVE}|\w+|[^\w\s]")
 _NEGATION = re.compile(r"n['’]t\b")
 _LETTERS = re.compile(r"[^\W\d_]+")
@@ -61,6 +78,14 @@ class Entry:
         """The words as a text."""
         return " ".join(self.words)
 
+    @cached_property
+    def parts(self) -> tuple[tuple[str, ...], ...]:
+        """The words before and after the gap, if there is one; else all words."""
+        if GAP not in self.words:
+            return (self.words,)
+        place = self.words.index(GAP)
+        return self.words[:place], self.words[place + 1 :]
+
     def is_missing(self, text: str) -> bool:
         """Returns whether a text of the target language has no translation of the entry, in any form.
 
@@ -76,8 +101,8 @@ class Entry:
 class Use:
     """An entry at a place of a document."""
 
-    words: range
-    """Indices of words in the document."""
+    words: tuple[int, ...]
+    """Indices of words in the document, without those in a gap."""
     entry: Entry
     translation: str
     """The best translation, in the number of the word."""
@@ -104,18 +129,18 @@ class Dictionary:
         """Yields the entries that a text may have, whatever the parts of speech of its words."""
         forms = _WORD.findall(_NEGATION.sub(" not", text))
         for place in range(len(forms)):
-            yield from self._fitting(forms, place, 0, len(forms))
+            yield from (entry for entry, _ in self._fitting(forms, place, 0, len(forms)))
 
     def proper_words(self, text: str) -> set[str]:
         """Returns the capitalised words of a text that belong to entries with a capital: Sikhism, Kenyans."""
         forms = _WORD.findall(text)
         return {
-            form
+            forms[word]
             for place in range(len(forms))
-            for entry in self._fitting(forms, place, 0, len(forms))
+            for entry, words in self._fitting(forms, place, 0, len(forms))
             if not entry.words[0].islower()
-            for form in forms[place : place + len(entry.words)]
-            if form[0].isupper()
+            for word in words
+            if forms[word][0].isupper()
         }
 
     def find(self, annotation: Annotation) -> Iterator[Use]:
@@ -125,20 +150,19 @@ class Dictionary:
         has. Without parts of speech, the first entry of a word is used.
         """
         forms = annotation.forms.to_list()
-        upos = None if annotation.upos is None else annotation.upos.to_list()
         feats = None if annotation.feats is None else annotation.feats.to_list()
         for begin, end in pairwise(annotation.offsets.tolist()):
             place = begin
             while place < end:
-                found = self._match(forms, upos, place, begin, end)
+                found = self._match(annotation, forms, place, begin, end)
                 if found is None:
                     place += 1
                     continue
-                words = range(place, place + len(found.words))
+                entry, words = found
                 is_plural = feats is not None and "Number=Plur" in feats[words[-1]]
-                is_plural &= found.words[-1].islower() or forms[words[-1]] != found.words[-1]  # Strabo is no plural
-                yield Use(words, found, self._translation(found, is_plural))
-                place = words.stop
+                is_plural &= entry.words[-1].islower() or forms[words[-1]] != entry.words[-1]  # Strabo is no plural
+                yield Use(words, entry, self._translation(entry, is_plural))
+                place += len(entry.parts[0])
 
     def _translation(self, entry: Entry, is_plural: bool) -> str:
         """Returns the best translation; a French noun of one word is in the plural if the word is."""
@@ -148,30 +172,38 @@ class Dictionary:
         )
         return french_plural(best) if is_plural and has_plural else best
 
-    def _match(self, forms: list[str], upos: list[str] | None, place: int, begin: int, end: int) -> Entry | None:
+    def _match(
+        self, annotation: Annotation, forms: list[str], place: int, begin: int, end: int
+    ) -> tuple[Entry, tuple[int, ...]] | None:
+        """Returns the longest entry at a place, and its words."""
+        upos, heads = annotation.upos, annotation.heads
         fitting = (
-            entry
-            for entry in self._fitting(forms, place, begin, end)
-            if upos is None or len(entry.words) > 1 or entry.word_class in CLASSES.get(upos[place], ())
+            (entry, words)
+            for entry, words in self._fitting(forms, place, begin, end)
+            if (upos is None or _may_be(upos[place], entry))
+            and (heads is None or len(entry.parts) == 1 or _are_linked(words, heads))
         )
-        return max(fitting, key=lambda entry: len(entry.words), default=None)
+        return max(fitting, key=lambda pair: len(pair[1]), default=None)
 
-    def _fitting(self, forms: list[str], place: int, begin: int, end: int) -> Iterator[Entry]:
-        """Yields the entries of which the words from `place` on are a form; their sentence is `begin` to `end`."""
+    def _fitting(self, forms: list[str], place: int, begin: int, end: int) -> Iterator[tuple[Entry, tuple[int, ...]]]:
+        """Yields the entries of which words from `place` on are a form, and these; their sentence is `begin` to
+        `end`."""
         for key in _keys(forms[place], self._language):
             for entry in self._by_first_word.get(key, ()):
-                stop = place + len(entry.words)
-                if stop <= end and self._is_form(forms[place:stop], entry, place == begin):
-                    yield entry
+                for words in _places(forms, entry, place, end):
+                    if self._is_form([forms[word] for word in words], entry, place == begin):
+                        yield entry, words
 
     def _is_form(self, forms: list[str], entry: Entry, starts_sentence: bool) -> bool:
         """Returns whether words are a form of an entry: only the first and the last word may be inflected."""
         last = len(forms) - 1
+        wanted_words = [word for part in entry.parts for word in part]
         return all(
             self._is_word(form, wanted, place in (0, last))
             or (place == 0 and starts_sentence and self._is_word(form.lower(), wanted, may_be_inflected=True))
+            or (0 < place < last and wanted == ANY_DETERMINER and form in DETERMINERS)
             or form == wanted
-            for place, (form, wanted) in enumerate(zip(forms, entry.words, strict=True))
+            for place, (form, wanted) in enumerate(zip(forms, wanted_words, strict=True))
         )
 
     def _is_word(self, form: str, wanted: str, may_be_inflected: bool) -> bool:
@@ -196,18 +228,46 @@ def load_dictionary(name: str) -> Dictionary:
 
 
 def _entry(line: str, language: str) -> Entry:
-    words, word_class, translations = line.split("\t")
-    return Entry(tuple(_WORD.findall(words)), word_class, tuple(translations.split(" | ")), language)
+    words, word_class, translations, *instead_of = line.split("\t")
+    replaced = tuple(word for words in instead_of for word in words.split(" | "))
+    return Entry(tuple(_WORD.findall(words)), word_class, tuple(translations.split(" | ")), language, replaced)
+
+
+def _places(forms: list[str], entry: Entry, place: int, end: int) -> Iterator[tuple[int, ...]]:
+    """Yields the indices of words from `place` on that may be those of an entry, the nearest ones first."""
+    first, *others = map(len, entry.parts)
+    for gap in range(1, MAX_GAP + 1) if others else (0,):
+        words = (*range(place, place + first), *range(place + first + gap, place + first + gap + sum(others)))
+        if words[-1] >= end or not all(map(_is_wordlike, forms[place + first : place + first + gap])):
+            return
+        yield words
+
+
+def _is_wordlike(form: str) -> bool:
+    return form[0].isalnum()
+
+
+def _may_be(upos: str, entry: Entry) -> bool:
+    """Returns whether a word with this part of speech may be the first word of an entry."""
+    if len(entry.words) == 1:
+        return entry.word_class in CLASSES.get(upos, ())
+    return entry.word_class != "v" or upos not in ("NOUN", "PROPN")
+
+
+def _are_linked(words: Sequence[int], heads: IntArray) -> bool:
+    """Returns whether the word after a gap depends on the first word."""
+    return int(heads[words[-1]]) == words[0]
 
 
 @lru_cache(1 << 16)
 def _keys(word: str, language: str | None) -> tuple[str, ...]:
-    """The word in small letters, its lemma and, for a word such as Kenyans, its singular."""
+    """The word in small letters, its lemmas and, for a word such as Kenyans, its singular."""
     small = word.lower()
     if language is None:
         return (small,)
     singular = [small[:-1]] if word.istitle() and small.endswith("s") else []
-    return tuple(dict.fromkeys([small, lemma(small, language), *singular]))
+    verb = [PAST_FORMS[small]] if language == "en" and small in PAST_FORMS else []
+    return tuple(dict.fromkeys([small, lemma(small, language), *singular, *verb]))
 
 
 _has_lemmas = cache(has_simplemma_dictionary)

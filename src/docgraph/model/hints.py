@@ -243,7 +243,7 @@ def _dictionary_hints(
     """Hints at the first use of each entry in a sentence: its translation."""
     found: dict[tuple[int, str], Hint] = {}
     for use in dictionary.find(annotation):
-        sentence, after = places.sentence(use.words.start), places.of(use.words)
+        sentence, after = places.sentence(use.words[0]), places.of(use.words)
         translation = use.translation
         if after and (sentence, translation) not in found:
             ids = tuple(tokenizer.target.encode(translation)[0][:-1].tolist()[:MAX_LENGTH])
