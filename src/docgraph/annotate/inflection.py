@@ -17,6 +17,20 @@ _FRENCH_LINKS = frozenset(
     ["à", "au", "aux", "avec", "d'", "de", "des", "du", "en", "et", "pour", "sans", "sous", "sur"]
 )
 """Words after which a French noun phrase keeps its number: cartes de crédit."""
+_PARTICIPLES = {
+    "aindre": "aint", "avoir": "eu", "aître": "u", "battre": "battu", "boire": "bu", "cevoir": "çu", "clore": "clos",
+    "clure": "clu", "coudre": "cousu", "courir": "couru", "crire": "crit", "croire": "cru", "croître": "crû",
+    "devoir": "dû", "dire": "dit", "dissoudre": "dissous", "eindre": "eint", "er": "é", "faire": "fait",
+    "falloir": "fallu", "ffrir": "ffert", "frire": "frit", "haïr": "haï", "inclure": "inclus", "ir": "i",
+    "lire": "lu", "luire": "lui", "mettre": "mis", "moudre": "moulu", "mourir": "mort", "mouvoir": "mû",
+    "naître": "né", "nuire": "nui", "oindre": "oint", "onnaître": "onnu", "plaire": "plu", "pleuvoir": "plu",
+    "pouvoir": "pu", "prendre": "pris", "quérir": "quis", "re": "u", "rire": "ri", "résoudre": "résolu",
+    "savoir": "su", "seoir": "sis", "suffire": "suffi", "suivre": "suivi", "taire": "tu", "tenir": "tenu",
+    "traire": "trait", "uire": "uit", "vaincre": "vaincu", "valoir": "valu", "venir": "venu", "vivre": "vécu",
+    "voir": "vu", "vouloir": "voulu", "vrir": "vert", "vêtir": "vêtu", "émouvoir": "ému",
+}  # fmt: skip
+"""French past participles by the ending of the infinitive; the longest ending counts."""
+_LONGEST_ENDING = max(map(len, _PARTICIPLES))
 _PIECES = re.compile(r"\w+['’]|\w+|[^\w]+")
 
 
@@ -35,7 +49,8 @@ class Lexicon:
 
     def forms(self, word: str) -> list[str]:
         """Returns a word and its inflected forms."""
-        return list(dict.fromkeys([word, *self._forms.get(word.lower(), [])]))[:_MAX_FORMS]
+        participles = french_participles(word) if self._french and self.is_verb(word) else []
+        return list(dict.fromkeys([word, *participles, *self._forms.get(word.lower(), [])]))[:_MAX_FORMS]
 
     def is_verb(self, phrase: str) -> bool:
         """Returns whether the first word of a phrase is a verb, as far as its forms show."""
@@ -91,6 +106,16 @@ def french_plural(word: str) -> str:
         if ending.search(word):
             return ending.sub(replacement, word, count=1)
     return word
+
+
+def french_participles(infinitive: str) -> list[str]:
+    """Returns the forms of a past participle, which simplemma has as lemmas of their own: rompu, rompue..."""
+    for length in range(_LONGEST_ENDING, 1, -1):
+        if (ending := infinitive[-length:]) in _PARTICIPLES and len(infinitive) >= length:
+            singular = infinitive[: len(infinitive) - length] + _PARTICIPLES[ending]
+            feminine = singular.replace("û", "u") + "e"
+            return [singular, feminine, french_plural(singular), feminine + "s"]
+    return []
 
 
 @lru_cache(1 << 16)
