@@ -13,6 +13,7 @@ import pytest
 from docgraph.document import Document
 from docgraph.server import batching, decoder_calls
 from docgraph.server.batching import BatchDecoder
+from docgraph.server.decoder_calls import DecoderCall
 from docgraph.server.tickets import Cancelled, Ticket
 from docgraph.translation import continuous_decoding
 from docgraph.translation.continuous_decoding import ContinuousDecoder, OpenDocument
@@ -48,24 +49,41 @@ class Gate:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.entered, self.opened = threading.Event(), threading.Event()
-        step = ContinuousDecoder.step
+        self.submitted = threading.Semaphore(0)
+        """Released by each call that waits for the model."""
+        step, submit = ContinuousDecoder.step, BatchDecoder._submit
 
         def wait_and_step(decoder: ContinuousDecoder) -> Mapping[OpenDocument, None]:
             self.entered.set()
             assert self.opened.wait(60)
             return step(decoder)
 
+        def submit_and_release(decoder: BatchDecoder, call: DecoderCall) -> None:
+            submit(decoder, call)
+            self.submitted.release()
+
         monkeypatch.setattr(ContinuousDecoder, "step", wait_and_step)
+        monkeypatch.setattr(BatchDecoder, "_submit", submit_and_release)
+
+    def open_after(self, calls: int) -> None:
+        """Opens the gate as soon as so many calls wait."""
+        for _ in range(calls):
+            assert self.submitted.acquire(timeout=60)
+        self.opened.set()
 
 
-def test_concurrent_requests_get_the_answers_they_would_get_alone(translator: Translator, batches: Batches) -> None:
+def test_concurrent_requests_get_the_answers_they_would_get_alone(
+    translator: Translator, batches: Batches, monkeypatch: pytest.MonkeyPatch
+) -> None:
     requests: list[str | list[str]] = [*TEXTS, TEXTS[:3], "", "12 345", [TEXTS[0], "", "Hello"]]
     translator.decoder, decoder = translator.decode, translator.decoder
     alone = [translator.translate(request) for request in requests]
     translator.decoder = decoder
+    gate = Gate(monkeypatch)
     with ThreadPoolExecutor(len(requests)) as threads:
-        together = list(threads.map(translator.translate, requests))
-    assert together == alone
+        together = threads.map(translator.translate, requests)
+        gate.open_after(2)
+        assert list(together) == alone
     assert max(requests for _, requests in batches) > 1
 
 
@@ -143,7 +161,7 @@ def test_a_short_request_does_not_wait_for_a_long_document(
     assert gate.entered.wait(60)
     second = threading.Thread(target=translate, args=("short", TEXTS[:1]))
     second.start()
-    gate.opened.set()
+    gate.open_after(2)
     first.join()
     second.join()
     assert order == ["short", "long"]
