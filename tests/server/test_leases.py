@@ -10,7 +10,7 @@ import pytest
 from docgraph.server.database import ConflictError
 from docgraph.server.leases import ATTEMPTS, Lease, LeaseLostError
 from docgraph.server.storage import QueueFullError, Store
-from server.test_storage import add, translated
+from server.store_examples import add, translated
 
 
 def execute(store: Store, query: str) -> None:
