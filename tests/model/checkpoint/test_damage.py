@@ -151,7 +151,7 @@ def test_a_damaged_tokenizer_is_reported(folder: Path) -> None:
         ModelFolder(folder).tokenizer_files()
 
 
-@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=80, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_flipped_or_cut_bytes_never_load_another_model(
     original: DocumentTransformer, saved: Path, tmp_path: Path, data: st.DataObject
@@ -175,7 +175,7 @@ def test_flipped_or_cut_bytes_never_load_another_model(
     assert equal(again, original)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_a_changed_digit_of_the_config_is_detected(folder: Path, saved: Path, data: st.DataObject) -> None:
     text = (saved / CONFIG).read_text()

@@ -95,7 +95,6 @@ def translated_while(actions: list[Action], document: Document, translator: Tran
     max_examples=6,
     phases=[Phase.explicit, Phase.generate],  # to shrink an example would take long
     suppress_health_check=[HealthCheck.function_scoped_fixture],
-    deadline=None,
 )
 @given(
     st.lists(
