@@ -102,3 +102,13 @@ def test_the_functions_of_the_equations_are_in_their_files() -> None:
             assert resolve(f"{module}.{code}") is not None
             found += 1
     assert found > 15
+
+
+def test_the_methods_that_a_system_overrides_exist() -> None:
+    table = (
+        (ROOT / "docs/systems.md").read_text("utf-8").partition("| Method | Says | Example |")[2].partition("\n\n")[0]
+    )
+    names = [name for row in table.splitlines() for name in CODE.findall(row.partition(" | ")[0])]
+    assert len(names) > 8
+    for name in names:
+        resolve(f"docgraph.model.systems.ContextEncoder.{name}")
