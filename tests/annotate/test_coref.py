@@ -7,8 +7,8 @@ import pytest
 from coref_notation import Parsed, links, parsed
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scripts.coref_scoring import evaluate, read_gold, total
 
+from coref_scoring import evaluate, read_gold, total
 from docgraph.annotate.coref import CorefAnnotator, may_be_a_thing, ranker, refers_to_things
 from docgraph.annotate.coref.mentions import find_mentions
 from docgraph.annotate.coref.pairs import EVENTS, FAR, WINDOW, Pairs, find_candidates
