@@ -24,7 +24,7 @@ from translation.translator_examples import REFERRING, hints_folder
 
 SEARCH = SearchConfig(beams=2, max_length_factor=0.5, max_length_constant=3)
 DOCUMENTS = [REFERRING * 2, REFERRING[2:], ["The fox met the dog.", "It is quick."], ["Hello, it is."]]
-SECONDS = 120
+SECONDS = 600
 
 
 @pytest.fixture(scope="module")
