@@ -15,8 +15,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from docgraph.corpus.hints import HINTS, STORE, hints_path, read_hints
+from docgraph.corpus.hints import HINTS, hints_path, read_hints
 from docgraph.corpus.store import read_manifest
+from docgraph.corpus.store_tables import STORE
 
 COUNTED = ("documents", "sentences", "words", "source_tokens", "target_tokens")
 FINGERPRINT = "merged"

@@ -47,7 +47,8 @@ from docgraph.model.model_folder import ModelFolder, find_model
 from docgraph.model.packing import Packing
 from docgraph.model.tokenizer import Tokenizer
 from docgraph.model.transformer import no_context
-from docgraph.training.optimizer import MasterWeights
+from docgraph.training.config import OptimizerConfig
+from docgraph.training.optimizer import MasterWeights, make_optimizer
 
 SHORTEST, LONGEST = 5, 90
 """Sub-words of the sentences that are used."""
@@ -288,7 +289,7 @@ def train(arguments: argparse.Namespace) -> None:
             module.p = 0.0
     masters = MasterWeights(model.parameters())
     masters.copy_from(start.parameters())
-    optimizer = torch.optim.Adam(masters.parameters, betas=(0.9, 0.98), eps=1e-9, fused=True)
+    optimizer = make_optimizer(OptimizerConfig(), masters)
     rated = batches(read_candidates(arguments.candidates, arguments.count, draw), arguments.tokens, draw)
     pairs = read_examples(arguments.examples)
     examples = batches(pairs, 2 * arguments.example_tokens, draw) if pairs else iter(())

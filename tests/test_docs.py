@@ -81,3 +81,34 @@ def test_lines_are_at_most_120_columns_wide(page: Path) -> None:
     for line in BLOCK.sub("", page.read_text("utf-8")).splitlines():
         can_wrap = not line.startswith("- `") and not line.lstrip().startswith(("|", "!["))
         assert len(line) <= 120 or not can_wrap, line
+
+
+MODEL_PAGE = (ROOT / "docs/model.md").read_text("utf-8")
+
+
+def test_the_model_page_names_every_module() -> None:
+    modules = {path.name for path in (ROOT / "src/docgraph/model").glob("*.py") if not path.stem.startswith("__")}
+    assert modules <= {*CODE.findall(MODEL_PAGE)}
+
+
+def test_the_functions_of_the_equations_are_in_their_files() -> None:
+    """In the table of equations, functions follow the file that holds them."""
+    module, found = "", 0
+    for code in CODE.findall(MODEL_PAGE.partition("The other files:")[0]):
+        if code.endswith(".py"):
+            package = "docgraph" if code.startswith("graph/") else "docgraph.model"
+            module = f"{package}.{code.removesuffix('.py').replace('/', '.')}"
+        elif module and code != "model/":
+            assert resolve(f"{module}.{code}") is not None
+            found += 1
+    assert found > 15
+
+
+def test_the_methods_that_a_system_overrides_exist() -> None:
+    table = (
+        (ROOT / "docs/systems.md").read_text("utf-8").partition("| Method | Says | Example |")[2].partition("\n\n")[0]
+    )
+    names = [name for row in table.splitlines() for name in CODE.findall(row.partition(" | ")[0])]
+    assert len(names) > 8
+    for name in names:
+        resolve(f"docgraph.model.systems.ContextEncoder.{name}")

@@ -9,7 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from annotation_strategies import annotated_documents, assert_same
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from docgraph.annotate import arrow
@@ -19,7 +19,6 @@ from docgraph.document import Document
 from docgraph.errors import DocgraphError
 
 
-@settings(deadline=None)
 @given(st.lists(annotated_documents(), max_size=4))
 def test_written_reads_back(documents: list[tuple[Document, Annotation]]) -> None:
     with tempfile.TemporaryDirectory() as folder:

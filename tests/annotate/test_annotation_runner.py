@@ -130,7 +130,7 @@ def test_the_default_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> 
 
 
 SLOW = """
-import os, sys, time
+import os, signal, sys, time
 from pathlib import Path
 from docgraph.annotate import arrow, runner
 from docgraph.annotate.pipeline import Pipeline
@@ -148,9 +148,13 @@ class Slow:
             log.write(f"{os.getpid()} {document.id}\\n")
         return from_spans([[(0, len(text))] for text in document.texts], document)
 
+def on_done(chunk):
+    if len(list(Path(sys.argv[2]).rglob("*.arrow"))) >= int(sys.argv[4]):
+        os.kill(os.getpid(), signal.SIGKILL)
+
 if __name__ == "__main__":
     documents = [Document.from_sentences([f"text {n}"], f"d{n}") for n in range(40)]
-    annotations = runner.annotate_all(documents, Pipeline((Slow(),)), jobs=2, cache=sys.argv[2])
+    annotations = runner.annotate_all(documents, Pipeline((Slow(),)), jobs=2, cache=sys.argv[2], on_done=on_done)
     arrow.write(sys.argv[3], zip(documents, annotations, strict=True))
 """
 
@@ -170,14 +174,8 @@ def test_resumes_after_kill_9(tmp_path: Path) -> None:
     script.write_text(SLOW)
     log.touch()
     command = [sys.executable, str(script), str(log), str(cache), str(out)]
-    process = subprocess.Popen(command)
+    assert subprocess.run([*command, "5"], check=False).returncode == -signal.SIGKILL
     deadline = time.monotonic() + 60
-    while len(list(cache.rglob("*.arrow"))) < 5:
-        assert process.poll() is None
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-    process.send_signal(signal.SIGKILL)
-    process.wait()
     workers = {int(line.split()[0]) for line in log.read_text().splitlines()}
     while any(alive(worker) for worker in workers):
         assert time.monotonic() < deadline, "workers outlive their parent"
@@ -187,7 +185,7 @@ def test_resumes_after_kill_9(tmp_path: Path) -> None:
     assert 5 <= finished < 40
     log.write_text("")
 
-    subprocess.run(command, check=True, timeout=60)
+    subprocess.run([*command, "99"], check=True)
     assert len(log.read_text().splitlines()) == 40 - finished, "only what was lost is annotated again"
     documents = [document for document, _ in arrow.read(out)]
     assert [document.id for document in documents] == [f"d{n}" for n in range(40)]
@@ -200,8 +198,8 @@ DYING = SLOW.replace("time.sleep(0.1)", "os._exit(3)")
 def test_a_dead_worker_gives_a_one_sentence_error(tmp_path: Path) -> None:
     script = tmp_path / "dying.py"
     script.write_text(DYING)
-    command = [sys.executable, str(script), str(tmp_path / "log"), str(tmp_path / "cache"), str(tmp_path / "out")]
-    result = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    arguments = [*(str(tmp_path / name) for name in ("log", "cache", "out")), "99"]
+    result = subprocess.run([sys.executable, str(script), *arguments], capture_output=True, text=True, check=False)
     assert result.returncode == 1
     assert result.stderr.splitlines()[-1].startswith(f"{DocgraphError.__module__}.DocgraphError: a worker process died")
     assert "fewer --jobs" in result.stderr

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from annotation_strategies import annotated_documents, assert_same
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from docgraph.annotate import conllu, conllu_writer
@@ -119,7 +119,6 @@ def test_entity_fields_hold_for_every_document_of_the_file() -> None:
     ]
 
 
-@settings(deadline=None)
 @given(st.lists(annotated_documents(), max_size=3))
 def test_written_reads_back(documents: list[tuple[Document, Annotation]]) -> None:
     back = parse(written(*documents))
@@ -199,7 +198,6 @@ LINES = st.one_of(
 )
 
 
-@settings(deadline=None)
 @given(st.lists(LINES, max_size=12))
 def test_hostile_files_give_a_sentence_or_sane_output(lines: list[str]) -> None:
     raw = "\n".join(lines).encode("utf-8", "surrogatepass")

@@ -7,8 +7,8 @@ import pytest
 from coref_notation import Parsed, links, parsed
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scripts.coref_scoring import evaluate, read_gold, total
 
+from coref_scoring import evaluate, read_gold, total
 from docgraph.annotate.coref import CorefAnnotator, may_be_a_thing, ranker, refers_to_things
 from docgraph.annotate.coref.mentions import find_mentions
 from docgraph.annotate.coref.pairs import EVENTS, FAR, WINDOW, Pairs, find_candidates
@@ -309,7 +309,7 @@ def documents(draw: st.DrawFn) -> Parsed:
     return parsed(*sentences, speakers=speakers)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(documents(), st.sampled_from(["en", "fr", "de", "ru", "zh"]), st.booleans())
 def test_links_go_forward_one_per_mention_and_are_deterministic(
     example: Parsed, language: str, use_ranker: bool
@@ -325,7 +325,7 @@ def test_links_go_forward_one_per_mention_and_are_deterministic(
     np.testing.assert_array_equal(found, annotator(document, annotation).coreference)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(documents())
 def test_spans_equal_those_found_by_climbing_the_tree(example: Parsed) -> None:
     trees = Trees(example[1])

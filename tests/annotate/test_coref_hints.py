@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import pytest
 from coref_notation import parsed
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "scripts"))
 
 from coref_hints import pronoun_genders
 

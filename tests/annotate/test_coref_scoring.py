@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from scripts.coref_scoring import Counts, antecedents, disjoint_chains, evaluate, muc, pairwise, total
 
+from coref_scoring import Counts, antecedents, disjoint_chains, evaluate, muc, pairwise, total
 from docgraph.annotation import link_chains
 
 # Gold: two entities. Predicted: the first in two parts, one of them with a stray word.

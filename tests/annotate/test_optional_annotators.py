@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 import spacy
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from docgraph.annotate.optional_packages import CorefereeAnnotator, FastcorefAnnotator, StanzaAnnotator
@@ -80,7 +80,6 @@ def test_unicode_words(text: str, words: list[str]) -> None:
     assert [text[start:end] for start, end in unicode_words(text)] == words
 
 
-@settings(deadline=None)
 @given(st.text(max_size=40))
 def test_unicode_words_lose_nothing_but_space(text: str) -> None:
     spans = unicode_words(text)

@@ -2,32 +2,23 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
-
-
-@pytest.fixture(autouse=True)
-def _importable(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.syspath_prepend(ROOT)
+from benchmarks import batching
 
 
 def test_padding_is_what_exceeds_the_real_lengths() -> None:
-    from benchmarks.batching import groups, padded_share
-
     lengths = np.array([[2, 4], [4, 4], [1, 2], [1, 6]])
-    parts = groups(np.array([1, 0, 3, 2]), lengths, tokens=8)
+    parts = batching.groups(np.array([1, 0, 3, 2]), lengths, tokens=8)
     assert [part.tolist() for part in parts] == [[1, 0], [3, 2]]
-    assert padded_share(lengths, [np.array([0, 1]), np.array([2, 3])]) == pytest.approx(1 - 24 / (2 * 8 + 2 * 7))
-    assert padded_share(lengths, [np.array([index]) for index in range(4)]) == 0
+    assert batching.padded_share(lengths, [np.array([0, 1]), np.array([2, 3])]) == pytest.approx(
+        1 - 24 / (2 * 8 + 2 * 7)
+    )
+    assert batching.padded_share(lengths, [np.array([index]) for index in range(4)]) == 0
 
 
 def test_it_runs_without_a_store(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    from benchmarks import batching
-
     made = batching.random_store
     monkeypatch.setattr(batching, "random_store", lambda folder, documents: made(folder, 4, (3, 6)))
     batching.main(["--tokens", "500", "--workers", "0", "--seconds", "0.01"])

@@ -2,24 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from itertools import product
-from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
-
-if TYPE_CHECKING:
-    from benchmarks.context_corpus import Kind
-
-ROOT = Path(__file__).resolve().parents[2]
-
-
-@pytest.fixture(autouse=True)
-def _importable(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.syspath_prepend(ROOT)
-    for name in [name for name in sys.modules if name == "benchmarks" or name.startswith("benchmarks.")]:
-        monkeypatch.delitem(sys.modules, name)
+from benchmarks.context_corpus import Kind, documents, variants
 
 
 def differing(first: list[str], second: list[str]) -> set[int]:
@@ -28,8 +14,6 @@ def differing(first: list[str], second: list[str]) -> set[int]:
 
 @pytest.mark.parametrize("entities", [1, 2])
 def test_a_choice_changes_only_the_deciding_sentence_and_the_answer(entities: int) -> None:
-    from benchmarks.context_corpus import variants
-
     made = variants(20, seed=5, entities=entities)
     for begin, (first, second) in product(range(0, len(made), 4), [(0, 1), (2, 3), (0, 2), (1, 3)]):
         one, other = made[begin + first], made[begin + second]
@@ -47,8 +31,6 @@ def test_a_choice_changes_only_the_deciding_sentence_and_the_answer(entities: in
 
 
 def test_documents_follow_the_seed() -> None:
-    from benchmarks.context_corpus import documents
-
     first, again, other = ([d.source + d.target for d in documents(8, seed)] for seed in (3, 3, 4))
     assert first == again
     assert first != other

@@ -2,28 +2,16 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
+from benchmarks.__main__ import main, names
+from benchmarks.graph_building import build_with_docgraph, build_with_networkx
+from benchmarks.synthetic import synthetic_annotation
 
 from docgraph.document import Document
 
-ROOT = Path(__file__).resolve().parents[2]
-
-
-@pytest.fixture(autouse=True)
-def _importable(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.syspath_prepend(ROOT)
-    for name in [name for name in sys.modules if name == "benchmarks" or name.startswith("benchmarks.")]:
-        monkeypatch.delitem(sys.modules, name)
-
 
 def test_both_build_the_same_graph() -> None:
-    from benchmarks.graph_building import build_with_docgraph, build_with_networkx
-    from benchmarks.synthetic import synthetic_annotation
-
     annotation = synthetic_annotation(700, seed=3)
     graph = build_with_docgraph(annotation)
     edges, indegree, outdegree = build_with_networkx(annotation)
@@ -32,8 +20,6 @@ def test_both_build_the_same_graph() -> None:
 
 
 def test_synthetic_documents_are_sound_and_seeded() -> None:
-    from benchmarks.synthetic import synthetic_annotation
-
     annotation, again = synthetic_annotation(3000), synthetic_annotation(3000)
     annotation.check(Document.from_sentences(["x" * 2000] * annotation.num_sentences))
     assert annotation.num_words == 3000
@@ -44,8 +30,6 @@ def test_synthetic_documents_are_sound_and_seeded() -> None:
 
 
 def test_the_runner_finds_modules_and_rejects_others(capsys: pytest.CaptureFixture[str]) -> None:
-    from benchmarks.__main__ import main, names
-
     assert "graph_building" in names()
     assert not any(name.startswith("_") for name in names())
     with pytest.raises(SystemExit, match="there is no benchmark 'speed'"):

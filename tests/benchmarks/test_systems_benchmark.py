@@ -2,20 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import pytest
 import torch
 
-ROOT = Path(__file__).resolve().parents[2]
-
-
-@pytest.fixture(autouse=True)
-def _importable(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.syspath_prepend(ROOT)
-    for name in [name for name in sys.modules if name == "benchmarks" or name.startswith("benchmarks.")]:
-        monkeypatch.delitem(sys.modules, name)
+from benchmarks import systems
 
 
 @pytest.mark.parametrize(
@@ -30,8 +22,6 @@ def _importable(monkeypatch: pytest.MonkeyPatch) -> None:
     ids=["failure", "memory"],
 )
 def test_reasons_are_one_line(monkeypatch: pytest.MonkeyPatch, error: Exception, told: str) -> None:
-    from benchmarks import systems
-
     def fail(*_: object) -> None:
         raise error
 

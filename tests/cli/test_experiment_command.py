@@ -10,6 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from docgraph.cli import app, main
+from research.experiment_examples import toy_experiment
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -29,9 +30,6 @@ def _at_the_root(monkeypatch: pytest.MonkeyPatch) -> None:
 def toy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a toy experiment whose Base is trained and translated."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(ROOT / "tests" / "research")
-        from experiment_examples import toy_experiment
-
         folder = tmp_path_factory.mktemp("toy")
         patch.setenv("DOCGRAPH_CACHE", str(folder / "cache"))
         table = toy_experiment(folder)

@@ -8,10 +8,9 @@ import re
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner, Result
 
 from cli.refusals import refusal
-from docgraph.cli import app
+from cli.translate_examples import LINES, run
 from docgraph.formats import read
 from docgraph.model.model_folder import ModelFolder
 from docgraph.translation.resume import FINISHED
@@ -19,7 +18,6 @@ from formats.format_examples import docx
 from formats.format_examples import run as word
 from translation.translator_examples import model_folder
 
-LINES = "The quick fox jumps.\nIt told him that.\n\n\nShe had met the dog.\nHello world.\nThis is a test.\n"
 SRT = (
     "1\n00:00:01,000 --> 00:00:02,000\nThe dog.\n\n2\n00:00:03,000 --> 00:00:05,500\n<i>Hello</i> world,\nthis is it.\n"
 )
@@ -29,15 +27,6 @@ HTML = "<!doctype html>\n<html><body class='a'><p>The <b>quick</b> fox.</p><pre>
 @pytest.fixture(scope="module")
 def plain(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return model_folder(tmp_path_factory.mktemp("plain"), context=False, max_positions=300)
-
-
-def run(model: Path, *arguments: object, code: int = 0, text: str | None = None) -> Result:
-    # Everything that a random model says is doubtful.
-    options = ["--device", "cpu", "--beam", "1", "--no-repair"]
-    command = ["translate", "--model", str(model), *options, *map(str, arguments)]
-    result = CliRunner().invoke(app, command, input=text, catch_exceptions=code == 2, env={"COLUMNS": "200"})
-    assert result.exit_code == code, result.output
-    return result
 
 
 def fails(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *arguments: object) -> str:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.test_translate_command import LINES, run
+from cli.translate_examples import LINES, run
 from docgraph.formats import read
 from docgraph.translation import document_decoding as documents
 from docgraph.translation import files as translation_files

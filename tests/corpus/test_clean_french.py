@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import pytest
 
-from corpus.script_examples import SCRIPTS, read_corpus, run_script, write_corpus
-
-sys.path.insert(0, str(SCRIPTS))
-
 from clean_french import clean
+from corpus.script_examples import read_corpus, run_script, write_corpus
 
 
 @pytest.mark.parametrize(

@@ -93,7 +93,7 @@ def test_dropout_depends_on_the_epoch_only(corpus: PreparedCorpus) -> None:
 
 
 def test_a_store_without_hints_or_with_those_of_another_store(corpus: PreparedCorpus, tmp_path: Path) -> None:
-    with pytest.raises(DocgraphError, match="has no hints"):
+    with pytest.raises(DocgraphError, match="there are no hints here; make them with docgraph hints"):
         CorpusHints(corpus.folder, "dev", ("definition",))
     manifest = (corpus.folder / "manifest.json").read_text(encoding="utf-8")
     (tmp_path / "manifest.json").write_text(manifest.replace('"fingerprint": "', '"fingerprint": "0'), encoding="utf-8")

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "scripts"))
 
 from docgraph.errors import DocgraphError
 from everyday.catalogues import fluent_messages, gettext, gettext_parts

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import random
 import re
-import sys
 from pathlib import Path
 
 import pytest
 
-from corpus.script_examples import SCRIPTS, read_corpus, run_script, store_of, write_corpus
+from corpus.script_examples import read_corpus, run_script, store_of, write_corpus
 from docgraph.corpus.hints import CorpusHints, write_hints
 from docgraph.model.hints import REFERRING, Hint
-
-sys.path.insert(0, str(SCRIPTS))
-
 from make_pronoun_pairs import draw_evenly
 from pronouns.clauses import with_object
 from pronouns.conjugation import agree, conjugate, join

@@ -9,7 +9,7 @@ from corpus_examples import blank_lines, corpus_config, synthetic, write
 from docgraph.corpus.prepare import prepare
 from docgraph.corpus.statistics import HISTOGRAM, statistics
 from docgraph.corpus.store import PreparedCorpus
-from docgraph.graph import RelationOptions
+from docgraph.graph import RelationOptions, build_graph
 
 
 @pytest.fixture(scope="module")
@@ -31,8 +31,7 @@ def test_counts_equal_those_of_expanded_edges(corpus: PreparedCorpus, options: R
     found = statistics(corpus, "all", options)
     edges, linked, isolated = {"union": 0}, 0, 0
     for index in range(len(corpus)):
-        graph = corpus.example(index, "all", options).graph
-        assert graph is not None
+        graph = build_graph(corpus.annotation(index), "all", options)
         for name in graph.relations:
             edges[name] = edges.get(name, 0) + len(graph.edges(name))
         union = graph.union()

@@ -19,7 +19,7 @@ from docgraph.corpus.prepare import prepare
 from docgraph.corpus.readers import Problems, read
 from docgraph.corpus.subwords import EncodedDocument, EncodedSide
 from docgraph.errors import DocgraphError
-from docgraph.graph import DocumentGraph, RelationOptions, build_graph
+from docgraph.graph import DocumentGraph, build_graph
 from docgraph.model.batch import DocumentExample, collate
 from docgraph.model.tokenizer import Tokenizer, words_by_space, words_of_pieces
 
@@ -140,25 +140,18 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def direct(folder: Path, options: RelationOptions, relations: str) -> list[DocumentExample]:
+def direct(folder: Path, relations: str) -> list[DocumentExample]:
     """Make examples from the text, without the store."""
     config = corpus_config(folder, annotator="words:qu+simplemma:en")
     pipeline, tokenizer = load_pipeline(config.pipeline), store.PreparedCorpus.open(config.out).tokenizer
     return [
-        _example(
-            list(document.target), pipeline(document.document), list(document.source), tokenizer, relations, options
-        )
+        _example(list(document.target), pipeline(document.document), list(document.source), tokenizer, relations)
         for document in read(config.data.train[0], Problems())
     ]
 
 
 def _example(
-    target: list[str],
-    annotation: Annotation,
-    source: list[str],
-    tokenizer: Tokenizer,
-    relations: str,
-    options: RelationOptions,
+    target: list[str], annotation: Annotation, source: list[str], tokenizer: Tokenizer, relations: str
 ) -> DocumentExample:
     pieces = [tokenizer.source.encode(text) for text in source]
     words = []
@@ -168,7 +161,7 @@ def _example(
         words.append(np.where(owner >= 0, owner + begin, -1))
     ids = [tokenizer.target.encode(text)[0] for text in target]
     spaced = [words_by_space(tokenizer.target.pieces(sentence)) for sentence in ids]
-    return DocumentExample([ids for ids, _ in pieces], ids, build_graph(annotation, relations, options), words, spaced)
+    return DocumentExample([ids for ids, _ in pieces], ids, build_graph(annotation, relations), words, spaced)
 
 
 def edges(graph: DocumentGraph | None) -> list[tuple[int, int]]:
@@ -178,13 +171,12 @@ def edges(graph: DocumentGraph | None) -> list[tuple[int, int]]:
 
 
 @pytest.mark.parametrize("relations", ["all", "intra", "lexical", "tfidf"])
-@pytest.mark.parametrize("options", [RelationOptions(), RelationOptions(skip_stop_words=True, max_distance=1)])
-def test_examples_equal_those_made_without_the_store(prepared: Path, relations: str, options: RelationOptions) -> None:
+def test_examples_equal_those_made_without_the_store(prepared: Path, relations: str) -> None:
     corpus = store.PreparedCorpus.open(prepared / "store")
-    expected = direct(prepared, options, relations)
+    expected = direct(prepared, relations)
     assert len(corpus) == len(expected) == 12
     for index, one in enumerate(expected):
-        other = corpus.example(index, relations, options)
+        other = corpus.example(index, relations)
         for name in ("source", "target", "source_words", "target_words"):
             assert [s.tolist() for s in getattr(one, name)] == [s.tolist() for s in getattr(other, name)]
         assert edges(one.graph) == edges(other.graph)

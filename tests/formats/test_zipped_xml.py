@@ -140,7 +140,7 @@ def test_entities_are_refused_in_every_part_that_is_read(format: str, doctype: s
 
 
 @pytest.mark.parametrize("format", FILES)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.data())
 def test_damaged_files_are_read_or_refused(format: str, data: st.DataObject) -> None:
     damaged = bytearray(FILES[format])
@@ -258,7 +258,7 @@ WORDS = st.lists(st.text("abcdéß中&<>'\"", min_size=1, max_size=6), min_size=
 RUNS = st.lists(st.lists(WORDS, min_size=1, max_size=4), min_size=1, max_size=4)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(RUNS, st.sampled_from(["docx", "odt", "pptx"]), st.data())
 def test_any_runs_round_trip_and_keep_their_skeleton(
     paragraphs: list[list[str]], format: str, data: st.DataObject

@@ -104,8 +104,7 @@ def test_tfidf_does_not_depend_on_the_block_size(monkeypatch: pytest.MonkeyPatch
     rng = np.random.default_rng(0)
     _, annotation = annotated([" ".join(rng.choice(list("abcdefgh"), size=4)) for _ in range(40)])
     whole = edges_of(annotation, "tfidf")
-    similarities = relations._similarities
-    monkeypatch.setattr(relations, "_similarities", lambda *arguments: similarities(*arguments, block=7))
+    monkeypatch.setattr(relations, "BLOCK", 7)
     assert edges_of(annotation, "tfidf") == whole
     assert len(whole) > 40
 

@@ -32,7 +32,7 @@ def test_an_antecedent_is_linked_both_ways() -> None:
     assert chosen.sentences.tolist() == [[-1], [0], [0]]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(annotation=annotations())
 def test_selected_words_are_linked_and_in_other_sentences(annotation: Annotation) -> None:
     graph = build_graph(annotation)
@@ -73,7 +73,7 @@ def strengths(graph: DocumentGraph, sentence: int, among: set[int], ahead: bool)
     return found
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(seed=seeds, size=st.integers(0, 25), share=st.floats(0, 1), ahead=st.booleans())
 def test_the_strongest_eligible_sentences_are_selected(seed: int, size: int, share: float, ahead: bool) -> None:
     rng = np.random.default_rng(seed)

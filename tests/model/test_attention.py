@@ -32,7 +32,7 @@ def explicit_attention(query: Tensor, key: Tensor, value: Tensor, visible: Tenso
     return torch.einsum("hqk,khe->qhe", scores.softmax(-1), value)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(lengths=st.lists(st.tuples(st.integers(0, 5), st.integers(1, 5)), min_size=1, max_size=5))
 def test_packed_attention_is_attention_of_each_sequence(lengths: list[tuple[int, int]]) -> None:
     asked, read = ([pair[side] for pair in lengths] for side in range(2))

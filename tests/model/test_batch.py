@@ -27,7 +27,7 @@ from .examples import (
 )
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(sizes=st.lists(sentence_sizes, min_size=1, max_size=4), seed=seeds)
 def test_sentences_documents_and_graphs_keep_their_order(sizes: list[list[int]], seed: int) -> None:
     rng = np.random.default_rng(seed)

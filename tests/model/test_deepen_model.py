@@ -8,16 +8,12 @@ from pathlib import Path
 import pytest
 import torch
 
+import deepen_model
 from docgraph.errors import DocgraphError
 from docgraph.model import checkpoint
 from docgraph.model.model_folder import ModelFolder
 
 from .examples import batch_of, documents, small_config, small_model
-
-ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "scripts"))
-
-import deepen_model  # noqa: E402
 
 
 def test_the_deeper_model_computes_the_same_and_can_learn() -> None:

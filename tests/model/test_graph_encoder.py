@@ -68,7 +68,7 @@ def test_complete_target_sentences() -> None:
     torch.testing.assert_close(found.detach(), torch.from_numpy(expected), atol=1e-6, rtol=1e-6)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(sizes=sentence_sizes, seed=seeds, fields=st.sampled_from(SETTINGS), target=st.booleans(), alone=st.booleans())
 def test_linear_and_plain_paths_agree_through_the_encoder(
     sizes: list[int], seed: int, fields: dict[str, Any], target: bool, alone: bool
@@ -223,7 +223,7 @@ def assert_dense(structure: GraphStructure, matrix: np.ndarray) -> None:
         torch.testing.assert_close(found, wanted, **CLOSE)
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(sizes=sentence_sizes, seed=seeds, kinds=st.integers(1, 8), reach=distances)
 def test_linear_path_equals_plain_path_equals_dense_matrices(
     sizes: list[int], seed: int, kinds: int, reach: int | None
@@ -239,7 +239,7 @@ def test_linear_path_equals_plain_path_equals_dense_matrices(
     assert_dense(linear, matrix)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(sizes=st.lists(sentence_sizes, min_size=1, max_size=4), seed=seeds, reach=distances)
 def test_a_batch_aggregates_like_single_documents(sizes: list[list[int]], seed: int, reach: int | None) -> None:
     rng = np.random.default_rng(seed)
@@ -270,7 +270,7 @@ def test_linear_path_equals_plain_path_on_a_long_document() -> None:
         assert_same(source_structure(graph), source_structure(graph, plain=True), dimension=8)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(sizes=st.lists(st.integers(0, 6), max_size=6))
 def test_complete_target_sentences_are_means(sizes: list[int]) -> None:
     words = np.array(sizes, dtype=np.int64)

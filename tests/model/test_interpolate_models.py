@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-import sys
-
 import pytest
 import torch
 
-from corpus.script_examples import SCRIPTS
 from docgraph.errors import DocgraphError
 from docgraph.model import checkpoint
 from docgraph.model.config import ModelConfig, TransformerConfig
-
-sys.path.insert(0, str(SCRIPTS))
-
 from interpolate_models import interpolate
 
 

@@ -13,7 +13,7 @@ from docgraph.model.packing import Packing
 from .examples import seeds
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     sizes=st.lists(st.lists(st.integers(0, 4), min_size=1, max_size=6), min_size=1, max_size=3),
     far=st.integers(1, 4),

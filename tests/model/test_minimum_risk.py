@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-import sys
 from pathlib import Path
 
 import pytest
@@ -12,14 +11,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from corpus.script_examples import SCRIPTS
 from docgraph.model import checkpoint
 from docgraph.model.document_transformer import DocumentTransformer
-from model.examples import small_config, small_model
-from model.subword_examples import joint_files
-
-sys.path.insert(0, str(SCRIPTS))
-
 from minimum_risk import (
     Item,
     TokenLogProbabilities,
@@ -30,6 +23,8 @@ from minimum_risk import (
     parse,
     read_candidates,
 )
+from model.examples import small_config, small_model
+from model.subword_examples import joint_files
 
 ITEMS = [
     Item([11, 12, 13, 2], [21, 22, 2], ([21, 22], [23], [24, 25, 26]), (0.9, 0.2, 0.4)),

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from docgraph.model.packing import Blocks, Packing
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(lengths=st.lists(st.integers(0, 6), max_size=8))
 def test_padding_and_packing_are_inverse(lengths: list[int]) -> None:
     packing = Packing.of(lengths)
@@ -23,7 +23,7 @@ def test_padding_and_packing_are_inverse(lengths: list[int]) -> None:
         start += length
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(lengths=st.lists(st.integers(0, 6), max_size=8))
 def test_each_token_knows_its_sequence_and_position(lengths: list[int]) -> None:
     packing = Packing.of(lengths)
@@ -43,7 +43,7 @@ def test_padding_passes_no_gradient_to_the_token_it_points_at() -> None:
     assert torch.equal(packed.grad, torch.ones(7, 3))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(lengths=st.lists(st.integers(0, 9), max_size=6), width=st.integers(1, 4), spare=st.integers(0, 2))
 def test_blocks_hold_every_row_once_and_of_one_group(lengths: list[int], width: int, spare: int) -> None:
     needed = Blocks(Packing.of(lengths)).count(width)

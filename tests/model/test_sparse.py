@@ -20,7 +20,7 @@ def segment_starts(lengths: list[int]) -> list[int]:
     return [start for length, start in zip(lengths, np.cumsum([0, *lengths]), strict=False) for _ in range(length)]
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(lengths=st.lists(st.integers(1, 40), max_size=12), block=st.sampled_from([2, 3, 4, 64]))
 def test_segmented_prefix_is_a_sum_of_slices(lengths: list[int], block: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
@@ -50,7 +50,7 @@ def test_segmented_prefix_subtracts_no_large_totals() -> None:
     torch.testing.assert_close(found[-3:, 0], torch.tensor([0.0, 1e-3, 2e-3]))
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(data=st.data(), nodes=st.integers(1, 6), after=st.booleans())
 def test_neighbour_sums_are_the_dense_product(data: st.DataObject, nodes: int, after: bool) -> None:
     """Listed edges only; cliques are tested with the graph encoder."""
@@ -65,7 +65,7 @@ def test_neighbour_sums_are_the_dense_product(data: st.DataObject, nodes: int, a
     assert torch.autograd.gradcheck(lambda values: neighbour_sums(values, scale, both, None, after), (x,))
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(group_of=st.lists(st.integers(0, 4), max_size=8))
 def test_sums_over_groups_and_copies_from_groups(group_of: list[int]) -> None:
     owner = np.array(group_of, dtype=np.int64)

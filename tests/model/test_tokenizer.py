@@ -67,7 +67,7 @@ def test_every_piece_of_a_split_character_has_its_span() -> None:
     assert all(end == 3 for piece, (_, end) in zip(pieces, spans, strict=True) if set(piece) & set("12⁄"))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(text=st.text(max_size=40), name=st.sampled_from(sorted(CODERS)))
 def test_any_text_encodes_with_ordered_spans_inside_it(text: str, name: str) -> None:
     ids, spans = CODERS[name].encode(text)
@@ -77,7 +77,7 @@ def test_any_text_encodes_with_ordered_spans_inside_it(text: str, name: str) -> 
     assert ((spans >= 0) & (spans <= len(text))).all()
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(
     texts=st.lists(st.text(st.sampled_from("hel wor.é漢字ひ▁ \ud800") | st.characters(), max_size=20), max_size=5),
     name=st.sampled_from(sorted(CODERS)),
@@ -180,7 +180,7 @@ def overlap(span: tuple[int, int], word: tuple[int, int]) -> int:
     return max(min(span[1], word[1]) - max(span[0], word[0]), 0)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(
     cuts=st.lists(st.integers(0, 30), max_size=12).map(sorted),
     bounds=st.lists(st.integers(0, 30), max_size=16, unique=True).map(sorted),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scripts.formality_ceiling import choose, majority, outputs, replaced, table
+from formality_ceiling import choose, majority, outputs, replaced, table
 
 
 def test_second_person_words_and_their_verbs_are_replaced_where_they_align() -> None:

@@ -6,8 +6,9 @@ import re
 from pathlib import Path
 
 import pytest
-from scripts import plot_results
-from scripts.plot_results import differences, number, read_table, rendered
+
+import plot_results
+from plot_results import differences, number, read_table, rendered
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -50,7 +50,7 @@ def postgres_server() -> Iterator[str]:
     settings = ["-k", folder, "-c", "listen_addresses=", "-c", "fsync=off"]
     process = subprocess.Popen([postgres, "-D", data, *settings], **quiet, **options)
     try:
-        _wait_for(str(folder))
+        _wait_for(str(folder), process)
         yield str(folder)
     finally:
         process.terminate()
@@ -62,13 +62,15 @@ def _url(folder: str, name: str) -> str:
     return f"postgresql+psycopg://{USER}@/{name}?host={folder}"
 
 
-def _wait_for(folder: str) -> None:
+def _wait_for(folder: str, process: subprocess.Popen[bytes]) -> None:
+    """Returns when the server of a process takes connections."""
     engine = sql.create_engine(_url(folder, "postgres"))
-    for _ in range(300):
+    while True:
         try:
             engine.connect().close()
             break
         except sql.exc.OperationalError:
+            assert process.poll() is None, "PostgreSQL has ended"
             time.sleep(0.1)
     engine.dispose()
 

@@ -38,8 +38,10 @@ def serving(folder: Path, limits: Limits = Limits(), **settings: Any) -> Iterato
 
 def finished_job(client: TestClient, id: str) -> dict[str, Any]:
     """Returns a job when it is finished."""
-    while True:
+    end = time.monotonic() + 600
+    while time.monotonic() < end:
         job: dict[str, Any] = client.get(f"/v1/jobs/{id}").json()
         if job["state"] in FINAL:
             return job
         time.sleep(0.05)
+    raise AssertionError(f"the job is not finished: {job}")

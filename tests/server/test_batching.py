@@ -13,6 +13,7 @@ import pytest
 from docgraph.document import Document
 from docgraph.server import batching, decoder_calls
 from docgraph.server.batching import BatchDecoder
+from docgraph.server.decoder_calls import DecoderCall
 from docgraph.server.tickets import Cancelled, Ticket
 from docgraph.translation import continuous_decoding
 from docgraph.translation.continuous_decoding import ContinuousDecoder, OpenDocument
@@ -25,6 +26,8 @@ from translation.translator_examples import REFERRING, RecordingRequest, hints_f
 
 TEXTS = [line for line in (EXAMPLES / "three_men_in_a_boat.txt").read_text("utf-8").splitlines() if line.strip()][:12]
 Batches = list[tuple[int, int]]
+SECONDS = 300
+"""Time after which a test that waits fails."""
 
 
 @pytest.fixture
@@ -48,24 +51,41 @@ class Gate:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.entered, self.opened = threading.Event(), threading.Event()
-        step = ContinuousDecoder.step
+        self.submitted = threading.Semaphore(0)
+        """Released by each call that waits for the model."""
+        step, submit = ContinuousDecoder.step, BatchDecoder._submit
 
         def wait_and_step(decoder: ContinuousDecoder) -> Mapping[OpenDocument, None]:
             self.entered.set()
-            assert self.opened.wait(60)
+            assert self.opened.wait(SECONDS)
             return step(decoder)
 
+        def submit_and_release(decoder: BatchDecoder, call: DecoderCall) -> None:
+            submit(decoder, call)
+            self.submitted.release()
+
         monkeypatch.setattr(ContinuousDecoder, "step", wait_and_step)
+        monkeypatch.setattr(BatchDecoder, "_submit", submit_and_release)
+
+    def open_after(self, calls: int) -> None:
+        """Opens the gate as soon as so many calls wait."""
+        for _ in range(calls):
+            assert self.submitted.acquire(timeout=SECONDS)
+        self.opened.set()
 
 
-def test_concurrent_requests_get_the_answers_they_would_get_alone(translator: Translator, batches: Batches) -> None:
+def test_concurrent_requests_get_the_answers_they_would_get_alone(
+    translator: Translator, batches: Batches, monkeypatch: pytest.MonkeyPatch
+) -> None:
     requests: list[str | list[str]] = [*TEXTS, TEXTS[:3], "", "12 345", [TEXTS[0], "", "Hello"]]
     translator.decoder, decoder = translator.decode, translator.decoder
     alone = [translator.translate(request) for request in requests]
     translator.decoder = decoder
+    gate = Gate(monkeypatch)
     with ThreadPoolExecutor(len(requests)) as threads:
-        together = list(threads.map(translator.translate, requests))
-    assert together == alone
+        together = threads.map(translator.translate, requests)
+        gate.open_after(2)
+        assert list(together) == alone
     assert max(requests for _, requests in batches) > 1
 
 
@@ -140,10 +160,10 @@ def test_a_short_request_does_not_wait_for_a_long_document(
     long = [f"{text} Number {n}." for n in range(12) for text in TEXTS]
     first = threading.Thread(target=translate, args=("long", long))
     first.start()
-    assert gate.entered.wait(60)
+    assert gate.entered.wait(SECONDS)
     second = threading.Thread(target=translate, args=("short", TEXTS[:1]))
     second.start()
-    gate.opened.set()
+    gate.open_after(2)
     first.join()
     second.join()
     assert order == ["short", "long"]
@@ -174,13 +194,13 @@ def test_a_cancelled_request_ends_at_once(translator: Translator, monkeypatch: p
 
     with ThreadPoolExecutor(2) as threads:
         future = threads.submit(work)
-        assert gate.entered.wait(60)
+        assert gate.entered.wait(SECONDS)
         other = threads.submit(translator.translate, TEXTS[:1])
         ticket.cancel()
         with pytest.raises(Cancelled):
-            future.result(60)
+            future.result(SECONDS)
         gate.opened.set()
-        assert len(other.result(60)) == 1  # is still answered
+        assert len(other.result(SECONDS)) == 1  # is still answered
 
 
 def test_a_request_that_fails_fails_alone(translator: Translator, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -202,13 +222,13 @@ def test_a_request_that_fails_fails_alone(translator: Translator, monkeypatch: p
     monkeypatch.setattr(ContinuousDecoder, "_start", broken_start)
     with ThreadPoolExecutor(3) as threads:
         first = threads.submit(translator.translate, sentences)
-        assert gate.entered.wait(60)
+        assert gate.entered.wait(SECONDS)
         bad = threads.submit(translator.translate, sentences * 2)
         good = threads.submit(translator.translate, sentences)
         gate.opened.set()
-        assert first.result(60).texts == good.result(60).texts == expected
+        assert first.result(SECONDS).texts == good.result(SECONDS).texts == expected
         with pytest.raises(RuntimeError, match="bad"):
-            bad.result(60)
+            bad.result(SECONDS)
 
 
 def test_a_closed_decoder_refuses_work(translator: Translator) -> None:

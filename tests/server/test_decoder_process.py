@@ -24,7 +24,7 @@ from translation.translator_examples import REFERRING, hints_folder
 
 SEARCH = SearchConfig(beams=2, max_length_factor=0.5, max_length_constant=3)
 DOCUMENTS = [REFERRING * 2, REFERRING[2:], ["The fox met the dog.", "It is quick."], ["Hello, it is."]]
-SECONDS = 120
+SECONDS = 600
 
 
 @pytest.fixture(scope="module")
@@ -47,8 +47,9 @@ def decoder(translator: Translator, folder: Path, monkeypatch: pytest.MonkeyPatc
     decoder = BatchDecoder(translator, model_folder=folder, processes=2)
     wait_until_ready(decoder, 1)
     translator.decoder = decoder
-    with ThreadPoolExecutor(2) as threads:  # enough for a second process
-        list(threads.map(lambda each: translator.translate(each, SEARCH), [REFERRING * 4] * 2))
+    with ThreadPoolExecutor(2) as threads:
+        while len(decoder.processes) < 2:  # the second one is started when the first has work
+            list(threads.map(lambda each: translator.translate(each, SEARCH), [REFERRING * 4] * 2))
     translator.decoder = translator.decode
     wait_until_ready(decoder)
     yield decoder

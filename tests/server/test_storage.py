@@ -9,23 +9,9 @@ import pytest
 import sqlalchemy as sql
 
 from docgraph.errors import DocgraphError
-from docgraph.server.database import ConflictError, SessionRecord
-from docgraph.server.storage import JobRecord, NotFoundError, QueueFullError, Store
-
-
-def waiting(count: int) -> SessionRecord:
-    """A document whose sentences wait."""
-    return SessionRecord({m: {"t": None} for m in range(count)}, {m: {"index": m} for m in range(count)}, {}, 0)
-
-
-def translated(*indices: int) -> SessionRecord:
-    """A change: some sentences are translated."""
-    states = {m: {"t": f"text {m} \u0000 \ud800"} for m in indices}
-    return SessionRecord(states, {m: {"index": m, "translation": "x"} for m in indices}, {"step": 1}, len(indices))
-
-
-def add(store: Store, sentences: int = 3, limit: int = 1000, key: str | None = None) -> JobRecord:
-    return store.add("a.txt", "text", b"\0content", waiting(sentences), queue_limit=limit, request_key=key)
+from docgraph.server.database import ConflictError
+from docgraph.server.storage import NotFoundError, QueueFullError, Store
+from server.store_examples import add, translated
 
 
 def test_jobs_are_stored_listed_and_deleted(store: Store) -> None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 import yaml
+from benchmarks.context_corpus import TaskDocument, accuracy
+from benchmarks.context_task import base_settings, context_settings, data_settings, dev_documents
 from typer.testing import CliRunner
 
 from docgraph.cli import app
@@ -18,11 +18,6 @@ from docgraph.model.document_transformer import DocumentTransformer
 from docgraph.translation.decoder import DecoderInput
 from docgraph.translation.document_decoding import decode_documents
 from docgraph.translation.hypotheses import SearchConfig
-
-if TYPE_CHECKING:
-    from benchmarks.context_corpus import TaskDocument
-
-ROOT = Path(__file__).resolve().parents[2]
 
 
 @dataclass(frozen=True)
@@ -42,18 +37,9 @@ class Trained:
         return [[tokenizer.target.decode(found[0].tokens) for found in document.sentences] for document in decoded]
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _benchmarks_importable() -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(ROOT)
-        yield
-
-
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> Trained:
     """Both stages, by the commands a user runs."""
-    from benchmarks.context_task import base_settings, context_settings, data_settings, dev_documents
-
     folder = tmp_path_factory.mktemp("context_task")
 
     def command(verb: str, name: str, settings: dict[str, Any], *options: str) -> None:
@@ -73,8 +59,6 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Trained:
 
 
 def test_base_is_at_chance_and_the_document_graph_is_not(trained: Trained) -> None:
-    from benchmarks.context_corpus import accuracy
-
     assert accuracy(trained.base, trained.corpus, trained.made) == {"source": 0.5, "target": 0.5}
     found = accuracy(trained.context, trained.corpus, trained.made)
     assert min(found.values()) > 0.95, found

@@ -50,29 +50,26 @@ def started(values: dict[str, Any], folder: Path, *launcher: str) -> subprocess.
 
 def wait_for_lines(folder: Path, count: int, process: subprocess.Popen[str]) -> None:
     path = folder / "metrics.jsonl"
-    for _ in range(6000):
-        if path.is_file() and path.read_bytes().count(b"\n") >= count:
-            return
+    while not path.is_file() or path.read_bytes().count(b"\n") < count:
         assert process.poll() is None, process.communicate()[1]
         time.sleep(0.01)
-    raise AssertionError("the run does not begin")
 
 
 def test_a_run_killed_at_any_moment_resumes_with_the_same_result(
     values: Values, config: Config, tmp_path: Path
 ) -> None:
-    changes = {"steps": 300, "validation": {"every": 7, "bleu_every": 0}}  # too long to end before the kill
+    changes = {"validation": {"every": 7, "bleu_every": 0}}
     whole, killed = tmp_path / "whole", tmp_path / "killed"
-    train(config(**changes), whole)
-    process = started(values(**changes, workers=1), killed)
+    process = started(values(**changes, steps=10**9, workers=1), killed)  # never ends before it is killed
     lines = random.randint(1, 40)
     wait_for_lines(killed, lines, process)
     time.sleep(random.random() * 0.05)
     process.kill()
     process.wait()
     found = checkpoints.load_state(killed, torch.device("cpu"))
-    assert found is None or found[0].step < 300, f"killed after {lines} lines"
-    train(config(**changes), killed)
+    steps = 20 + (0 if found is None else found[0].step)
+    train(config(**changes, steps=steps), killed)
+    train(config(**changes, steps=steps), whole)
     assert measured(killed) == measured(whole), f"killed after {lines} lines"
     one, other = weights(whole), weights(killed)
     assert all(torch.equal(one[name], other[name]) for name in one)
@@ -174,7 +171,7 @@ def test_two_processes_train_as_one(values: Values, config: Config, tmp_path: Pa
         values(**changes), tmp_path / "two", "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"
     )
     train(config(**changes), tmp_path / "one")
-    _, errors = process.communicate(timeout=120)
+    _, errors = process.communicate(timeout=600)
     assert process.returncode == 0, errors
     one, two = weights(tmp_path / "one"), weights(tmp_path / "two")
     assert all(torch.allclose(one[name], two[name], atol=1e-6) for name in one)

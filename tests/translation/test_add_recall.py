@@ -31,7 +31,7 @@ from docgraph.translation.explain import ContextWeights
 from docgraph.translation.hypotheses import SearchConfig
 from docgraph.translation.model_input import TranslationRequest, example_from_text
 from docgraph.translation.translator import Translator
-from model.test_checkpoint import replace_model
+from model.checkpoint.checkpoint_examples import replace_model
 from translation.translator_examples import model_folder
 
 GREEDY = SearchConfig(beams=1, max_length_factor=0.5, max_length_constant=3)

@@ -52,7 +52,7 @@ TOKENS = st.integers(3, VOCABULARY - 1)
 PHRASES = st.lists(TOKENS, min_size=1, max_size=3).map(tuple)
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=12)
 @given(
     st.dictionaries(
         st.integers(0, SENTENCES - 1), st.lists(st.lists(PHRASES, min_size=1, max_size=3), max_size=4), max_size=3

@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 
 import pytest
 
-from corpus.script_examples import SCRIPTS
-from translation.translator_examples import model_folder
-
-sys.path.insert(0, str(SCRIPTS))
-
 from corpus_folders import write_documents
 from dev_scores import first_documents, rows, scores
+from translation.translator_examples import model_folder
 
 DOCUMENTS = [[("the dog met a fox", "le chien"), ("it jumps", "il saute")], [("a test", "un test")], [("hello", "non")]]
 

@@ -97,7 +97,7 @@ def short(coder: SubwordCoder) -> ForbiddenWords:
     return ForbiddenWords(coder, ["te", "tu", "t'"])
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.lists(st.sampled_from(["te", "terre", "t", "e", " ", "-", "tu", "r", "'"]), max_size=8))
 def test_a_path_is_forbidden_if_its_text_has_a_forbidden_word(
     coder: SubwordCoder, short: ForbiddenWords, parts: list[str]

@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import pytest
 
 from docgraph.translation.checks import Doubt, word_doubts
 from docgraph.translation.lexicon import invented_words, lexicon
 from docgraph.translation.translator import Translator
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "scripts"))
-
 from make_lexicon import words_of
 
 

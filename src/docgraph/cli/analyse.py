@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from docgraph.cli.options import DeviceOption
+from docgraph.cli.options import AnnotationJobsOption, DeviceOption, ModelPrecision, ModelPrecisionOption, TableFormat
 from docgraph.errors import DocgraphError
 
 if TYPE_CHECKING:
@@ -28,8 +28,6 @@ Analysis = Literal[
     "mechanism",
 ]
 DEV = "dev"
-AnalysisFormat = Literal["text", "json", "markdown"]
-PrecisionName = Literal["fp32", "bf16"]
 
 
 def analyse(
@@ -64,15 +62,13 @@ def analyse(
     annotator: Annotated[
         str | None, typer.Option(help="Annotator of --source (default: that of the source language).")
     ] = None,
-    jobs: Annotated[int | None, typer.Option(min=1, help="Annotation processes (default: all cores).")] = None,
+    jobs: AnnotationJobsOption = None,
     device: DeviceOption = None,
-    precision: Annotated[
-        PrecisionName, typer.Option(help="Precision of the models; bf16 is faster on a GPU.")
-    ] = "fp32",
+    precision: ModelPrecisionOption = "fp32",
     plot: Annotated[
         Path | None, typer.Option(help="Write plots to STEM-NAME.png (or .svg, .pdf), with their data beside them.")
     ] = None,
-    output: Annotated[AnalysisFormat, typer.Option("--format", help="Output format.")] = "text",
+    output: Annotated[TableFormat, typer.Option("--format", help="Output format.")] = "text",
 ) -> None:
     """Analyse how systems use their context.
 
@@ -186,7 +182,7 @@ def _analyse(
     settings: _AnalysisOptions,
     translations: list[str],
     device: str | None,
-    precision: PrecisionName,
+    precision: ModelPrecision,
 ) -> list[tuple[Breakdown, ...]]:
     """Loads the inputs and runs an analysis; returns its tables, each as breakdowns of the same buckets."""
     import torch
@@ -239,7 +235,7 @@ def _log(line: str) -> None:
     typer.echo(line, err=True)
 
 
-def _print_tables(tables: Sequence[tuple[Breakdown, ...]], output: AnalysisFormat) -> None:
+def _print_tables(tables: Sequence[tuple[Breakdown, ...]], output: TableFormat) -> None:
     from docgraph.evaluation.report import breakdown_grid
 
     if output == "json":
@@ -261,7 +257,7 @@ def _plot(tables: Sequence[tuple[Breakdown, ...]], path: Path) -> None:
         typer.echo(f"wrote {', '.join(map(str, written))}", err=True)
 
 
-def _print_mechanism(runs: list[str], output: AnalysisFormat) -> None:
+def _print_mechanism(runs: list[str], output: TableFormat) -> None:
     from docgraph.research.mechanism import mechanism_grid, read_mechanisms
 
     mechanisms = read_mechanisms(runs)
@@ -277,7 +273,7 @@ def _echo_json(values: object) -> None:
     typer.echo(dumps(values, ensure_ascii=False, indent=1))
 
 
-def _print_grid(grid: Grid, output: AnalysisFormat, heading: str | None = None, signature: str | None = None) -> None:
+def _print_grid(grid: Grid, output: TableFormat, heading: str | None = None, signature: str | None = None) -> None:
     from docgraph.evaluation.report import markdown_table, text_table
 
     if output == "markdown":

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from docgraph.cli.options import JobsOption
 from docgraph.cli.progress import ProgressBars
 from docgraph.errors import DocgraphError
 
@@ -37,7 +38,7 @@ def annotate(
         OutputFormat | None,
         typer.Option(help="Output format (default: arrow if the output ends in .arrow, else conllu)."),
     ] = None,
-    jobs: Annotated[int | None, typer.Option(min=1, help="Number of processes (default: one per core).")] = None,
+    jobs: JobsOption = None,
     format: Annotated[str | None, typer.Option(help="Input format (default: detected from the file names).")] = None,
     cache: Annotated[
         Path | None,

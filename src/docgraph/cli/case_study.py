@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 
 import typer
 
+from docgraph.cli.options import AnnotationJobsOption
 from docgraph.errors import DocgraphError
 
 RelationName = Literal["definition", "lexical"]
@@ -31,7 +32,7 @@ def case_study(
         str | None, typer.Option(help="Annotator spec of the source (default: by the source language).")
     ] = None,
     licence: Annotated[str, typer.Option(help="Attribution to print below the page.")] = "",
-    jobs: Annotated[int | None, typer.Option(min=1, help="Processes that annotate (default: all cores).")] = None,
+    jobs: AnnotationJobsOption = None,
 ) -> None:
     """Draw a document in which one system wavers between translations of a term and another is steady.
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 import typer
 
+from docgraph.cli.options import AnnotationJobsOption
 from docgraph.errors import DocgraphError
 
 if TYPE_CHECKING:
@@ -75,7 +76,7 @@ def evaluate(
         typer.Option(metavar="SRC TGT", help="Parallel files to train the word aligner on, besides the test set."),
     ] = None,
     comet_model: Annotated[str | None, typer.Option(help="Name of a cached COMET model, or a checkpoint file.")] = None,
-    jobs: Annotated[int | None, typer.Option(min=1, help="Processes that annotate (default: all cores).")] = None,
+    jobs: AnnotationJobsOption = None,
     format: Annotated[Format, typer.Option(help="Output format.")] = "text",
 ) -> None:
     """Score translations against a reference.

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from docgraph.cli.options import AnnotationJobsOption, TableFormat
 
 if TYPE_CHECKING:
     from docgraph.research.experiment import Experiment
     from docgraph.research.table_config import Row
-
-TableFormat = Literal["markdown", "json", "text"]
 
 
 def experiment(
@@ -43,7 +43,7 @@ def experiment(
     annotator: Annotated[
         str | None, typer.Option(help="Annotator for scores and suites (default: that of the source language).")
     ] = None,
-    jobs: Annotated[int | None, typer.Option(min=1, help="Annotation processes (default: all cores).")] = None,
+    jobs: AnnotationJobsOption = None,
     output: Annotated[TableFormat, typer.Option("--format", help="Output format.")] = "markdown",
 ) -> None:
     """Run the missing steps of a table (train, translate, score, probe) and print it beside the paper's figures.

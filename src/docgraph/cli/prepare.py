@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from docgraph.cli.options import DeviceOption, EngineName
+from docgraph.cli.options import DeviceOption, EngineName, JobsOption
 from docgraph.cli.progress import ProgressBars
 from docgraph.errors import DocgraphError
 
@@ -32,7 +32,7 @@ def prepare(
     skip_bad: Annotated[
         bool, typer.Option("--skip-bad", help="Drop and count bad sentence pairs instead of stopping at the first.")
     ] = False,
-    jobs: Annotated[int | None, typer.Option(min=1, help="Number of processes (default: all cores).")] = None,
+    jobs: JobsOption = None,
     engine: Annotated[
         EngineName,
         typer.Option(help="Where to run: this machine, or a Ray cluster ($RAY_ADDRESS; without it, a local Ray)."),

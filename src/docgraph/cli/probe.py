@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from docgraph.cli.options import DeviceOption
+from docgraph.cli.options import AnnotationJobsOption, DeviceOption, ModelPrecisionOption, TableFormat
 from docgraph.cli.progress import ProgressBars
 from docgraph.errors import DocgraphError
 
@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from docgraph.evaluation.suites.prober import Prober, Progress
 
 ContextName = Literal["gold", "source", "own", "none"]
-PrecisionName = Literal["fp32", "bf16"]
-OutputFormat = Literal["text", "json", "markdown"]
 
 
 def probe(
@@ -50,9 +48,9 @@ def probe(
         str | None, typer.Option(help="Annotator spec (default: by the suite's source language).")
     ] = None,
     device: DeviceOption = None,
-    precision: Annotated[PrecisionName, typer.Option(help="Precision; bf16 is faster on a GPU.")] = "fp32",
+    precision: ModelPrecisionOption = "fp32",
     tokens: Annotated[int, typer.Option(min=1, help="Sub-words per batch.")] = 16_000,
-    jobs: Annotated[int | None, typer.Option(min=1, help="Processes that annotate (default: all cores).")] = None,
+    jobs: AnnotationJobsOption = None,
     cache: Annotated[
         Path | None, typer.Option(help="Folder of cached annotations and scores (default: the user's cache folder).")
     ] = None,
@@ -60,7 +58,7 @@ def probe(
         Path | None, typer.Option(help="Write negative log-probabilities, for the suites' scripts.")
     ] = None,
     export: Annotated[Path | None, typer.Option(help="Write the suite in docgraph's format (JSON lines).")] = None,
-    output: Annotated[OutputFormat, typer.Option("--format", help="Output format.")] = "text",
+    output: Annotated[TableFormat, typer.Option("--format", help="Output format.")] = "text",
 ) -> None:
     """Test a model on contrastive suites.
 
@@ -129,7 +127,7 @@ def _probe_model(
     return {"suite": suite.name, **accuracies.to_dict(), "signature": prober.signature(suite), **speed}
 
 
-def _print(results: list[dict[str, Any]], output: OutputFormat) -> None:
+def _print(results: list[dict[str, Any]], output: TableFormat) -> None:
     if output == "json":
         import json
 

@@ -14,7 +14,7 @@ from bisect import bisect_left, insort
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import count, pairwise
+from itertools import count, groupby, pairwise
 from typing import Any, Literal
 
 import numpy as np
@@ -30,6 +30,7 @@ from docgraph.model.batch import DocumentBatch, DocumentExample, collate
 from docgraph.model.config import ModelConfig
 from docgraph.model.device import TensorBundle
 from docgraph.model.hints import insert
+from docgraph.model.packing import windows
 from docgraph.model.padding import Sizes, fill_up
 from docgraph.model.systems import context_needs, prepare
 from docgraph.model.tokenizer import Ids
@@ -96,7 +97,7 @@ class BatchSampler:
         spans = [documents[~cut]]
         for document in documents[cut, 0].tolist():
             sentences = slice(self._first[document], ends[document])
-            cuts = windows(kept[sentences].tolist(), lengths[sentences].tolist(), limit)
+            cuts = kept_windows(kept[sentences].tolist(), lengths[sentences].tolist(), limit)
             spans.append(np.array([(document, *window) for window in cuts], dtype=np.int64).reshape(-1, 3))
         joined = np.concatenate(spans)
         return joined[np.lexsort((joined[:, 1], joined[:, 0]))]
@@ -158,16 +159,13 @@ class BatchSampler:
         return part[part[:, 1] < part[:, 2]]
 
 
-def windows(kept: list[bool], sizes: list[int], limit: int) -> list[tuple[int, int]]:
-    """Cut the sentences to keep into windows (begin, end) of at most `limit` sub-words and at least one sentence."""
-    cuts, begin, total = [], 0, 0
-    for index, (keep, size) in enumerate(zip(kept, sizes, strict=True)):
-        if not keep or (index > begin and total + size > limit):
-            cuts.append((begin, index))
-            begin, total = (index, 0) if keep else (index + 1, 0)
-        total += size if keep else 0
-    cuts.append((begin, len(kept)))
-    return [window for window in cuts if window[0] < window[1]]
+def kept_windows(kept: Sequence[bool], sizes: Sequence[int], limit: int) -> Iterator[tuple[int, int]]:
+    """Cut the sentences to keep into windows (begin, end) of at most `limit` sub-words or of a single sentence."""
+    for keep, group in groupby(range(len(kept)), key=kept.__getitem__):
+        if keep:
+            run = list(group)
+            for window in windows(sizes[run[0] : run[-1] + 1], limit):
+                yield run[0] + window.start, run[0] + window.stop
 
 
 def by_size(sizes: LongArray, pool: int) -> LongArray:

@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from docgraph.corpus.store import PreparedCorpus, read_manifest
-from docgraph.errors import DocgraphError
-from docgraph.files import replacing
+from docgraph.corpus.store import PreparedCorpus
+from docgraph.corpus.store_tables import read_table, write_table
 from docgraph.model.hints import RELATIONS, Hint, dictionaries, find_hints, find_lookups
 
 if TYPE_CHECKING:
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
     from docgraph.model.document_transformer import DocumentTransformer
     from docgraph.model.tokenizer import Tokenizer
 
-STORE = b"docgraph.store"
 HINTS = pa.schema(
     [
         ("kinds", pa.list_(pa.int8())),
@@ -62,17 +60,15 @@ def make_hints(
 
 def write_hints(corpus: PreparedCorpus, documents: Iterable[Iterable[Hint]]) -> Path:
     """Write the hints of all documents of a split into its store, in place of those it has."""
-    schema = HINTS.with_metadata({STORE: read_manifest(corpus.folder)["fingerprint"]})
-    path, remaining = hints_path(corpus.folder, corpus.split), iter(documents)
-    with (
-        replacing(path) as temporary,
-        pa.OSFile(str(temporary), "wb") as sink,
-        pa.ipc.new_file(sink, schema, options=pa.ipc.IpcWriteOptions(compression="zstd")) as writer,
-    ):
-        while rows := [_row(hints) for hints in islice(remaining, PART)]:
-            arrays = [pa.array([row[field.name] for row in rows], field.type) for field in schema]
-            writer.write_batch(pa.record_batch(arrays, schema=schema))
-    return path
+    parts = ([[row[name] for row in rows] for name in HINTS.names] for rows in _rows(documents))
+    return write_table(hints_path(corpus.folder, corpus.split), HINTS, corpus, parts)
+
+
+def _rows(documents: Iterable[Iterable[Hint]]) -> Iterator[list[dict[str, list[int]]]]:
+    """Yield the rows of the documents, some at a time."""
+    remaining = iter(documents)
+    while rows := [_row(hints) for hints in islice(remaining, PART)]:
+        yield rows
 
 
 def _filled(
@@ -122,14 +118,7 @@ def _row(hints: Iterable[Hint]) -> dict[str, list[int]]:
 
 def read_hints(store: str | Path, split: str) -> pa.Table:
     """Return the hints of a split as they are stored; raise DocgraphError unless they belong to this store."""
-    path, remedy = hints_path(store, split), f"make them with docgraph hints {store}"
-    try:
-        table = pa.ipc.open_file(pa.memory_map(str(path))).read_all()
-    except (pa.ArrowInvalid, FileNotFoundError):
-        raise DocgraphError(f"this store has no hints; {remedy}", path=path) from None
-    if (table.schema.metadata or {}).get(STORE) != read_manifest(store)["fingerprint"].encode():
-        raise DocgraphError(f"these hints do not belong to the present store; {remedy}", path=path)
-    return table
+    return read_table(hints_path(store, split), store, "hints", f"make them with docgraph hints {store}")
 
 
 class CorpusHints:

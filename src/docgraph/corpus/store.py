@@ -26,7 +26,6 @@ from docgraph.corpus.subwords import EncodedDocument
 from docgraph.errors import DocgraphError
 
 if TYPE_CHECKING:
-    from docgraph.graph import RelationOptions
     from docgraph.model.batch import DocumentExample
     from docgraph.model.tokenizer import Tokenizer
 
@@ -310,25 +309,19 @@ class PreparedCorpus:
         return [ids[begin:end] for begin, end in spans], [words[begin:end] for begin, end in spans]
 
     def example(
-        self,
-        index: int,
-        relations: str | Iterable[str] | None = "all",
-        options: RelationOptions | None = None,
-        hints: Sequence[str] = (),
+        self, index: int, relations: str | Iterable[str] | None = "all", hints: Sequence[str] = ()
     ) -> DocumentExample:
         """Return a document, with the graph of its annotation unless `relations` is None, and hints by `hints`.
 
         Translations of referents are not filled in: decoding does that.
         """
-        from docgraph.graph import RelationOptions, build_graph
+        from docgraph.graph import build_graph
         from docgraph.model.batch import DocumentExample
         from docgraph.model.hints import dictionaries, find_hints, find_lookups
 
         source, source_words = self.sentences(index, "source", self._offsets(index)[:-1])
         target, target_words = self.sentences(index, "target")
-        graph = None
-        if relations is not None:
-            graph = build_graph(self.annotation(index), relations, options or RelationOptions())
+        graph = None if relations is None else build_graph(self.annotation(index), relations)
         example = DocumentExample(source, target, graph, source_words, target_words)
         if not hints:
             return example

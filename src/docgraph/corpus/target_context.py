@@ -16,12 +16,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from docgraph.corpus.store import PreparedCorpus, read_manifest
-from docgraph.errors import DocgraphError
-from docgraph.files import replacing
+from docgraph.corpus.store import PreparedCorpus
+from docgraph.corpus.store_tables import read_table, write_table
 from docgraph.model.tokenizer import Ids
 
-STORE, MADE = b"docgraph.store", b"docgraph.made"
+MADE = b"docgraph.made"
+"""What made the translations, in the metadata of the file."""
 
 
 def translations_path(folder: str | Path, split: str) -> Path:
@@ -45,21 +45,15 @@ def write_translations(
 ) -> Path:
     """Write the translations of a split, some documents per part, in order; `made` describes their origin."""
     token = pa.uint16() if corpus.tokenizer.target.size <= 1 << 16 else pa.int32()
-    metadata = {STORE: read_manifest(corpus.folder)["fingerprint"], MADE: json.dumps(made)}
-    schema = pa.schema([("tokens", pa.list_(token)), ("lengths", pa.list_(pa.int16()))], metadata=metadata)
-    options = pa.ipc.IpcWriteOptions(compression="zstd")
-    path = translations_path(folder, corpus.split)
-    with (
-        replacing(path) as temporary,
-        pa.OSFile(str(temporary), "wb") as sink,
-        pa.ipc.new_file(sink, schema, options=options) as writer,
-    ):
-        for documents in parts:
-            tokens = [[token for sentence in document for token in sentence] for document in documents]
-            lengths = [[len(sentence) for sentence in document] for document in documents]
-            columns = [pa.array(rows, field.type) for rows, field in zip((tokens, lengths), schema, strict=True)]
-            writer.write_batch(pa.record_batch(columns, schema=schema))
-    return path
+    columns = [("tokens", pa.list_(token)), ("lengths", pa.list_(pa.int16()))]
+    schema = pa.schema(columns, metadata={MADE: json.dumps(made)})
+    return write_table(translations_path(folder, corpus.split), schema, corpus, map(_columns, parts))
+
+
+def _columns(documents: Sequence[Sequence[Sequence[int]]]) -> tuple[list[list[int]], list[list[int]]]:
+    """Return the sub-words of each document, and the lengths of its sentences."""
+    tokens = [[token for sentence in document for token in sentence] for document in documents]
+    return tokens, [[len(sentence) for sentence in document] for document in documents]
 
 
 class ContextTranslations:
@@ -70,14 +64,9 @@ class ContextTranslations:
     ) -> None:
         """Read the translations; raise DocgraphError unless they belong to this store."""
         self._arguments = folder, store, split, share, seed
-        self.share, self.seed, path = share, seed, translations_path(folder, split)
+        self.share, self.seed = share, seed
         remedy = f"make them with docgraph pretranslate {store} --split {split} -o {folder}"
-        try:
-            table = pa.ipc.open_file(pa.memory_map(str(path))).read_all()
-        except (pa.ArrowInvalid, FileNotFoundError):
-            raise DocgraphError(f"there are no translations here; {remedy}", path=path) from None
-        if (table.schema.metadata or {}).get(STORE) != read_manifest(store)["fingerprint"].encode():
-            raise DocgraphError(f"these translations do not belong to the present {store}; {remedy}", path=path)
+        table = read_table(translations_path(folder, split), store, "translations", remedy)
         self._columns = [table.column(name).combine_chunks() for name in ("tokens", "lengths")]
 
     def __reduce__(self) -> tuple[Any, ...]:

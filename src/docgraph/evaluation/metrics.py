@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from sacrebleu.metrics.base import Metric
 
 COMET_MODEL = "Unbabel/wmt22-comet-da"
+BETA = 2
+"""Weight of recall in chrF2."""
 Unit = Literal["sentence", "document"]
 Floats = npt.NDArray[np.floating[Any]]
 Statistics = npt.NDArray[np.float64]
@@ -143,8 +145,8 @@ def bleu_scores(sums: Floats) -> Floats:
     return np.where(correct.any(axis=-1), scores, 0.0)
 
 
-def chrf_scores(sums: Floats, beta: int = 2) -> Floats:
-    """chrF [...] from (hypothesis, reference, matching) n-grams of each order [..., 18], effective order."""
+def chrf_scores(sums: Floats) -> Floats:
+    """chrF2 [...] from (hypothesis, reference, matching) n-grams of each order [..., 18], effective order."""
     counts = sums.reshape(*sums.shape[:-1], -1, 3)
     hypothesis, reference, matching = counts[..., 0], counts[..., 1], counts[..., 2]
     known = (hypothesis > 0) & (reference > 0)
@@ -153,7 +155,7 @@ def chrf_scores(sums: Floats, beta: int = 2) -> Floats:
         shares = (np.where(known, matching / counted, 0) for counted in (hypothesis, reference))
         # accumulate adds from left to right like sacreBLEU; np.sum adds pairwise and rounds differently.
         precision, recall = (np.add.accumulate(share, axis=-1)[..., -1] / orders for share in shares)
-        scores = (1 + beta**2) * precision * recall / (beta**2 * precision + recall)
+        scores = (1 + BETA**2) * precision * recall / (BETA**2 * precision + recall)
     return np.where(precision + recall > 0, 100 * scores, 0)
 
 

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     import torch_geometric.data
 
 FORMAT, VERSION = "docgraph-graph", 1
+BLOCK = 100_000
+"""Edges that are converted at once."""
 MAX_EDGES = 5_000_000
 """Maximum number of edges that are listed one by one: about 500 MB of GraphML."""
 
@@ -196,9 +198,9 @@ def xml_text(text: str) -> str:
     return escape(re.sub("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]", "\ufffd", text))
 
 
-def _stream_pairs(edges: Edges, block: int = 100_000) -> Iterator[list[int]]:
-    for first in range(0, len(edges), block):
-        part = slice(first, first + block)
+def _stream_pairs(edges: Edges) -> Iterator[list[int]]:
+    for first in range(0, len(edges), BLOCK):
+        part = slice(first, first + BLOCK)
         yield from _pairs(Edges(edges.source[part], edges.target[part]))
 
 

@@ -27,6 +27,8 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "all": ("adjacency", "dependency", "lexical", "coreference"),
 }
 """The paper's groups of relations; a relation name also stands for itself."""
+BLOCK = 1_000_000
+"""Links between sentences that share a term, compared at once."""
 ENTRY_POINTS = "docgraph.relations"
 """The entry-point group under which other packages register relations."""
 FUNCTION_POS = frozenset({"ADP", "AUX", "CCONJ", "DET", "PART", "PRON", "PUNCT", "SCONJ", "SYM"})
@@ -205,15 +207,15 @@ def tfidf(annotation: Annotation, options: RelationOptions = RelationOptions()) 
 
 
 def _similarities(
-    sharing: Cliques, rows: LongArray, weights: npt.NDArray[np.float64], size: int, block: int = 1_000_000
+    sharing: Cliques, rows: LongArray, weights: npt.NDArray[np.float64], size: int
 ) -> Iterable[tuple[LongArray, LongArray, npt.NDArray[np.float64]]]:
-    """Yield (earlier sentence, later sentence, cosine) of the pairs that share a term, about `block` links at once."""
+    """Yield (earlier sentence, later sentence, cosine) of the pairs that share a term, about `BLOCK` links at once."""
     order = np.argsort(rows[sharing.nodes], kind="stable")  # by the later sentence
     counts = sharing.received[order]
     ends = np.searchsorted(rows[sharing.nodes[order]], np.arange(size), side="right")
     work = np.concatenate([[0], np.cumsum(counts)])[ends]
     begin = 0
-    for end in [*ends[np.flatnonzero(np.diff(work // block))].tolist(), len(order)]:
+    for end in [*ends[np.flatnonzero(np.diff(work // BLOCK))].tolist(), len(order)]:
         members, received = order[begin:end], counts[begin:end]
         earlier = sharing.nodes[ragged_ranges(sharing.first[members], received)]
         later = np.repeat(sharing.nodes[members], received)

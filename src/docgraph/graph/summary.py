@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.table import Table
 
+MOST_CONNECTED = 8
+"""Words with the most edges in a summary."""
 SHOWN_CHAINS = 6
 """Coreference chains in the printed summary."""
 SHOWN_WORDS = 8
@@ -85,8 +87,8 @@ class GraphSummary:
     """Notes of the annotators, and relations that are empty for lack of annotation."""
 
 
-def summarise(graph: DocumentGraph, annotation: Annotation, top: int = 8) -> GraphSummary:
-    """The summary of the graph built from `annotation`, with the `top` most connected words."""
+def summarise(graph: DocumentGraph, annotation: Annotation) -> GraphSummary:
+    """The summary of the graph built from `annotation`."""
     content = ~is_function_word(annotation)
     union: list[Links] = [graph.explicit, *([graph.lexical] if graph.lexical is not None else [])]
     sentence_of, forms = graph.sentence_of.tolist(), annotation.forms
@@ -97,7 +99,7 @@ def summarise(graph: DocumentGraph, annotation: Annotation, top: int = 8) -> Gra
         sentences=graph.num_sentences,
         relations=tuple(_summarise_links(graph, name, [links], content) for name, links in graph.relations.items()),
         union=_summarise_links(graph, "union", union, content),
-        connected=tuple(_most_connected(graph, annotation, content, top)),
+        connected=tuple(_most_connected(graph, annotation, content)),
         content_known=annotation.upos is not None,
         chains=tuple(tuple((forms[word], sentence_of[word]) for word in chain) for chain in mentions),
         isolated=tuple((forms[word], sentence_of[word]) for word in isolated.tolist()),
@@ -159,9 +161,7 @@ def _longest_received(lexical: LexicalLinks, key: IntArray, content: BoolArray) 
     return Edges(cliques.nodes[cliques.first[linked]], cliques.nodes[linked])
 
 
-def _most_connected(
-    graph: DocumentGraph, annotation: Annotation, content: BoolArray, top: int
-) -> Iterator[WordSummary]:
+def _most_connected(graph: DocumentGraph, annotation: Annotation, content: BoolArray) -> Iterator[WordSummary]:
     """Yield the content words with the most edges, all occurrences of a lemma together."""
     column = annotation.lemmas if annotation.lemmas is not None else annotation.forms
     words = np.flatnonzero(content)
@@ -171,7 +171,7 @@ def _most_connected(
     counts = np.bincount(ids, minlength=size)
     pairs = np.unique(ids.astype(np.int64) * max(graph.num_sentences, 1) + graph.sentence_of[words])
     sentences = np.bincount(pairs // max(graph.num_sentences, 1), minlength=size)
-    for index in np.argsort(-total, kind="stable")[:top].tolist():
+    for index in np.argsort(-total, kind="stable")[:MOST_CONNECTED].tolist():
         if counts[index]:
             yield WordSummary(column.table[index], int(counts[index]), int(sentences[index]), int(total[index]))
 

@@ -71,12 +71,12 @@ class GatedContextLayer(ContextLayer):
         self.gate_context = nn.Linear(dimension, dimension, bias=False)
         self.dropout = nn.Dropout(dropout)
         self.identity_start = gate == "identity"
-        self.prepare(dimension, heads)
+        self.create_modules(dimension, heads)
         if self.identity_start:
             # H_c is zero and X passes unchanged, while d loss / d W_o = (1 - lambda) * attended * grad is not zero.
             nn.init.zeros_(self.last.weight)
 
-    def prepare(self, dimension: int, heads: int) -> None:
+    def create_modules(self, dimension: int, heads: int) -> None:
         """Create the modules of a subclass."""
 
     @property
@@ -126,7 +126,7 @@ class FeedForwardContextLayer(GatedContextLayer):
 
     widening: ClassVar[int]
 
-    def prepare(self, dimension: int, heads: int) -> None:
+    def create_modules(self, dimension: int, heads: int) -> None:
         """Creates the feed-forward network."""
         self.inner = nn.Linear(dimension, self.widening * dimension)
         self.outer = nn.Linear(self.widening * dimension, dimension)

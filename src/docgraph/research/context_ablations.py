@@ -19,6 +19,7 @@ from docgraph.evaluation.metrics import Measurement, Statistics, format_signatur
 from docgraph.evaluation.significance import SEED
 from docgraph.model.batch import DocumentExample, collate
 from docgraph.model.document_transformer import DocumentTransformer
+from docgraph.model.packing import windows
 from docgraph.model.systems import context_class, context_needs, prepare
 from docgraph.model.tokenizer import words_by_space
 from docgraph.research.analysis_inputs import Documents, Log, Systems
@@ -250,7 +251,9 @@ def _decode_views(
 ) -> Iterator[tuple[SentenceKey, tuple[int, ...]]]:
     """Yields the translation of the sentence of each view, with the current translations as its context."""
     context, bos = context_class(model.config), model.config.transformer.bos
-    for group in _group_views(views, CONTEXT_TOKENS["cuda" if model.device.type == "cuda" else "cpu"]):
+    room = CONTEXT_TOKENS["cuda" if model.device.type == "cuda" else "cpu"]
+    for part in windows([view.size for view in views], room) if views else ():
+        group = views[part.start : part.stop]
         examples = [
             _with_translations(view, documents, translations) if translations else view.example for view in group
         ]
@@ -268,20 +271,6 @@ def _with_translations(view: _View, documents: Documents, translations: Translat
     targets = [np.array([*(translations[document, m] if m < current else ()), coder.eos]) for m in visible]
     words = [words_by_space(coder.pieces(target)) for target in targets]
     return replace(view.example, target=targets, target_words=words)
-
-
-def _group_views(views: Sequence[_View], tokens: int) -> Iterator[list[_View]]:
-    """Yields consecutive views of at most `tokens` source sub-words together; a larger view is alone."""
-    group: list[_View] = []
-    size = 0
-    for view in views:
-        if group and size + view.size > tokens:
-            yield group
-            group, size = [], 0
-        group.append(view)
-        size += view.size
-    if group:
-        yield group
 
 
 def reattach(annotation: Annotation, rate: float, seed: int = 0) -> Annotation:

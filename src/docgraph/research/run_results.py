@@ -28,7 +28,7 @@ from docgraph.evaluation.metrics import METRICS as TEXT_METRICS
 from docgraph.evaluation.metrics import Scorer, Statistics, format_signature, measure, ratio_scores
 from docgraph.evaluation.significance import Significance, compare
 from docgraph.files import replacing
-from docgraph.training.metrics import Record, read_metrics
+from docgraph.training.metrics import Record, ranking_value, read_metrics
 
 if TYPE_CHECKING:
     from docgraph.evaluation.alignment import BitextAnnotator
@@ -93,13 +93,10 @@ class ResultFolder:
         It is found in the metrics as training finds it: by the validation that ranks checkpoints.
         """
         path = self.path / METRICS
-        records = read_metrics(path) if path.is_file() else []
-        by_bleu = self.read(SIGNATURE).get("settings", {}).get("validation", {}).get("best") == "bleu"
-        ranked: list[tuple[float, int]] = []
-        for record in records:
-            if record["kind"] == "validation" and (not by_bleu or "bleu" in record):
-                loss = record["own_context_nll" if "own_context_nll" in record else "nll"]
-                ranked.append((-record["bleu"] if by_bleu else loss, record["step"]))
+        validations = [r for r in read_metrics(path) if r["kind"] == "validation"] if path.is_file() else []
+        best = self.read(SIGNATURE).get("settings", {}).get("validation", {}).get("best", "loss")
+        values = ((ranking_value(record, best), record["step"]) for record in validations)
+        ranked = [(value, step) for value, step in values if value is not None]
         return min(ranked)[1] if ranked else None
 
     def store_run(self, run: Path, config: TrainingConfig) -> None:

@@ -6,8 +6,6 @@ import asyncio
 import hashlib
 import hmac
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -69,15 +67,6 @@ class Slots:
     def give_back(self) -> None:
         """Gives a slot back."""
         self.used -= 1
-
-    @contextmanager
-    def taken(self) -> Iterator[None]:
-        """Holds a slot for the time of a block."""
-        self.take()
-        try:
-            yield
-        finally:
-            self.give_back()
 
 
 class ApiKeys:

@@ -26,7 +26,7 @@ from docgraph.model.document_transformer import DocumentTransformer
 from docgraph.training.build import language_tag, languages, tokenizer_files
 from docgraph.training.config import TrainingConfig
 from docgraph.training.distributed import World
-from docgraph.training.metrics import Record
+from docgraph.training.metrics import Record, ranking_value
 from docgraph.training.optimizer import MasterWeights, UpdateSums
 from docgraph.training.run_folder import RunFolder
 
@@ -174,7 +174,7 @@ class CheckpointKeeper:
     def add(self, validation: Record, translations: list[list[str]] | None) -> None:
         """Ranks the current model by its validation record, and keeps it if it is among the best."""
         progress = self.progress
-        if (value := self._ranking_value(validation)) is None:
+        if (value := ranking_value(validation, self.config.validation.best)) is None:
             return
         entry = RankedCheckpoint(value, progress.step)
         progress.kept = sorted([*progress.kept, entry])[: self.config.checkpoints.best]
@@ -203,7 +203,7 @@ class CheckpointKeeper:
 
     def add_average(self, model: DocumentTransformer, validation: Record, translations: list[list[str]] | None) -> None:
         """Makes an average `best` if its validation is better than that of every checkpoint."""
-        value = self._ranking_value(validation)
+        value = ranking_value(validation, self.config.validation.best)
         if value is not None and value < self.progress.kept[0].value:
             self._save(self.folder.checkpoints / "average", model)
             self._link_best(self.folder.checkpoints / "average", translations)
@@ -211,12 +211,6 @@ class CheckpointKeeper:
     def prune(self) -> None:
         """Removes the checkpoints that the current counters do not refer to."""
         self.folder.remove_checkpoints_except({entry.step for entry in self.progress.kept} | {self.progress.ended})
-
-    def _ranking_value(self, validation: Record) -> float | None:
-        """Returns the dev loss or the negated BLEU (lower is better); None if this validation did not measure it."""
-        if self.config.validation.best == "loss":
-            return float(validation["own_context_nll" if "own_context_nll" in validation else "nll"])
-        return -validation["bleu"] if "bleu" in validation else None
 
     def _save(self, folder: Path, model: DocumentTransformer | None = None) -> None:
         """Writes a model folder; without `model`, of the current weights."""

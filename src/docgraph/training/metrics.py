@@ -8,7 +8,7 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from docgraph.errors import DocgraphError
 from docgraph.files import replacing
@@ -56,6 +56,16 @@ def read_metrics(path: str | Path) -> list[Record]:
     """Returns the records of a metrics.jsonl or metrics.jsonl.xz, without a last line that is incomplete."""
     with (lzma.open if Path(path).suffix == ".xz" else open)(path, "rt", encoding="utf-8") as file:
         return [json.loads(line) for line in file if line.endswith("\n")]
+
+
+def ranking_value(validation: Record, best: Literal["loss", "bleu"]) -> float | None:
+    """Returns the value of a validation that ranks checkpoints, lower is better; None if it was not measured.
+
+    It is the negated BLEU or the dev loss, with translations as context if that was measured.
+    """
+    if best == "bleu":
+        return -validation["bleu"] if "bleu" in validation else None
+    return float(validation["own_context_nll" if "own_context_nll" in validation else "nll"])
 
 
 def _open_tensorboard(folder: Path, step: int) -> Any:

@@ -17,6 +17,7 @@ from docgraph.model.batch import DocumentBatch
 from docgraph.model.config import ModelConfig
 from docgraph.model.document_transformer import DocumentTransformer
 from docgraph.model.memory import Memories
+from docgraph.model.packing import windows
 from docgraph.model.systems import context_needs
 from docgraph.training.config import ValidationConfig
 from docgraph.training.distributed import World
@@ -135,16 +136,8 @@ def pair_with_donors(counts: Sequence[int]) -> list[DonorPair]:
 
 def group_by_tokens(pairs: Sequence[DonorPair], sizes: Sequence[int], tokens: int) -> list[list[DonorPair]]:
     """Groups consecutive pairs so that the documents of a group have about `tokens` target sub-words (`sizes`)."""
-    groups: list[list[DonorPair]] = []
-    total = 0
-    for pair in pairs:
-        size = sizes[pair[0][0]]
-        if not groups or total + size > tokens:
-            groups.append([])
-            total = 0
-        groups[-1].append(pair)
-        total += size
-    return groups
+    parts = windows([sizes[span[0]] for span, _ in pairs], tokens) if pairs else ()
+    return [list(pairs[part.start : part.stop]) for part in parts]
 
 
 def _nll(model: DocumentTransformer, batch: DocumentBatch, memories: Memories) -> Tensor:

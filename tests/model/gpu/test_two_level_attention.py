@@ -113,7 +113,7 @@ def test_kernels_compute_attention_and_its_gradient(
     assert not found[1][blind].any()
 
 
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=8)
 @given(
     shape=st.lists(st.tuples(st.integers(0, 40), st.lists(st.integers(0, 70), max_size=4)), min_size=1, max_size=3),
     past=st.booleans(),

@@ -245,7 +245,7 @@ def test_parallel_decoding_equals_sequential_and_scoring(beams: int, own_weight:
     assert max(document.passes for document in at_once) > 1
 
 
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=8)
 @drawn(
     known=st.sets(st.integers(0, 7)),
     own_weight=st.sampled_from([0.0, 0.3]),

@@ -12,7 +12,7 @@ from docgraph.model.systems.selective import sparsemax
 from model.examples import seeds
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(size=st.integers(1, 9), scale=st.sampled_from([0.01, 1.0, 30.0]), seed=seeds)
 def test_sparsemax_is_the_nearest_point_of_the_simplex(size: int, scale: float, seed: int) -> None:
     rng = np.random.default_rng(seed)

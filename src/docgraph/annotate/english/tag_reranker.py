@@ -139,16 +139,14 @@ def features(sentence: TaggedSentence, i: int, candidates: Sequence[Candidate], 
     ]
 
 
-def uncertain_words(
-    logits: NDArray[np.float32], labels: Sequence[str], certain: float = CERTAIN
-) -> Iterator[tuple[int, list[Candidate]]]:
-    """Yields the words whose best tag is less probable than `certain`, with their candidates.
+def uncertain_words(logits: NDArray[np.float32], labels: Sequence[str]) -> Iterator[tuple[int, list[Candidate]]]:
+    """Yields the words whose best tag is less probable than `CERTAIN`, with their candidates.
 
     `logits`: [words, labels].
     """
     logp = logits - logits.max(axis=1, keepdims=True)
     logp -= np.log(np.exp(logp).sum(axis=1, keepdims=True))
-    rows = np.flatnonzero(logp.max(axis=1) < np.log(certain))
+    rows = np.flatnonzero(logp.max(axis=1) < np.log(CERTAIN))
     columns = np.argsort(-logp[rows], axis=1)[:, :MAX_CANDIDATES]
     values = np.take_along_axis(logp[rows], columns, axis=1).tolist()
     for i, best, scores in zip(rows.tolist(), columns.tolist(), values, strict=True):

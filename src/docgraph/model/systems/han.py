@@ -29,9 +29,9 @@ class HierarchicalAttention(FeedForwardContextLayer, WordAttention):
 
     widening = 2
 
-    def prepare(self, dimension: int, heads: int) -> None:
+    def create_modules(self, dimension: int, heads: int) -> None:
         """Creates the feed-forward network and the attention over sentences."""
-        super().prepare(dimension, heads)
+        super().create_modules(dimension, heads)
         self.sentences = MultiHeadAttention(dimension, heads)
 
     def attend(self, x: Tensor, projected: list[SpanKeys], layout: WordLayout) -> Tensor:

@@ -57,7 +57,7 @@ class LinkedAttention(ContextAttention):
 class CacheAttention(LinkedAttention):
     """Attention over the cache; it starts as a look-up of the words predicted in the most similar states."""
 
-    def prepare(self, dimension: int, heads: int) -> None:
+    def create_modules(self, dimension: int, heads: int) -> None:
         """Initialises the projections as multiples of the identity (`LOOK_UP`)."""
         for layer, scale in zip((self.attention.query, self.attention.key, self.attention.value), LOOK_UP, strict=True):
             nn.init.eye_(layer.weight)

@@ -132,9 +132,9 @@ class SelectiveAttention(FeedForwardContextLayer):
 
     widening = 4
 
-    def prepare(self, dimension: int, heads: int) -> None:
+    def create_modules(self, dimension: int, heads: int) -> None:
         """Creates the feed-forward network and the projections of sentences."""
-        super().prepare(dimension, heads)
+        super().create_modules(dimension, heads)
         self.sentence_query, self.sentence_key = (nn.Linear(dimension, dimension) for _ in range(2))
 
     def project(self, memory: TwoLevelMemory) -> TwoLevelKeys:
