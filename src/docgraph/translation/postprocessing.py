@@ -165,10 +165,7 @@ def french_typography(source: str, text: str) -> str:
     text = _INCLUSIVE.sub(_masculine, _ELISION.sub(r"\1'", text))
     text = _LANGUAGE_NOTE.sub("", text) if text.count("(") > source.count("(") else text
     for number in _THOUSANDS.findall(written_out_amounts(source)):
-        grouped = number.replace(",", NARROW)
-        text = _with_all_groups(number, text)
-        text = text.replace(number, grouped).replace(number.replace(",", " "), grouped)
-        text = re.sub(rf"(?<![\w,.]){number.replace(',', '')}(?![\d,.]\d)", grouped, text)
+        text = _any_grouping(number).sub(number.replace(",", NARROW), _with_all_groups(number, text))
     text = _copy_number_with_parts(source, text)
     text = _with_rare_signs(source, french_times(source, text))
     text = _BELOW_TWO.sub(r"\1", _AMOUNT.sub(_french_amount, text))
@@ -180,6 +177,13 @@ def french_typography(source: str, text: str) -> str:
     text = _like_source(source, text)
     text = _MARK.sub(lambda match: _space_before_mark(match, source), _AFTER_COLON.sub(" ", text))
     return _GUILLEMETS.sub(lambda match: f"«{WIDE}" if "«" in match[0] else f"{WIDE}»", text)
+
+
+def _any_grouping(number: str) -> re.Pattern[str]:
+    """Returns a pattern of a number with commas, however its groups of digits are separated: 1 234,567 or 1234 567."""
+    groups = number.split(",")
+    separator = rf"[ ,.{NARROW}{WIDE}]?" if len(groups) > 2 else rf"[ ,{NARROW}{WIDE}]?"
+    return re.compile(rf"(?<![\w,.]){separator.join(groups)}(?!\d|,\d{{3}})")
 
 
 def _with_all_groups(number: str, text: str) -> str:
