@@ -58,6 +58,8 @@ _GUILLEMETS = re.compile(r"«\s*|\s*»")
 _ELISION = re.compile(r"(?<![\w'’\"«“‘])([cdjlmnst]|qu)' (?=\w)", re.IGNORECASE)
 _THOUSANDS = re.compile(r"(?<![\w.,/-])(?<!\w\()\d{1,3}(?:,\d{3})+(?![\d,])")
 _NUMBER_WITH_PARTS = re.compile(r"(?<![\w.,/-])\d+(?:[.-]\d+)+(?![\w/]|[.,-]\d|\s[ap]\.?\s?m\b)")
+_RANGE = re.compile(r"(?<![\w–-])(\d+)–(\d+)(?![\w–-])")
+_AFTER_OPENING = re.compile(r"(?<=[(\[]) (?=\w)")
 _FIGURES = re.compile(r"\d[\d.,\u202f-]*(?<![.,\u202f])")
 _BELOW_TWO = re.compile(r"(?<![\d,.\u202f])([01](?:,\d+)? (?:million|milliard|billion))s\b")
 _AMOUNT = re.compile(
@@ -198,7 +200,10 @@ def _with_all_groups(number: str, text: str) -> str:
 
 
 def _like_source(source: str, text: str) -> str:
-    """Returns a text with the letters of items, dashes and final colon of its source: (b), –."""
+    """Returns a text with the letters of items, dashes, brackets and final colon of its source: (b), –, (c, 1914-18."""
+    for first, last in _RANGE.findall(source):
+        text = re.sub(rf"(?<!\d){first} ?--? ?{last}(?!\d)", f"{first}-{last}", text)
+    text = text if _AFTER_OPENING.search(source) else _AFTER_OPENING.sub("", text)
     for match in _ITEM.finditer(source):
         if match[0] not in text:
             text = re.sub(rf"(?<![\w(]){match['item']}\)(?= )", match[0], text, count=1)
