@@ -41,6 +41,7 @@ from translation.translator_examples import english_to_french
         ("the iPhone", "l' iPhone", "l'iPhone"),
         ("53,287 people", "53287 personnes", "53\u202f287 personnes"),
         ("1914–18 (or 9–11)", "1914 -- 18 ( ou 9 - 11)", "1914-18 (ou 9-11)"),
+        ("the mill (c. 1320)", "le moulin (environ 1320,)", "le moulin (vers 1320)"),
         ("9,151,481 of 12,345,678", "9151,481 sur 12 345,678", "9\u202f151\u202f481 sur 12\u202f345\u202f678"),
         ("Total: £897.00", "Total :8700 livres", "Total\u00a0: 897,00 livres"),
         ("code 20-00-00, 30 days", "code 20-00, 30 jours", "code 20-00-00, 30 jours"),

@@ -22,6 +22,7 @@ from functools import lru_cache
 from docgraph.translation.dates_and_times import french_only_times, french_times
 from docgraph.translation.digits import with_special_digits
 from docgraph.translation.normalization import (
+    CIRCA,
     HEART,
     RARE_AMOUNT,
     WORD,
@@ -59,7 +60,8 @@ _ELISION = re.compile(r"(?<![\w'’\"«“‘])([cdjlmnst]|qu)' (?=\w)", re.IGNO
 _THOUSANDS = re.compile(r"(?<![\w.,/-])(?<!\w\()\d{1,3}(?:,\d{3})+(?![\d,])")
 _NUMBER_WITH_PARTS = re.compile(r"(?<![\w.,/-])\d+(?:[.-]\d+)+(?![\w/]|[.,-]\d|\s[ap]\.?\s?m\b)")
 _RANGE = re.compile(r"(?<![\w–-])(\d+)–(\d+)(?![\w–-])")
-_AFTER_OPENING = re.compile(r"(?<=[(\[]) (?=\w)")
+_LOOSE_BRACKET = re.compile(r"(?<=[(\[]) (?=\w)|,(?=[)\]])")
+_ABOUT_YEAR = re.compile(r"\benviron (?=\d{3,4}\b(?![,.\u202f ]\d{3}))")
 _FIGURES = re.compile(r"\d[\d.,\u202f-]*(?<![.,\u202f])")
 _BELOW_TWO = re.compile(r"(?<![\d,.\u202f])([01](?:,\d+)? (?:million|milliard|billion))s\b")
 _AMOUNT = re.compile(
@@ -168,6 +170,7 @@ def french_typography(source: str, text: str) -> str:
     text = _LANGUAGE_NOTE.sub("", text) if text.count("(") > source.count("(") else text
     for number in _THOUSANDS.findall(written_out_amounts(source)):
         text = _any_grouping(number).sub(number.replace(",", NARROW), _with_all_groups(number, text))
+    text = _ABOUT_YEAR.sub("vers ", text) if CIRCA.search(source) else text
     text = _copy_number_with_parts(source, text)
     text = _with_rare_signs(source, french_times(source, text))
     text = _BELOW_TWO.sub(r"\1", _AMOUNT.sub(_french_amount, text))
@@ -203,7 +206,7 @@ def _like_source(source: str, text: str) -> str:
     """Returns a text with the letters of items, dashes, brackets and final colon of its source: (b), –, (c, 1914-18."""
     for first, last in _RANGE.findall(source):
         text = re.sub(rf"(?<!\d){first} ?--? ?{last}(?!\d)", f"{first}-{last}", text)
-    text = text if _AFTER_OPENING.search(source) else _AFTER_OPENING.sub("", text)
+    text = text if _LOOSE_BRACKET.search(source) else _LOOSE_BRACKET.sub("", text)
     for match in _ITEM.finditer(source):
         if match[0] not in text:
             text = re.sub(rf"(?<![\w(]){match['item']}\)(?= )", match[0], text, count=1)
