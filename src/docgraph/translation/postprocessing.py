@@ -55,6 +55,9 @@ _APOSTROPHE = re.compile(r"(?<=[^\W\d_])['’](?=[\w«\"])")
 _QUOTED_WORDS = re.compile(r"(?<![\w=(\[{:,\"])(?<!\": )\"([^\W_][\w\s.,;:!?'’%…\u00a0\u202f-]*)\"(?![\w\":])")
 """A quotation of words only: quoted code has other characters, or stands in brackets or after = or :."""
 _OPENING, _CLOSING = re.compile(r"(?<![\w=])\"(?=\w)"), re.compile(r"(?<=[\w.,;!?…])\"(?!\w)")
+_ANY_QUOTE = re.compile(r"[\"“”„«»]")
+_FINAL_QUOTE = re.compile(r"[^\W\d_][.!?…,]*[\"”]$")
+_DASHES = ("—", "–", "- ")
 _GUILLEMETS = re.compile(r"«\s*|\s*»")
 _ELISION = re.compile(r"(?<![\w'’\"«“‘])([cdjlmnst]|qu)' (?=\w)", re.IGNORECASE)
 _THOUSANDS = re.compile(r"(?<![\w.,/-])(?<!\w\()\d{1,3}(?:,\d{3})+(?![\d,])")
@@ -178,7 +181,7 @@ def french_typography(source: str, text: str) -> str:
     text = _SIGN.sub(WIDE, _HOUR.sub(f"{WIDE}h{WIDE}", text))
     text = _PERCENT.sub(lambda match: match[0] if _is_style(match[0], source) else f"{match[1]}{WIDE}%", text)
     text = _with_same_decimal_marks(source, text)
-    text = _french_quotes(source, text)
+    text = _french_quotes(source, _with_outer_quote(source, text))
     text = _like_source(source, text)
     text = _MARK.sub(lambda match: _space_before_mark(match, source), _AFTER_COLON.sub(" ", text))
     return _GUILLEMETS.sub(lambda match: f"«{WIDE}" if "«" in match[0] else f"{WIDE}»", text)
@@ -282,6 +285,20 @@ def _french_quotes(source: str, text: str) -> str:
     return text
 
 
+def _with_outer_quote(source: str, text: str) -> str:
+    """Returns a text with the one quotation mark of its source: that of a quotation over several sentences.
+
+    A dash stands for the opening mark.
+    """
+    if len(_ANY_QUOTE.findall(source)) != 1 or _ANY_QUOTE.search(text):
+        return text
+    if _FINAL_QUOTE.search(source):
+        return f'{text}"' if source.endswith('"') else f"{text}»"
+    if source.startswith(('"', "“")) and not text.startswith(_DASHES):
+        return f'"{text}' if source.startswith('"') else f"«{text}"
+    return text
+
+
 def _french_bytes(match: re.Match[str]) -> str:
     """Returns a number of bytes in octets: 200 Mo for 200 MB, ko for kB and KB, Kio for KiB."""
     number, prefix = match.groups()
@@ -323,7 +340,7 @@ def _without_closing_marks(sources: Sequence[str], texts: Sequence[str]) -> list
     for source, text in zip(sources, texts, strict=True):
         opens = source.startswith(("“", '"')) and not _is_closed(source)
         if opens:
-            after_dash = text.startswith(("—", "–", "- "))
+            after_dash = text.startswith(_DASHES)
         elif after_dash and not _is_closed(source):
             if text.count("»") > text.count("«"):
                 text = re.sub(rf"[ {WIDE}]?»", "", text, count=1)
