@@ -158,6 +158,7 @@ def postprocessor() -> Postprocessor:
         ("Dear Tom,", "Cher Tom,", "Cher Tom,"),
         ("Mark Complete", "Marquer comme terminé", "Marquer comme terminé"),
         ("fastlog", "rapide", "fastlog"),
+        ('A "plan" or "set"', 'Un " plan" ou " ensemble"', 'Un "plan" ou "ensemble"'),
         ("hello", "bonjour", "bonjour"),
     ],
 )

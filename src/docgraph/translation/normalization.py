@@ -98,6 +98,13 @@ _INCH = re.compile(
 _QUOTATION_MARK = re.compile(r"(?<!\d)\"")
 _MEASURED = re.compile(r" (?:wide|long|tall|high|deep|thick|in|from|of|by|and|or|above|below)\b")
 """What follows a noun: 27 inches wide, but a 27-inch monitor."""
+_SINGLE_QUOTED = re.compile(
+    r"(?<![\w'\])])'(?!(?:em|n|til|tis|twas|cause|bout|round)\b)(?=[^\W\d_]{2}|[IA] )"
+    r"((?:[^\W\d_]|[\s,.!?-]|(?<=\w)'(?=\w))+?)(?<=[\w.,!?])'(?!\w)"
+)
+"""Words in single quotation marks."""
+_QUOTED_WORD = re.compile(r"(?<![^\s(\[—-])\"(?=[^\W\d_]+(?![\w(=/\\:]|\.\w)[^\"]*\")")
+"""The opening mark of a quotation that is no code."""
 HEART = re.compile(r"\b(?:I|[Ww]e|[Yy]ou|[Tt]hey)\b (?P<heart>[❤♥💖💗💕💙💚💛💜🖤🧡]\ufe0f?) (?=\w)")
 """A picture that is the verb of its sentence."""
 _STRESSED = re.compile(r"\b(?:ALWAYS|BEFORE|BOTH|CANNOT|DON'T|NEVER|ONLY|VERY|(?:DO|MUST|SHOULD|WILL)(?: NOT)?)\b")
@@ -137,6 +144,7 @@ class Normalizer:
             text = _DOUBLE_HYPHEN.sub(self._dash, text)
             text = read_abbreviations(read_amounts(read_dates(read_times(text))))
             text = text if text.isupper() else _STRESSED.sub(_unstressed, text)
+            text = read_quotations(text)
         if is_all_caps(text):
             small = WORD.sub(lambda word: self._lowercase(word[0]), text)
             first = WORD.search(small)
@@ -227,6 +235,15 @@ def written_out_amounts(text: str) -> str:
     """Returns a text with $20,000 for $20k and $2 billion for $2bn."""
     text = _SCALE_RANGE.sub(lambda each: f"{each[1]}{each[2]}{each[3] or each[5]} to {each[1]}{each[4]}{each[5]}", text)
     return _SCALE.sub(_written_out, text)
+
+
+def read_quotations(text: str) -> str:
+    """Returns an English text with double quotation marks, and a space after those that open.
+
+    Sub-words differ by whether a space precedes them: the model reads "bold plan as "b, old and plan.
+    """
+    text = text if '"' in text else _SINGLE_QUOTED.sub(r'"\1"', text)
+    return _QUOTED_WORD.sub('" ', text)
 
 
 def _metres(match: re.Match[str]) -> str:

@@ -64,6 +64,8 @@ _THOUSANDS = re.compile(r"(?<![\w.,/-])(?<!\w\()\d{1,3}(?:,\d{3})+(?![\d,])")
 _NUMBER_WITH_PARTS = re.compile(r"(?<![\w.,/-])\d+(?:[.-]\d+)+(?![\w/]|[.,-]\d|\s[ap]\.?\s?m\b)")
 _RANGE = re.compile(r"(?<![\w–-])(\d+)–(\d+)(?![\w–-])")
 _LOOSE_BRACKET = re.compile(r"(?<=[(\[]) (?=\w)|,(?=[)\]])")
+_LOOSE_QUOTE = re.compile(r"^\" (?=\w)|(?<![^\s(\[])\" (?=[^\"]*[^\s\"]\"(?!\w))")
+"""An opening mark with the space that the model read after it."""
 _ABOUT_YEAR = re.compile(r"\benviron (?=\d{3,4}\b(?![,.\u202f ]\d{3}))")
 _FIGURES = re.compile(r"\d[\d.,\u202f-]*(?<![.,\u202f])")
 _BELOW_TWO = re.compile(r"(?<![\d,.\u202f])([01](?:,\d+)? (?:million|milliard|billion))s\b")
@@ -103,7 +105,7 @@ class Postprocessor:
     def _finish(self, source: str, translation: str) -> str:
         if self._english and copied_line(source, self._normalizer):
             return source
-        original = source
+        original, translation = source, _LOOSE_QUOTE.sub('"', translation) if self._english else translation
         source, gaps = self._protector.remove(with_verb(source) if self._english else source)
         if self._typography is french_typography and (line := french_line(source, translation)):
             return put_back(source, gaps, line) if gaps else line
