@@ -64,7 +64,7 @@ def preprocessor() -> Preprocessor:
             "Lieutenant General Ann Fox, Senator J.B. Hill and Sergeant Lee",
         ),
         ("Ulm (German: Ulm; Latin: Ulma), c. 1320", "Ulm (in German: Ulm; in Latin: Ulma), about 1320"),
-        ('He said "energetic" or ("x=1") and "left(a)".', 'He said " energetic" or ("x=1") and "left(a)".'),
+        ('A "bold" or "ASC" plan ("x=1"), "left(a)", "a {b}".', 'A " bold" or "ASC" plan ("x=1"), "left(a)", "a {b}".'),
         ("'I don't know': the players' 'big day'", '" I don\'t know": the players\' " big day"'),
         ("The then-president and a then-unknown poet", "The then president and a then unknown poet"),
         ("I ❤️ Paris.", "I love Paris."),

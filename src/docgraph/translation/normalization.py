@@ -103,8 +103,10 @@ _SINGLE_QUOTED = re.compile(
     r"((?:[^\W\d_]|[\s,.!?-]|(?<=\w)'(?=\w))+?)(?<=[\w.,!?])'(?!\w)"
 )
 """Words in single quotation marks."""
-_QUOTED_WORD = re.compile(r"(?<![^\s(\[—-])\"(?=[^\W\d_]+(?![\w(=/\\:]|\.\w)[^\"]*\")")
-"""The opening mark of a quotation that is no code."""
+_QUOTED_WORD = re.compile(
+    r"(?<![^\s(\[—-])\"(?=(?:[A-Z]?[a-z]+|[AI])(?![\w(=/\\:{]|\.\w))(?![^\"]*[_{}=#<>|\\][^\"]*\")"
+)
+"""The opening mark before a word other than code and abbreviations."""
 HEART = re.compile(r"\b(?:I|[Ww]e|[Yy]ou|[Tt]hey)\b (?P<heart>[❤♥💖💗💕💙💚💛💜🖤🧡]\ufe0f?) (?=\w)")
 """A picture that is the verb of its sentence."""
 _STRESSED = re.compile(r"\b(?:ALWAYS|BEFORE|BOTH|CANNOT|DON'T|NEVER|ONLY|VERY|(?:DO|MUST|SHOULD|WILL)(?: NOT)?)\b")
