@@ -65,6 +65,7 @@ def preprocessor() -> Preprocessor:
         ),
         ("Ulm (German: Ulm; Latin: Ulma), c. 1320", "Ulm (in German: Ulm; in Latin: Ulma), about 1320"),
         ('A "bold" or "ASC" plan ("x=1"), "left(a)", "a {b}".', 'A " bold" or "ASC" plan ("x=1"), "left(a)", "a {b}".'),
+        ('Her "The Salt Road" is "Salt and sand".', 'Her "The Salt Road" is " Salt and sand".'),
         ("'I don't know': the players' 'big day'", '" I don\'t know": the players\' " big day"'),
         ("The then-president and a then-unknown poet", "The then president and a then unknown poet"),
         ("I ❤️ Paris.", "I love Paris."),

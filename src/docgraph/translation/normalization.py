@@ -104,9 +104,9 @@ _SINGLE_QUOTED = re.compile(
 )
 """Words in single quotation marks."""
 _QUOTED_WORD = re.compile(
-    r"(?<![^\s(\[—-])\"(?=(?:[A-Z]?[a-z]+|[AI])(?![\w(=/\\:{]|\.\w))(?![^\"]*[_{}=#<>|\\][^\"]*\")"
+    r"(?<![^\s(\[—-])\"(?=(?:[A-Z]?[a-z]+|[AI])(?![\w(=/\\:{]|\.\w))(?![A-Z]\w* [A-Z])(?![^\"]*[_{}=#<>|\\][^\"]*\")"
 )
-"""The opening mark before a word other than code and abbreviations."""
+"""The opening mark before a word other than code, abbreviations and titles of works."""
 HEART = re.compile(r"\b(?:I|[Ww]e|[Yy]ou|[Tt]hey)\b (?P<heart>[❤♥💖💗💕💙💚💛💜🖤🧡]\ufe0f?) (?=\w)")
 """A picture that is the verb of its sentence."""
 _STRESSED = re.compile(r"\b(?:ALWAYS|BEFORE|BOTH|CANNOT|DON'T|NEVER|ONLY|VERY|(?:DO|MUST|SHOULD|WILL)(?: NOT)?)\b")
