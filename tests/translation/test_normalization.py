@@ -96,7 +96,7 @@ def test_text_is_normalised_to_characters_that_the_model_knows(
         "Maroon 5 ft. Rihanna ran 5k.",
         "Rooms 5 and 6, Article 2 I",
         "He left the U.K.",
-        "The boys' rock 'n' roll of the '90s: the players' 'a_b' or 'utf8'.",
+        "The boys' rock 'n' roll of the '90s: the players' 'a_b' or 'AMJ'.",
         "Gen. 3:16 and Col. B say so, Gen Z and Rep 5, too.",
         "It sold 20m copies, and 3m people saw the 5m.",
         "A. B. Smith has a B.Sc. of e.g. York.",

@@ -99,7 +99,7 @@ _QUOTATION_MARK = re.compile(r"(?<!\d)\"")
 _MEASURED = re.compile(r" (?:wide|long|tall|high|deep|thick|in|from|of|by|and|or|above|below)\b")
 """What follows a noun: 27 inches wide, but a 27-inch monitor."""
 _SINGLE_QUOTED = re.compile(
-    r"(?<![\w'\])])'(?!(?:em|n|til|tis|twas|cause|bout|round)\b)(?=[^\W\d_]{2}|[IA] )"
+    r"(?<![\w'\])])'(?!(?:em|n|til|tis|twas|cause|bout|round)\b)(?![A-Z]+')(?=[^\W\d_]{2}|[IA] )"
     r"((?:[^\W\d_]|[\s,.!?-]|(?<=\w)'(?=\w))+?)(?<=[\w.,!?])'(?!\w)"
 )
 """Words in single quotation marks."""
