@@ -26,6 +26,7 @@ def split(text: str, language: str = "en") -> list[str]:
         ("de", ["Er sagte: „Ich gehe.", "Du bleibst.“", "Dann ging er."]),
         ("fr", ["Il dit : « Je pars.", "Tu restes. »", "Puis il partit."]),
         ("en", ["No.", "It is 12 m.", "It is deep, see No. 12."]),
+        ("en", ["We meet at 5 p.m. Friday.", "They met at 5 p.m. EST.", "He left at 6 p.m.", "She stayed."]),
         ("fr", ["M. Dupont est venu.", "« Bonjour ! » dit-il.", "Il pleut, cf. p. 4."]),
         ("de", ["Das ist z. B. gut.", "Am 3. Oktober kam Dr. Müller.", "Gut."]),
         ("ru", ["Он жил в г. Москве, т. е. далеко.", "Потом уехал."]),

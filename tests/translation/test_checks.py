@@ -132,4 +132,5 @@ def test_any_text_can_be_checked(source: str, translation: str) -> None:
 
 def test_miles_are_no_kilometres() -> None:
     assert reasons("It is 1.5 miles away.", "C'est à 1,5 kilomètres.") == ["miles became kilometres"]
+    assert reasons("A 12-mile road.", "Une route de 12 km.") == ["miles became kilometres"]
     assert reasons("It is 1.5 miles away.", "C'est à 1,5 miles.") == []

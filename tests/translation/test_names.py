@@ -36,6 +36,7 @@ def names_of(*texts: str, translations: list[str | None] | None = None) -> NameT
         ("On Monday the Parliament of Germany met the AMs in the UK.", set()),
         ("The South-Eastern line has a V-shaped roof.", set()),
         ("Onboarding takes two days.", set()),
+        ("A Franco-German plan for the Indo-Pacific and Austro-Hungarian Galicia.", {"Galicia"}),
         ("Getting Started With Onboarding Pipelines", set()),
         ("PLEASE CALL BINGLEY NOW", set()),
     ],
@@ -106,6 +107,12 @@ def test_a_name_of_several_words_is_kept_if_most_translations_keep_it() -> None:
     assert found(names_of(*[text] * 3, translations=[*kept]), text) == [("Northfield Railways", "Northfield Railways")]
     assert found(names_of(*[text] * 3, translations=[*lost]), text) == [("Northfield", "Northfield")]
     assert found(names_of(*[text] * 3, translations=[*mixed]), text) == [("Northfield Railways", "Northfield Railways")]
+
+
+def test_articles_and_offices_are_no_part_of_a_name() -> None:
+    texts = ["The Zorblin agreed.", "The Zorblin left.", "Governor Zorblin spoke.", "Governor Zorblin sat."]
+    translations = ["Le Zorblin accepta.", "Le Zorblin partit.", "La gouverneure Zorblin parla.", "Zorblin s'assit."]
+    assert names_of(*texts, translations=[*translations]).phrases == set()
 
 
 def test_sentences_without_a_translation_do_not_count() -> None:

@@ -31,6 +31,9 @@ _ABBREVIATION = {
 """Abbreviations that sentencex mistakes for the end of a sentence: after--Mr. Bingley, M. Dupont, т. е. (that is)."""
 _MISSED_END = {"en": re.compile(r"(?:(?<!\w)No|\d\s[a-z])\.\s+(?=[^\W\d_a-z])")}
 """Sentence ends that sentencex mistakes for an abbreviation or initial: No. I do not. It is 12 m. It is deep."""
+_BEFORE_DAY = re.compile(r"\d\s?[ap]\.m\.\s*$")
+_DAY = re.compile(r"(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day\b|(?:[ECMP][SD]?T|GMT|UTC|BST)\b")
+"""A day or time zone, which continues a sentence after a time: at 5 p.m. Friday."""
 _NUMBER = re.compile(
     r"(?:(?:^|(?<!\bNo)(?<!\bno)(?<!\bp)(?<!\bpp)[.!?;][\"”’')\]]*\s)\s*\(?(?:\d{1,3}(?:\.\d{1,3})*|[A-Za-z]|[IVXivx]{1,5})|:\s+\(?1)[.)]\s*$"
 )
@@ -124,7 +127,11 @@ def _continues(text: str, start: int, end: int, language: str) -> bool:
         return True
     if text[end].islower() and _QUOTE_END.search(before):
         return True  # “Really?” he asked.
-    return language == "en" and _QUESTION.search(before) is not None and _SPEECH.match(text, end) is not None
+    if language != "en":
+        return False
+    if _BEFORE_DAY.search(before) and _DAY.match(text, end):
+        return True
+    return _QUESTION.search(before) is not None and _SPEECH.match(text, end) is not None
 
 
 def _before_opening_quote(text: str, start: int, end: int) -> int:

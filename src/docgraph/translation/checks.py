@@ -69,7 +69,7 @@ _MONTHS = {
         "décembre",
     ],
 }
-_MILES, _KILOMETRES = re.compile(r"(?<=\d )miles?\b|(?<=\d )milles\b"), re.compile(r"(?<=\d )(?:kilomètres?|km)\b")
+_MILES, _KILOMETRES = re.compile(r"(?<=\d[ -])(?:miles?|milles)\b"), re.compile(r"(?<=\d )(?:kilomètres?|km)\b")
 _WORDS_BELOW = 13
 """Numbers below this are not looked for in languages whose number words are not listed."""
 

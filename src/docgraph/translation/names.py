@@ -23,6 +23,7 @@ from difflib import SequenceMatcher
 from functools import cache, lru_cache
 from importlib.resources import files
 
+from docgraph.translation.language_check import is_function_word
 from docgraph.translation.stand_ins import STAND_IN
 from docgraph.translation.terms import Term
 
@@ -35,6 +36,8 @@ _FILE = re.compile(
 _ARTICLE = re.compile(r"\b(?:the|a|an)(?: \w+)? $", re.IGNORECASE)
 _ABBREVIATION = re.compile(r"[A-Z]{2,}s?")
 _CAMEL = re.compile(r"[A-Z]?[a-z]+[A-Z][A-Za-z]*")
+_COMPOUND = re.compile(r"[A-Z][a-z]+o-([A-Z][a-z]+)")
+"""A compound of two peoples or regions, which has a translation unless its second part is a name: Franco-German."""
 _ADJECTIVE = re.compile(r"\w+(?:an|ese|i|ic|ish|s)")
 """What an English adjective or plural noun of a people looks like: Azerbaijani, Zulus."""
 _PLACE = re.compile(r"\b(?:at|from|in|near|of|through|to|towards?) $")
@@ -45,7 +48,8 @@ _NOT_NAMES = frozenset(
 )
 _OFFICES = frozenset(
     """Ambassador Attorney Chair Chairman Chairperson Chairwoman Chancellor Commissioner Doctor Governor Judge Justice
-    Mayor Minister President Prime Professor Rapporteur Secretary Senator Speaker Vice Vice-President""".split()  # noqa: SIM905
+    Mayor Minister President Prime Professor Rapporteur Representative Secretary Senator Speaker Vice
+    Vice-President""".split()  # noqa: SIM905
 )
 """What people are addressed as after a title: Madam President is no person named President."""
 _LONG = 4
@@ -201,8 +205,8 @@ def _name_words(texts: Sequence[str], occurrences: Sequence[Sequence[_Word]]) ->
             if word.text in _NOT_NAMES or (addressed and word.text in _OFFICES) or len(word.text) < 2:
                 continue
             after = next((each for each in words[place + 1 : place + 2] if each.start == word.end + 1), None)
-            is_given, unknown = word.text.lower() in given, not is_known(word.text.lower(), "en")
-            leads = after is not None and (after.inside or not is_known(after.text.lower(), "en"))
+            is_given, unknown = word.text.lower() in given, not _is_english(word.text)
+            leads = after is not None and (after.inside or not _is_english(after.text))
             is_person = before is not None and (before.title is not None or before.text.lower() in given)
             follows = is_person and (word.inside or unknown)
             certain = word.title is not None or _CAMEL.fullmatch(word.text) or follows or (is_given and leads)
@@ -287,14 +291,24 @@ def _words_around(name: str, translation: str) -> set[str]:
 
 
 def _runs(text: str, words: Sequence[_Word]) -> Iterator[tuple[_Word, _Word]]:
-    """Yields the first and last of two or more adjacent capitalised words."""
+    """Yields the first and last of two or more adjacent capitalised words; offices before a name are left out.
+
+    So are words such as The that have a capital because they begin the sentence.
+    """
     begin = 0
     for place in range(1, len(words) + 1):
         if place < len(words) and text[words[place - 1].end : words[place].start] == " ":
             continue
+        while begin < place and (words[begin].text in _OFFICES or _begins_sentence(words[begin])):
+            begin += 1
         if place - begin > 1:
             yield words[begin], words[place - 1]
         begin = place
+
+
+def _begins_sentence(word: _Word) -> bool:
+    """Returns whether a word has its capital only because it begins a sentence."""
+    return not word.inside and is_function_word(word.text.lower())
 
 
 def _combinations(parts: Sequence[Sequence[str]]) -> list[list[str]]:
@@ -326,6 +340,12 @@ def is_known(word: str, language: str) -> bool:
     import simplemma
 
     return all(simplemma.is_known(part, lang=language) for part in word.split("-") if len(part) > 1)
+
+
+def _is_english(word: str) -> bool:
+    """Returns whether a capitalised word is in the English dictionary, or a compound such as Indo-European."""
+    compound = _COMPOUND.fullmatch(word)
+    return is_known((compound[1] if compound else word).lower(), "en")
 
 
 @cache

@@ -35,7 +35,8 @@ _CODE_BEFORE_AMOUNT = re.compile(
     r"(\d[\d.,]*\d|\d)((?: (?:million|billion)\b)?)"
 )
 _UNIT = re.compile(
-    r"(?<![\w.,/])(\d+(?:[.,]\d+)?)(?:[ \u00a0]?|-(?=mph))(ft|lbs?|oz|yd|mph)\b(?!\.\w| [A-Z]|\. [A-Z]|[/²³^-])"
+    r"(?<![\w.,/])(\d+(?:[.,]\d+)*)(?:[ \u00a0]?|-(?=mph))(ft|lbs?|oz|yd|mph|sq\.? ?(?:ft|in|km|m|mi|yd))\b"
+    r"(?!\.\w| [A-Z]|\. [A-Z]|[/²³^-])"
 )
 _UNITS = {
     "ft": ("foot", "feet"),
@@ -44,7 +45,52 @@ _UNITS = {
     "oz": ("ounce", "ounces"),
     "yd": ("yard", "yards"),
     "mph": ("mile per hour", "miles per hour"),
+    "sqft": ("square foot", "square feet"),
+    "sqin": ("square inch", "square inches"),
+    "sqkm": ("square kilometre", "square kilometres"),
+    "sqm": ("square metre", "square metres"),
+    "sqmi": ("square mile", "square miles"),
+    "sqyd": ("square yard", "square yards"),
 }
+_METRES = re.compile(
+    r"(?<![\w.,$£€])(?P<number>(?:\d ?[x×] ?)?\d+(?:[.,]\d+)*)m (?:"
+    r"(?P<direction>high|tall|long|wide|deep|thick|away|apart|above|below|underwater)\b"
+    r"|(?=(?:backstroke|breaststroke|butterfly|dash|final|freestyle|heats?|hurdles|medley|races?|relay|runner|sprint"
+    r"|steeplechase|swim|world)\b))"
+)
+"""A number of metres: 20m is 20 million for the model."""
+_RANKS = {
+    "Adm": "Admiral",
+    "Capt": "Captain",
+    "Cmdr": "Commander",
+    "Col": "Colonel",
+    "Cpl": "Corporal",
+    "Det": "Detective",
+    "Gen": "General",
+    "Gov": "Governor",
+    "Insp": "Inspector",
+    "Lt": "Lieutenant",
+    "Maj": "Major",
+    "Rep": "Representative",
+    "Rev": "Reverend",
+    "Sen": "Senator",
+    "Sgt": "Sergeant",
+    "Supt": "Superintendent",
+}
+_RANK = re.compile(
+    rf"\b(?:({'|'.join(_RANKS)})\.|(Capt|Cmdr|Cpl|Insp|Lt|Sgt|Supt)) (?=(?:[A-Z]\. ?)*[A-Z][\w'’-]*[a-z])"
+)
+"""A rank before a name; some have no full stop in British texts."""
+_LANGUAGE = re.compile(
+    r"(\(|; )((?:Arabic|Basque|Bengali|Bulgarian|Catalan|Chinese|Croatian|Czech|Danish|Dutch|Estonian|Finnish|French"
+    r"|Georgian|German|Greek|Hebrew|Hindi|Hungarian|Icelandic|Irish|Italian|Japanese|Korean|Latin|Latvian|Lithuanian"
+    r"|Norwegian|Persian|Polish|Portuguese|Romanian|Russian|Sanskrit|Serbian|Slovak|Slovene|Spanish|Swahili|Swedish"
+    r"|Tamil|Thai|Turkish|Ukrainian|Urdu|Vietnamese|Welsh):)"
+)
+"""The language of a name in brackets, which the model would read as a people: (German: Köln)."""
+CIRCA = re.compile(r"\b(?:c|ca)\. ?(?=\d{3,4}\b)")
+_THEN = re.compile(r"\b([Tt]hen)-(?=[A-Za-z][a-z]+)")
+"""Said of somebody's office at the time: the then-president."""
 _INCH = re.compile(
     r"(?<![\w.,'’°])(\d{1,3}(?:\.\d+)?)(?:\"|''|″)"
     r"(?= (?:(?!(?:he|she|it|they|we|said|says|and|but|or|who|asked|replied)\b)[a-z]{2,}|(?:TV|LCD|LED|OLED|HD)\b))"
@@ -52,6 +98,15 @@ _INCH = re.compile(
 _QUOTATION_MARK = re.compile(r"(?<!\d)\"")
 _MEASURED = re.compile(r" (?:wide|long|tall|high|deep|thick|in|from|of|by|and|or|above|below)\b")
 """What follows a noun: 27 inches wide, but a 27-inch monitor."""
+_SINGLE_QUOTED = re.compile(
+    r"(?<![\w'\])])'(?!(?:em|n|til|tis|twas|cause|bout|round)\b)(?![A-Z]+')(?=[^\W\d_]{2}|[IA] )"
+    r"((?:[^\W\d_]|[\s,.!?-]|(?<=\w)'(?=\w))+?)(?<=[\w.,!?])'(?!\w)"
+)
+"""Words in single quotation marks."""
+_QUOTED_WORD = re.compile(
+    r"(?<![^\s(\[—-])\"(?=(?:[A-Z]?[a-z]+|[AI])(?![\w(=/\\:{]|\.\w))(?![A-Z]\w* [A-Z])(?![^\"]*[_{}=#<>|\\][^\"]*\")"
+)
+"""The opening mark before a word other than code, abbreviations and titles of works."""
 HEART = re.compile(r"\b(?:I|[Ww]e|[Yy]ou|[Tt]hey)\b (?P<heart>[❤♥💖💗💕💙💚💛💜🖤🧡]\ufe0f?) (?=\w)")
 """A picture that is the verb of its sentence."""
 _STRESSED = re.compile(r"\b(?:ALWAYS|BEFORE|BOTH|CANNOT|DON'T|NEVER|ONLY|VERY|(?:DO|MUST|SHOULD|WILL)(?: NOT)?)\b")
@@ -89,8 +144,9 @@ class Normalizer:
         text = _DOTTED.sub(lambda word: self._without_dots(word[0]), text.translate(self._lookalikes))
         if self._english:
             text = _DOUBLE_HYPHEN.sub(self._dash, text)
-            text = read_amounts(read_dates(read_times(text)))
+            text = read_abbreviations(read_amounts(read_dates(read_times(text))))
             text = text if text.isupper() else _STRESSED.sub(_unstressed, text)
+            text = read_quotations(text)
         if is_all_caps(text):
             small = WORD.sub(lambda word: self._lowercase(word[0]), text)
             first = WORD.search(small)
@@ -159,8 +215,17 @@ def with_verb(text: str) -> str:
 
 
 def read_measures(text: str) -> str:
-    """Returns an English text with units of length and weight in words: 3 feet for 3 ft, 27-inch monitor for 27"."""
-    return _INCH.sub(_inches, _UNIT.sub(lambda unit: f"{unit[1]} {_UNITS[unit[2]][unit[1] != '1']}", text))
+    """Returns an English text with units in words: 3 feet for 3 ft, 27-inch monitor for 27"."""
+    text = _UNIT.sub(
+        lambda unit: f"{unit[1]} {_UNITS[unit[2].replace('.', '').replace(' ', '')][unit[1] != '1']}", text
+    )
+    return _INCH.sub(_inches, _METRES.sub(_metres, text))
+
+
+def read_abbreviations(text: str) -> str:
+    """Returns an English text with Senator for Sen., about for c., and (in German: Köln) for (German: Köln)."""
+    text = _RANK.sub(lambda rank: f"{_RANKS[rank[1] or rank[2]]} ", text)
+    return _THEN.sub(r"\1 ", _LANGUAGE.sub(r"\1in \2", CIRCA.sub("about ", text)))
 
 
 def read_amounts(text: str) -> str:
@@ -172,6 +237,21 @@ def written_out_amounts(text: str) -> str:
     """Returns a text with $20,000 for $20k and $2 billion for $2bn."""
     text = _SCALE_RANGE.sub(lambda each: f"{each[1]}{each[2]}{each[3] or each[5]} to {each[1]}{each[4]}{each[5]}", text)
     return _SCALE.sub(_written_out, text)
+
+
+def read_quotations(text: str) -> str:
+    """Returns an English text with double quotation marks, and a space after those that open.
+
+    Sub-words differ by whether a space precedes them: the model reads "bold plan as "b, old and plan.
+    """
+    text = text if '"' in text else _SINGLE_QUOTED.sub(r'"\1"', text)
+    return _QUOTED_WORD.sub('" ', text)
+
+
+def _metres(match: re.Match[str]) -> str:
+    """Returns 20 metres high, but the 400-metre hurdles."""
+    number, direction = match["number"], match["direction"]
+    return f"{number} metres {direction}" if direction else f"{number}-metre "
 
 
 def _inches(match: re.Match[str]) -> str:

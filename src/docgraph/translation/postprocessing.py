@@ -22,6 +22,7 @@ from functools import lru_cache
 from docgraph.translation.dates_and_times import french_only_times, french_times
 from docgraph.translation.digits import with_special_digits
 from docgraph.translation.normalization import (
+    CIRCA,
     HEART,
     RARE_AMOUNT,
     WORD,
@@ -54,10 +55,18 @@ _APOSTROPHE = re.compile(r"(?<=[^\W\d_])['’](?=[\w«\"])")
 _QUOTED_WORDS = re.compile(r"(?<![\w=(\[{:,\"])(?<!\": )\"([^\W_][\w\s.,;:!?'’%…\u00a0\u202f-]*)\"(?![\w\":])")
 """A quotation of words only: quoted code has other characters, or stands in brackets or after = or :."""
 _OPENING, _CLOSING = re.compile(r"(?<![\w=])\"(?=\w)"), re.compile(r"(?<=[\w.,;!?…])\"(?!\w)")
+_ANY_QUOTE = re.compile(r"[\"“”„«»]")
+_FINAL_QUOTE = re.compile(r"[^\W\d_][.!?…,]*[\"”]$")
+_DASHES = ("—", "–", "- ")
 _GUILLEMETS = re.compile(r"«\s*|\s*»")
 _ELISION = re.compile(r"(?<![\w'’\"«“‘])([cdjlmnst]|qu)' (?=\w)", re.IGNORECASE)
 _THOUSANDS = re.compile(r"(?<![\w.,/-])(?<!\w\()\d{1,3}(?:,\d{3})+(?![\d,])")
 _NUMBER_WITH_PARTS = re.compile(r"(?<![\w.,/-])\d+(?:[.-]\d+)+(?![\w/]|[.,-]\d|\s[ap]\.?\s?m\b)")
+_RANGE = re.compile(r"(?<![\w–-])(\d+)–(\d+)(?![\w–-])")
+_LOOSE_BRACKET = re.compile(r"(?<=[(\[]) (?=\w)|,(?=[)\]])")
+_LOOSE_QUOTE = re.compile(r"^\" (?=\w)|(?<![^\s(\[])\" (?=[^\"]*[^\s\"]\"(?!\w))")
+"""An opening mark with the space that the model read after it."""
+_ABOUT_YEAR = re.compile(r"\benviron (?=\d{3,4}\b(?![,.\u202f ]\d{3}))")
 _FIGURES = re.compile(r"\d[\d.,\u202f-]*(?<![.,\u202f])")
 _BELOW_TWO = re.compile(r"(?<![\d,.\u202f])([01](?:,\d+)? (?:million|milliard|billion))s\b")
 _AMOUNT = re.compile(
@@ -96,7 +105,7 @@ class Postprocessor:
     def _finish(self, source: str, translation: str) -> str:
         if self._english and copied_line(source, self._normalizer):
             return source
-        original = source
+        original, translation = source, _LOOSE_QUOTE.sub('"', translation) if self._english else translation
         source, gaps = self._protector.remove(with_verb(source) if self._english else source)
         if self._typography is french_typography and (line := french_line(source, translation)):
             return put_back(source, gaps, line) if gaps else line
@@ -165,10 +174,8 @@ def french_typography(source: str, text: str) -> str:
     text = _INCLUSIVE.sub(_masculine, _ELISION.sub(r"\1'", text))
     text = _LANGUAGE_NOTE.sub("", text) if text.count("(") > source.count("(") else text
     for number in _THOUSANDS.findall(written_out_amounts(source)):
-        grouped = number.replace(",", NARROW)
-        text = _with_all_groups(number, text)
-        text = text.replace(number, grouped).replace(number.replace(",", " "), grouped)
-        text = re.sub(rf"(?<![\w,.]){number.replace(',', '')}(?![\d,.]\d)", grouped, text)
+        text = _any_grouping(number).sub(number.replace(",", NARROW), _with_all_groups(number, text))
+    text = _ABOUT_YEAR.sub("vers ", text) if CIRCA.search(source) else text
     text = _copy_number_with_parts(source, text)
     text = _with_rare_signs(source, french_times(source, text))
     text = _BELOW_TWO.sub(r"\1", _AMOUNT.sub(_french_amount, text))
@@ -176,10 +183,17 @@ def french_typography(source: str, text: str) -> str:
     text = _SIGN.sub(WIDE, _HOUR.sub(f"{WIDE}h{WIDE}", text))
     text = _PERCENT.sub(lambda match: match[0] if _is_style(match[0], source) else f"{match[1]}{WIDE}%", text)
     text = _with_same_decimal_marks(source, text)
-    text = _french_quotes(source, text)
+    text = _french_quotes(source, _with_outer_quote(source, text))
     text = _like_source(source, text)
     text = _MARK.sub(lambda match: _space_before_mark(match, source), _AFTER_COLON.sub(" ", text))
     return _GUILLEMETS.sub(lambda match: f"«{WIDE}" if "«" in match[0] else f"{WIDE}»", text)
+
+
+def _any_grouping(number: str) -> re.Pattern[str]:
+    """Returns a pattern of a number with commas, however its groups of digits are separated: 1 234,567 or 1234 567."""
+    groups = number.split(",")
+    separator = rf"[ ,.{NARROW}{WIDE}]?" if len(groups) > 2 else rf"[ ,{NARROW}{WIDE}]?"
+    return re.compile(rf"(?<![\w,.]){separator.join(groups)}(?!\d|,\d{{3}})")
 
 
 def _with_all_groups(number: str, text: str) -> str:
@@ -194,7 +208,10 @@ def _with_all_groups(number: str, text: str) -> str:
 
 
 def _like_source(source: str, text: str) -> str:
-    """Returns a text with the letters of items, dashes and final colon of its source: (b), –."""
+    """Returns a text with the letters of items, dashes, brackets and final colon of its source: (b), –, (c, 1914-18."""
+    for first, last in _RANGE.findall(source):
+        text = re.sub(rf"(?<!\d){first} ?--? ?{last}(?!\d)", f"{first}-{last}", text)
+    text = text if _LOOSE_BRACKET.search(source) else _LOOSE_BRACKET.sub("", text)
     for match in _ITEM.finditer(source):
         if match[0] not in text:
             text = re.sub(rf"(?<![\w(]){match['item']}\)(?= )", match[0], text, count=1)
@@ -270,6 +287,20 @@ def _french_quotes(source: str, text: str) -> str:
     return text
 
 
+def _with_outer_quote(source: str, text: str) -> str:
+    """Returns a text with the one quotation mark of its source: that of a quotation over several sentences.
+
+    A dash stands for the opening mark.
+    """
+    if len(_ANY_QUOTE.findall(source)) != 1 or _ANY_QUOTE.search(text):
+        return text
+    if _FINAL_QUOTE.search(source):
+        return f'{text}"' if source.endswith('"') else f"{text}»"
+    if source.startswith(('"', "“")) and not text.startswith(_DASHES):
+        return f'"{text}' if source.startswith('"') else f"«{text}"
+    return text
+
+
 def _french_bytes(match: re.Match[str]) -> str:
     """Returns a number of bytes in octets: 200 Mo for 200 MB, ko for kB and KB, Kio for KiB."""
     number, prefix = match.groups()
@@ -311,7 +342,7 @@ def _without_closing_marks(sources: Sequence[str], texts: Sequence[str]) -> list
     for source, text in zip(sources, texts, strict=True):
         opens = source.startswith(("“", '"')) and not _is_closed(source)
         if opens:
-            after_dash = text.startswith(("—", "–", "- "))
+            after_dash = text.startswith(_DASHES)
         elif after_dash and not _is_closed(source):
             if text.count("»") > text.count("«"):
                 text = re.sub(rf"[ {WIDE}]?»", "", text, count=1)

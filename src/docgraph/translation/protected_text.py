@@ -33,12 +33,14 @@ _LEADING = re.compile(
 )
 """What precedes a text without belonging to it: the bars of a message with several forms (one file|%d files), a star or
 several marks, and the number of a section or an item."""
-_TRAILING = re.compile(rf"\s+(?:\*|{_RUN_OF_MARKS})$")
+_TRAILING = re.compile(rf"\s+(?:\*|{_RUN_OF_MARKS})$|(?<=[.!?\"”’)])(?:\s?\[\d{{1,3}}\])+$")
+"""What follows a text: a star, several marks, or the numbers of notes."""
 _FRAME = re.compile(r"(([*=~#_+-])\2{2,}\s*)(?=[^\W_]).*?(?<=[^\s*=~#_+-])(\s*\2{3,})")
 """A text between runs of marks: -----Original Message-----."""
 _TRADEMARKS = frozenset("®™℠")
 """Signs that a model may spell in letters: TM."""
 _LAST_WORD = re.compile(r"[\w.-]*\w$")
+_OPENING = frozenset("([")
 _CLOSING = frozenset(".,;:!?…،؛؟。、！？，；：")
 _CATEGORY_CLASSES = {"Ps": "o", "Pi": "o", "Pe": "c", "Pf": "c", "Pd": "w"}
 _UNIT = r"(?:[xs][xsj]*|(?<!w)wj+)"
@@ -97,7 +99,7 @@ class TextProtector:
                 after += 1
             if after == end:
                 begin = before
-            elif before < begin or begin == 0:
+            elif before < begin or begin == 0 or text[begin - 1] in _OPENING:
                 end = after
             yield begin, end
 
@@ -147,11 +149,21 @@ def put_back(readable: str, gaps: list[InlineMarkup], translation: str) -> str:
     inside = list[InlineMarkup]()
     for gap in gaps:
         if 0 < gap.offset < len(readable):
-            marked = _after_same_word(readable, gap, translation)
+            marked = _after_same_word(readable, gap, translation) or _after_same_bracket(readable, gap, translation)
             translation = marked or translation
             inside += [] if marked else [gap]
     sentence = Sentence(readable, 0, len(readable), markup=tuple(inside))
     return first + transfer_markup(sentence, translation, str) + last
+
+
+def _after_same_bracket(readable: str, gap: InlineMarkup, translation: str) -> str:
+    """Returns a translation with a gap after the bracket that it began; empty if the brackets differ."""
+    bracket = readable[gap.offset - 1]
+    brackets = [match.end() for match in re.finditer(re.escape(bracket), translation)]
+    if bracket not in _OPENING or len(brackets) != readable.count(bracket):
+        return ""
+    place = brackets[readable.count(bracket, 0, gap.offset) - 1]
+    return f"{translation[:place]}{gap.raw}{translation[place:]}"
 
 
 def _after_same_word(readable: str, gap: InlineMarkup, translation: str) -> str:

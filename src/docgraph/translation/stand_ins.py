@@ -1,5 +1,5 @@
-"""Stand-ins: short words that the model reads instead of inline code, placeholders, identifiers, addresses and
-figures such as 1:30:25.
+"""Stand-ins: short words that the model reads instead of inline code, placeholders, identifiers, addresses,
+pronunciations and figures such as 1:30:25.
 
 The model would miscopy most code, and misplace what it does not see. It copies X1, X2, ... and places them well: "The
 X1 method opens X2." It reads a placeholder for a number as a number, because "57 files" is translated in another way
@@ -32,6 +32,12 @@ _FIGURES = re.compile(
     r"|\bISBN(?:-1[03])?:?\s(?:\d[\s-]?){9,12}[\dX]\b"
 )
 """Durations (1:30:25), ratios (2:1), feet and inches (6'2"), minutes and seconds of arc, negative exponents, ISBN."""
+_PHONETIC = r"[\u0250-\u02ff]"
+_PRONUNCIATION = re.compile(
+    rf"(?:(?<![\w/<])/(?=[^/\n]{{0,80}}{_PHONETIC})[^/<>\n]{{1,80}}/|\[(?=[^\]\n]{{0,80}}{_PHONETIC})[^\[\]\n]{{1,80}}\])"
+    r"(?!\w)(?:,? (?=[a-zA-Zə-]*[A-Z]{2})[a-zA-Zə]+(?:-[a-zA-Zə]+)*(?!\w))*"
+)
+"""Phonetic transcriptions, with the respelling after them: /ˈlɛstər/ LES-tər."""
 _PATH_AFTER = re.compile(r"(?:[./\\][\w-]*\w)+(?!\w)")
 _MAX_STAND_INS = 40
 """Sentences with more literals than this are lists of names; the rest of them stays as it is."""
@@ -101,7 +107,7 @@ def _spans(text: str, atoms: Sequence[Span]) -> Iterator[tuple[int, int, bool]]:
 
 def _literal_spans(text: str) -> Iterator[Span]:
     """Yields the spans of literals, with the rest of the paths and names that they are in: `%s/output.txt`."""
-    for pattern in (LITERAL, _CODE, _FIGURES):
+    for pattern in (LITERAL, _CODE, _FIGURES, _PRONUNCIATION):
         for match in pattern.finditer(text):
             if not match[0].startswith("<") or is_only_literal(match[0]):  # no tag, but <a@b.org>
                 after = _PATH_AFTER.match(text, match.end())
