@@ -226,15 +226,6 @@ def test_numbers_without_words_have_french_form(text: str, french: str) -> None:
     assert postprocessor().without_words(text) == french
 
 
-def test_a_quotation_that_a_dash_begins_has_no_closing_mark() -> None:
-    sources = ['"I saw him.', "He was tired.", 'He left," said Ann.', '"Yes."']
-    texts = ["— Je l'ai vu.", "Il était fatigué.", "Il est parti\u00a0», dit Ann.", "«\u00a0Oui.\u00a0»"]
-    expected = [*texts[:2], "Il est parti, dit Ann.", texts[3]]
-    assert unify_french_quotes(sources, texts) == expected
-    guillemets = ["«\u00a0Je l'ai vu.", *texts[1:]]
-    assert unify_french_quotes(sources, guillemets) == guillemets
-
-
 @pytest.mark.parametrize(
     ("sources", "expected"),
     [

@@ -20,6 +20,7 @@ from difflib import SequenceMatcher
 from functools import lru_cache
 
 from docgraph.translation.dates_and_times import french_only_times, french_times
+from docgraph.translation.dialogue_quotes import restore_quotes
 from docgraph.translation.digits import with_special_digits
 from docgraph.translation.normalization import (
     HEART,
@@ -176,7 +177,7 @@ def french_typography(source: str, text: str) -> str:
     text = _SIGN.sub(WIDE, _HOUR.sub(f"{WIDE}h{WIDE}", text))
     text = _PERCENT.sub(lambda match: match[0] if _is_style(match[0], source) else f"{match[1]}{WIDE}%", text)
     text = _with_same_decimal_marks(source, text)
-    text = _french_quotes(source, text)
+    text = restore_quotes(source, _french_quotes(source, text))
     text = _like_source(source, text)
     text = _MARK.sub(lambda match: _space_before_mark(match, source), _AFTER_COLON.sub(" ", text))
     return _GUILLEMETS.sub(lambda match: f"«{WIDE}" if "«" in match[0] else f"{WIDE}»", text)
@@ -280,9 +281,8 @@ def unify_french_quotes(sources: Sequence[str], texts: Sequence[str]) -> list[st
     """Returns the translated sentences of a document with one kind of quotation marks.
 
     They are guillemets if the source has typographic quotation marks, or if most sentences with quotations have them.
-    Quoted code stays. A quotation that begins with a dash has no closing mark.
+    Quoted code stays.
     """
-    texts = _without_closing_marks(sources, texts)
     guillemets = sum("«" in text or "»" in text for text in texts)
     single = [s.count('"') % 2 == t.count('"') % 2 == 1 for s, t in zip(sources, texts, strict=True)]
     straight = sum(one or _QUOTED_WORDS.search(text) is not None for one, text in zip(single, texts, strict=True))
@@ -303,26 +303,6 @@ def unify_french_apostrophes(sources: Sequence[str], texts: Sequence[str]) -> li
     has_quotes = any(quote in source for source in sources for quote in "“”")
     is_typographic = marks["’"] > marks["'"] if marks else has_quotes
     return [_APOSTROPHE.sub("’" if is_typographic else "'", text) for text in texts]
-
-
-def _without_closing_marks(sources: Sequence[str], texts: Sequence[str]) -> list[str]:
-    """Removes the closing mark of quotations over several sentences that begin with a dash in the translation."""
-    result, after_dash = [], False
-    for source, text in zip(sources, texts, strict=True):
-        opens = source.startswith(("“", '"')) and not _is_closed(source)
-        if opens:
-            after_dash = text.startswith(("—", "–", "- "))
-        elif after_dash and not _is_closed(source):
-            if text.count("»") > text.count("«"):
-                text = re.sub(rf"[ {WIDE}]?»", "", text, count=1)
-            after_dash = False
-        result.append(text)
-    return result
-
-
-def _is_closed(source: str) -> bool:
-    """Returns whether a sentence has as many opening as closing quotation marks."""
-    return source.count("“") == source.count("”") and source.count('"') % 2 == 0
 
 
 def _french_single_quote(text: str) -> str:
