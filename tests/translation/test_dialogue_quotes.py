@@ -36,6 +36,11 @@ from docgraph.translation.dialogue_quotes import restore_quotes
         ('"I lost my key.', "« J'ai perdu ma clé. »", "« J'ai perdu ma clé."),
         ('Can you open?"', "« Pouvez-vous ouvrir ? »", "Pouvez-vous ouvrir ? »"),
         # The translation has all marks.
+        ('Can you open?"', 'Pouvez-vous ouvrir ?"', 'Pouvez-vous ouvrir ?"'),
+        ('We wait here."', 'Nous attendons ici".', 'Nous attendons ici".'),
+        ('"Say ‘no’ now."', '"Dites "non" maintenant".', '"Dites "non" maintenant".'),
+        ('"We wait here".', '"Nous attendons ici".', '"Nous attendons ici".'),
+        ('"I lost my key.', "«\u00a0J'ai perdu ma clé.", "«\u00a0J'ai perdu ma clé."),
         ("“Yes,” he said.", "« Oui », dit-il.", "« Oui », dit-il."),
         ('A "good" one.', 'Un "bon".', 'Un "bon".'),
         ('The 27" screen.', "L'écran de 27 pouces.", "L'écran de 27 pouces."),

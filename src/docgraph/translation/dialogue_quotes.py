@@ -14,9 +14,11 @@ from typing import NamedTuple
 _OPENING, _CLOSING = "“«„", "”»"
 _SOURCE_MARK = re.compile(r'[“”„«»"]')
 _DASH = re.compile(r"[—–-]\s+(?=\S)")
-_INNER = re.compile(r"«\s*([^«»]*?)\s*»")
-_NESTED = re.compile(r"(?<!\w)['‘]\w[^'‘’]*(?:['’]\w[^'‘’]*)*['’](?!\w)")
-_MARKS = re.compile(r"[«»\"“”]")
+_INNER = re.compile(r"«\s*([^«»\"]*?)\s*»|\"([^«»\"]*)\"")
+_MARKS, _MARKS_LEFT, _CLOSING_MARK = re.compile(r"[«»\"“”]"), re.compile(r"[«»\"]"), re.compile(r"\s*»")
+_WHOLE = re.compile(r"(?:«[^«»]*»|\"[^\"]*\")[.,;]?")
+_LAST_MARK = re.compile(r"\s*[»\"](?=[.,;]?$)")
+_CLOSED_EARLY = re.compile(r"«[^«»\"]*»[^«»\"]*")
 _CLITICS = r"(?:(?:me|te|se|lui|leur|nous|vous|en|y) |[mtsl]['’])*"
 _INCISE = re.compile(
     r"(?P<before>,\s|[?!…]\s|\.{3}\s)"
@@ -54,26 +56,46 @@ def restore_quotes(source: str, text: str) -> str:
     Guillemets are inserted without the spaces that belong to them. A text whose marks cannot be placed stays.
     """
     marks = _marks(source)
-    if not text or (not marks and not _MARKS.search(text)):
+    if not text or not marks:
         return text
-    starts = bool(marks) and marks[0].opens and not source[: marks[0].place].strip()
-    ends = bool(marks) and not marks[-1].opens and not source[marks[-1].place + 1 :].strip(" .,;:!?…")
-    if starts and (dash := _DASH.match(text)):
-        return _without_dash(text[dash.end() :], source, marks, ends) or text
-    count = len(_MARKS.findall(text))
-    if len(marks) == 1 and (starts or ends):
-        return _with_one_mark(text, starts, count, _NESTED.search(source) is not None)
+    starts, ends = _begins_with_quote(source, marks), _ends_with_quote(source, marks)
+    dash = _DASH.match(text) if starts else None
+    body = text[dash.end() :] if dash else text
+    if len(marks) == starts + ends:
+        return _with_outer_marks(body, starts, ends) or text
+    count = len(_MARKS.findall(body))
+    if dash:
+        return _without_dash(body, source, marks, ends) or text
     if len(marks) == 1 and not marks[0].opens and count == 0:
         return _with_closing(text, source, marks[0].place)
-    if starts and ends and len(marks) == 2 and count == 0:
-        return f"«{text}»"
     if starts and len(marks) == 2 and text.startswith("«") and count == 1:
-        return f"{text}»" if ends else _with_closing(text, source, marks[1].place)
+        return _with_closing(text, source, marks[1].place)
     if ends and len(marks) == 2 and text.count("«") == count == 1:
         return f"{text}»"
-    if starts and ends and len(marks) == 4 and re.fullmatch(r"«[^«»\"]*»[^«»\"]*", text):
-        return f"{_without_inner_closing(text)}»"
+    if starts and ends and len(marks) == 4 and _CLOSED_EARLY.fullmatch(text):
+        return f"{_CLOSING_MARK.sub('', text)}»"
     return text
+
+
+def without_outer_quotes(source: str) -> str:
+    """Returns a quotation, or the first or last sentence of a longer one, without its marks.
+
+    The model translates it better so: with marks, it reads "Guess." as a line of narration.
+    """
+    marks = _marks(source)
+    starts, ends = _begins_with_quote(source, marks), _ends_with_quote(source, marks)
+    if len(marks) != starts + ends or (ends and source[-1] not in '"”»'):
+        return source
+    return source[starts : len(source) - ends].strip()
+
+
+def _begins_with_quote(source: str, marks: list[_Mark]) -> bool:
+    return bool(marks) and marks[0].opens and not source[: marks[0].place].strip()
+
+
+def _ends_with_quote(source: str, marks: list[_Mark]) -> bool:
+    """Returns whether a closing mark is the last of a sentence, or only punctuation follows it."""
+    return bool(marks) and not marks[-1].opens and not source[marks[-1].place + 1 :].strip(" .,;:!?…")
 
 
 def _marks(source: str) -> list[_Mark]:
@@ -88,36 +110,30 @@ def _marks(source: str) -> list[_Mark]:
     return found
 
 
+def _with_outer_marks(text: str, starts: bool, ends: bool) -> str:
+    """Returns a quotation, or the first or last sentence of a longer one, with its marks; empty if that is not certain.
+
+    A quotation inside it gets “ ”.
+    """
+    if _WHOLE.fullmatch(text):
+        return text if starts and ends else _LAST_MARK.sub("", text) if starts else text[1:].lstrip()
+    if len(_MARKS.findall(text)) == 1:
+        first, last = text[0] in '«"', _LAST_MARK.search(text) is not None
+        if (first, last) == (starts, ends):
+            return text
+        text = _LAST_MARK.sub("", text[first:].strip())
+    text = text if text.count('"') > 2 else _INNER.sub(lambda inner: f"“{inner[1] or inner[2]}”", text)
+    return "" if _MARKS_LEFT.search(text) else f"{'«' * starts}{text}{'»' * ends}"
+
+
 def _without_dash(text: str, source: str, marks: list[_Mark], ends: bool) -> str:
-    """Returns the text after a dash as a quotation; empty if its end is not certain."""
-    if text.count("«") == text.count("»") and (ends or len(marks) == 1):
-        text = _INNER.sub(r"“\1”", text)
-    if len(marks) == 1:
-        return f"«{text}" if not _MARKS.search(text.replace("“", "").replace("”", "")) else ""
+    """Returns the text after a dash as a quotation that is interrupted or followed by a clause; empty if uncertain."""
     if "«" in text or '"' in text or _DASH.search(text, 1):
         return ""
-    if ends and len(marks) in (2, 4):
-        return f"«{text}" if text.endswith("»") else f"«{text.replace('»', '')}»"
-    if ends or len(marks) != 2:
-        return ""
-    if "»" in text:
-        return f"«{text}"
-    closed = _with_closing(f"«{text}", source, marks[1].place)
-    return closed if "»" in closed else ""
-
-
-def _with_one_mark(text: str, opens: bool, count: int, is_nested: bool) -> str:
-    """Returns the first or the last sentence of a longer quotation with its mark, and no other marks.
-
-    A quotation inside it, which the source has in single marks, gets “ ”.
-    """
-    if count == 2 and is_nested and _INNER.search(text):
-        count, text = 0, _INNER.sub(r"“\1”", text)
-    if count == 0:
-        return f"«{text}" if opens else f"{text}»"
-    if count == 2 and text.startswith("«") and text.endswith("»"):
-        return text[:-1].rstrip() if opens else text[1:].lstrip()
-    return text
+    if ends:
+        return f"«{_CLOSING_MARK.sub('', text)}»" if len(marks) == 4 else ""
+    closed = text if "»" in text else _with_closing(text, source, marks[1].place)
+    return f"«{closed}" if len(marks) == 2 and "»" in closed else ""
 
 
 def _with_closing(text: str, source: str, place: int) -> str:
@@ -148,8 +164,3 @@ def _is_reporting(word: str) -> bool:
     from simplemma import lemmatize
 
     return word in ("fis", "fit") or str(lemmatize(word, lang="fr")) in _SPEECH.split()
-
-
-def _without_inner_closing(text: str) -> str:
-    """Returns a quotation that is interrupted by the clause that tells who speaks, without the marks around it."""
-    return re.sub(r"\s*»", "", text)
