@@ -11,6 +11,7 @@ from docgraph.translation.dates_and_times import read_dates, read_times
 from docgraph.translation.dialogue_quotes import without_outer_quotes
 from docgraph.translation.digits import plain_digits
 from docgraph.translation.protected_text import TextProtector
+from docgraph.translation.spoken_english import written
 from docgraph.translation.stand_ins import STAND_IN
 
 WORD = re.compile(rf"(?!{STAND_IN}(?!\w))[^\W\d_]+(?:['’][^\W\d_]+)*")
@@ -88,7 +89,7 @@ class Normalizer:
         """
         text, _ = self.protector.remove(with_verb(text) if self._english else text)
         text = (self._is_french and without_outer_quotes(text)) or text
-        text = read_measures(plain_digits(text)) if self._english else plain_digits(text)
+        text = read_measures(plain_digits(written(text))) if self._english else plain_digits(text)
         text = _DOTTED.sub(lambda word: self._without_dots(word[0]), text.translate(self._lookalikes))
         if self._english:
             text = _DOUBLE_HYPHEN.sub(self._dash, text)

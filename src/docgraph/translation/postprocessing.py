@@ -34,6 +34,7 @@ from docgraph.translation.normalization import (
 from docgraph.translation.preprocessing import Preprocessor
 from docgraph.translation.protected_text import put_back
 from docgraph.translation.set_lines import copied_line, french_line
+from docgraph.translation.spoken_english import with_stutter
 from docgraph.translation.stand_ins import STAND_IN
 
 NARROW, WIDE = "\u202f", "\u00a0"
@@ -104,6 +105,7 @@ class Postprocessor:
         if _NUMBER.search(source):  # those that the model read: 13 for 1 p.m.
             translation = _copy_numbers(self._normalizer.normalize(source), translation)
         translation = translation.upper() if is_all_caps(source) else _capitalize_like(source, translation)
+        translation = with_stutter(source, translation) if self._english else translation
         translation = translation if self._typography is None else self._typography(source, translation)
         translation = _with_heart(original, with_special_digits(source, translation))
         return put_back(source, gaps, translation) if gaps and translation else translation
