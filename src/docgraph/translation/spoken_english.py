@@ -123,7 +123,10 @@ def _with_g(match: re.Match[str]) -> str:
 
 def _is_name(match: re.Match[str]) -> bool:
     """Returns whether a word has a capital inside a sentence."""
-    return match[0].istitle() and re.search(r"(?:[\w,;]|\b(?:Dr|Mrs?|Ms|St)\.)\s$", match.string[: match.start()]) is not None
+    return (
+        match[0].istitle()
+        and re.search(r"(?:[\w,;]|\b(?:Dr|Mrs?|Ms|St)\.)\s$", match.string[: match.start()]) is not None
+    )
 
 
 @lru_cache(1 << 10)
