@@ -45,7 +45,9 @@ susurrer taquiner tonner tousser vociférer éclater écrier écrire étonner
 """French verbs of speech."""
 
 
-class _Mark(NamedTuple):
+class QuoteMark(NamedTuple):
+    """A quotation mark of a sentence."""
+
     place: int
     opens: bool
 
@@ -55,7 +57,7 @@ def restore_quotes(source: str, text: str) -> str:
 
     Guillemets are inserted without the spaces that belong to them. A text whose marks cannot be placed stays.
     """
-    marks = _marks(source)
+    marks = quote_marks(source)
     if not text or not marks:
         return text
     starts, ends = _begins_with_quote(source, marks), _ends_with_quote(source, marks)
@@ -82,31 +84,31 @@ def without_outer_quotes(source: str) -> str:
 
     The model translates it better so: with marks, it reads "Guess." as a line of narration.
     """
-    marks = _marks(source)
+    marks = quote_marks(source)
     starts, ends = _begins_with_quote(source, marks), _ends_with_quote(source, marks)
     if len(marks) != starts + ends or (ends and source[-1] not in '"”»'):
         return source
     return source[starts : len(source) - ends].strip()
 
 
-def _begins_with_quote(source: str, marks: list[_Mark]) -> bool:
+def _begins_with_quote(source: str, marks: list[QuoteMark]) -> bool:
     return bool(marks) and marks[0].opens and not source[: marks[0].place].strip()
 
 
-def _ends_with_quote(source: str, marks: list[_Mark]) -> bool:
+def _ends_with_quote(source: str, marks: list[QuoteMark]) -> bool:
     """Returns whether a closing mark is the last of a sentence, or only punctuation follows it."""
     return bool(marks) and not marks[-1].opens and not source[marks[-1].place + 1 :].strip(" .,;:!?…")
 
 
-def _marks(source: str) -> list[_Mark]:
+def quote_marks(source: str) -> list[QuoteMark]:
     """Returns the quotation marks of a source; straight ones open before a word and close after it."""
-    found = list[_Mark]()
+    found = list[QuoteMark]()
     for match in _SOURCE_MARK.finditer(source):
         before, after = source[: match.start()], source[match.end() :]
         if match[0] == '"' and before[-1:].isdigit() and not (found and found[-1].opens):
             continue  # inches
         straight_opens = (not before or before[-1] in " \u00a0([—–-") and bool(after) and not after[0].isspace()
-        found.append(_Mark(match.start(), match[0] in _OPENING or (match[0] == '"' and straight_opens)))
+        found.append(QuoteMark(match.start(), match[0] in _OPENING or (match[0] == '"' and straight_opens)))
     return found
 
 
@@ -126,7 +128,7 @@ def _with_outer_marks(text: str, starts: bool, ends: bool) -> str:
     return "" if _MARKS_LEFT.search(text) else f"{'«' * starts}{text}{'»' * ends}"
 
 
-def _without_dash(text: str, source: str, marks: list[_Mark], ends: bool) -> str:
+def _without_dash(text: str, source: str, marks: list[QuoteMark], ends: bool) -> str:
     """Returns the text after a dash as a quotation that is interrupted or followed by a clause; empty if uncertain."""
     if "«" in text or '"' in text or _DASH.search(text, 1):
         return ""
