@@ -203,6 +203,20 @@ def test_numbers_items_and_colons_are_those_of_the_source(source: str, text: str
 
 
 @pytest.mark.parametrize(
+    ("source", "text", "expected"),
+    [
+        ("ANNA: There is no key.", "ANNA : il n'y a pas de clé.", "ANNA\u00a0: Il n'y a pas de clé."),
+        ("OLD MAN (sadly): No.", "VIEIL HOMME (tristement): non.", "VIEIL HOMME (tristement)\u00a0: Non."),
+        ("A: Do not ask.", "R. : ne demandez pas.", "R\u00a0: Ne demandez pas."),
+        ("Note: The key is lost.", "Note : la clé est perdue.", "Note\u00a0: la clé est perdue."),
+        ("ANNA: and the key?", "ANNA : et la clé ?", "ANNA\u00a0: et la clé\u202f?"),
+    ],
+)
+def test_what_a_speaker_says_begins_with_a_capital(source: str, text: str, expected: str) -> None:
+    assert postprocessor().finish(source, text) == expected
+
+
+@pytest.mark.parametrize(
     ("text", "french"),
     [
         ("4,200", "4\u202f200"),

@@ -51,6 +51,8 @@ _MARK = re.compile(r"(?P<word>[^\W_]|[)\]»\"'%°…€$£])(?P<space>[ \u00a0\u
 _HOUR = re.compile(r"(?<=\d) ?h ?(?=\d\d\b)")
 _SIGN = re.compile(r"(?<=\d) (?=[%‰€$£])")
 _PERCENT = re.compile(r"(?<![\w.,])(\d[\d.,]*)%")
+_SPEAKER = re.compile(r"[A-Z][A-Z .'’-]{0,24}(?: \([^()]*\))?: [\"“]?[A-Z]")
+_FRENCH_SPEAKER = re.compile(r"(?:(?P<name>[QR](?=\. ?:)|[^:.]{1,48}?)\.?[ \u00a0]?: )(?=[^\W\d_])")
 _QUOTED = re.compile(r"(?<![\w=(\[{])\"(?=\S)([^\"«»]*?)(?<=\S)\"(?!\w)")
 _APOSTROPHE = re.compile(r"(?<=[^\W\d_])['’](?=[\w«\"])")
 _QUOTED_WORDS = re.compile(r"(?<![\w=(\[{:,\"])(?<!\": )\"([^\W_][\w\s.,;:!?'’%…\u00a0\u202f-]*)\"(?![\w\":])")
@@ -165,7 +167,7 @@ def french_typography(source: str, text: str) -> str:
 
     What may be code, because the source has it in the same form, stays.
     """
-    text = _INCLUSIVE.sub(_masculine, _ELISION.sub(r"\1'", text))
+    text = _INCLUSIVE.sub(_masculine, _ELISION.sub(r"\1'", _after_speaker(source, text)))
     text = _LANGUAGE_NOTE.sub("", text) if text.count("(") > source.count("(") else text
     for number in _THOUSANDS.findall(written_out_amounts(source)):
         grouped = number.replace(",", NARROW)
@@ -183,6 +185,14 @@ def french_typography(source: str, text: str) -> str:
     text = _like_source(source, text)
     text = _MARK.sub(lambda match: _space_before_mark(match, source), _AFTER_COLON.sub(" ", text))
     return _GUILLEMETS.sub(lambda match: f"«{WIDE}" if "«" in match[0] else f"{WIDE}»", text)
+
+
+def _after_speaker(source: str, text: str) -> str:
+    """Returns a line of a play or an interview (ANNA: Come in.) with a capital after the speaker; Q. is Q."""
+    if _SPEAKER.match(source) is None or (speaker := _FRENCH_SPEAKER.match(text)) is None:
+        return text
+    name, rest = speaker["name"], text[speaker.end() :]
+    return f"{name}{WIDE}: {rest[0].upper()}{rest[1:]}"
 
 
 def _with_all_groups(number: str, text: str) -> str:
