@@ -217,6 +217,21 @@ def test_what_a_speaker_says_begins_with_a_capital(source: str, text: str, expec
 
 
 @pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("Thump. Thump.", "Boum. Boum."),
+        ("SPLASH!", "PLOUF\u202f!"),
+        ("[GUNSHOT]", "[COUP DE FEU]"),
+        ("(Laughter)", "(Rires)"),
+        ("Whack", "Texte"),
+        ("[laughter and tears]", "Texte"),
+    ],
+)
+def test_sounds_have_a_french_form(source: str, expected: str) -> None:
+    assert postprocessor().finish(source, "Texte") == expected
+
+
+@pytest.mark.parametrize(
     ("text", "french"),
     [
         ("4,200", "4\u202f200"),
