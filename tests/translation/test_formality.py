@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterator
 
 import pytest
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 
 from docgraph.document import Document
 from docgraph.errors import DocgraphError
+from docgraph.formats import read
 from docgraph.translation import document_chunks
 from docgraph.translation.corrections import follow_correction, translate_sentences
 from docgraph.translation.formality import (
@@ -26,7 +28,9 @@ from docgraph.translation.formality import (
 )
 from docgraph.translation.glossary import Glossary
 from docgraph.translation.model_input import TranslationRequest
+from docgraph.translation.preprocessing import Segment, Segments
 from docgraph.translation.translator import Translator
+from docgraph.translation.utterances import find_utterances, utterance_formalities
 
 MIXED = [
     "Hey Tom, are you coming?",
@@ -258,3 +262,59 @@ def test_a_correction_changes_the_formality_as_a_new_translation_would(translato
         assert [texts[m] for m in range(count)] == translated(translator, "auto", after)
         before = after
     assert before == none
+
+
+def utterances(text: str, format: str = "text") -> list[list[str]]:
+    [document] = read(io.StringIO(text), format)
+    segments = Segments(
+        [Segment(each.text, each.text, " ", None) for each in document],
+        [range(m, m + 1) for m in range(len(document))],
+    )
+    return [[segments[m].source for m in group] for group in find_utterances(document, segments)]
+
+
+def test_an_utterance_is_what_one_person_says() -> None:
+    text = '"Sit down," he said. He closed the door. "You look tired.\n\n"Eat this. It is warm."\n\n"Thank you."'
+    assert utterances(text) == [
+        ['"Sit down," he said.', '"You look tired.', '"Eat this.', 'It is warm."'],
+        ['"Thank you."'],
+    ]
+    assert utterances("You look tired. Eat this.\n\nIt is warm.") == [
+        ["You look tired.", "Eat this."],
+        ["It is warm."],
+    ]
+    assert utterances('Ann: Sit down. Eat.\nTom: No.\n"Why?', "lines")[:2] == [["Ann: Sit down. Eat."], ["Tom: No."]]
+
+
+def test_a_sentence_with_words_to_somebody_else_beside_its_quotation_is_left_out() -> None:
+    assert utterances('He said "You are late", as you know. "Sit down."') == [['"Sit down."']]
+
+
+@pytest.mark.parametrize(
+    ("translations", "given", "expected"),
+    [
+        (["Écoutez, si tu viens, entrez.", "Il pleut."], {}, "formal"),
+        (["Écoute, si tu viens, entrez.", "Ton ami."], {}, "informal"),
+        (["Si vous venez, entrez.", "Ton ami."], {1: "Ton ami."}, "informal"),
+        (["Si vous venez, entrez.", "Votre ami."], {}, None),
+    ],
+)
+def test_a_mixed_utterance_has_the_formality_of_most_words_or_of_known_ones(
+    translations: list[str], given: dict[int, str], expected: str | None
+) -> None:
+    [document] = read(io.StringIO('"Listen, if you come, come in. Your friend."'), "text")
+    segments = Segments([Segment(each.text, each.text, " ", None) for each in document], [range(1), range(1, 2)])
+    found = utterance_formalities(document, segments, translations, given)
+    assert {each.formality for each in found.values()} == ({expected} if expected else set())
+    assert len(found) == (2 if expected else 0)
+
+
+def test_text_outside_quotations_addresses_the_reader_throughout() -> None:
+    [document] = read(io.StringIO("You came. Your coat.\n\nYou see. You go."), "text")
+    segments = Segments(
+        [Segment(each.text, each.text, " ", None) for each in document], [range(m, m + 1) for m in range(4)]
+    )
+    found = utterance_formalities(
+        document, segments, ["Vous êtes venu.", "Ton manteau.", "Tu vois.", "Tu vas à toi."], {}
+    )
+    assert {m: each.formality for m, each in found.items()} == {0: "informal", 1: "informal"}

@@ -210,6 +210,35 @@ def test_numbers_items_and_colons_are_those_of_the_source(source: str, text: str
 
 
 @pytest.mark.parametrize(
+    ("source", "text", "expected"),
+    [
+        ("ANNA: There is no key.", "ANNA : il n'y a pas de clé.", "ANNA\u00a0: Il n'y a pas de clé."),
+        ("OLD MAN (sadly): No.", "VIEIL HOMME (tristement): non.", "VIEIL HOMME (tristement)\u00a0: Non."),
+        ("A: Do not ask.", "R. : ne demandez pas.", "R\u00a0: Ne demandez pas."),
+        ("Note: The key is lost.", "Note : la clé est perdue.", "Note\u00a0: la clé est perdue."),
+        ("ANNA: and the key?", "ANNA : et la clé ?", "ANNA\u00a0: et la clé\u202f?"),
+    ],
+)
+def test_what_a_speaker_says_begins_with_a_capital(source: str, text: str, expected: str) -> None:
+    assert postprocessor().finish(source, text) == expected
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("Thump. Thump.", "Boum. Boum."),
+        ("SPLASH!", "PLOUF\u202f!"),
+        ("[GUNSHOT]", "[COUP DE FEU]"),
+        ("(Laughter)", "(Rires)"),
+        ("Whack", "Texte"),
+        ("[laughter and tears]", "Texte"),
+    ],
+)
+def test_sounds_have_a_french_form(source: str, expected: str) -> None:
+    assert postprocessor().finish(source, "Texte") == expected
+
+
+@pytest.mark.parametrize(
     ("text", "french"),
     [
         ("4,200", "4\u202f200"),
@@ -231,15 +260,6 @@ def test_numbers_items_and_colons_are_those_of_the_source(source: str, text: str
 )
 def test_numbers_without_words_have_french_form(text: str, french: str) -> None:
     assert postprocessor().without_words(text) == french
-
-
-def test_a_quotation_that_a_dash_begins_has_no_closing_mark() -> None:
-    sources = ['"I saw him.', "He was tired.", 'He left," said Ann.', '"Yes."']
-    texts = ["— Je l'ai vu.", "Il était fatigué.", "Il est parti\u00a0», dit Ann.", "«\u00a0Oui.\u00a0»"]
-    expected = [*texts[:2], "Il est parti, dit Ann.", texts[3]]
-    assert unify_french_quotes(sources, texts) == expected
-    guillemets = ["«\u00a0Je l'ai vu.", *texts[1:]]
-    assert unify_french_quotes(sources, guillemets) == guillemets
 
 
 @pytest.mark.parametrize(

@@ -217,12 +217,18 @@ class _Work:
     def with_other_terms(self, earlier: _Work, sentences: Iterable[int]) -> set[int]:
         """Returns the sentences with other terms than in an `earlier` work, or that another formality concerns."""
         mine, theirs = (each.translator.find_terms(each.prepared, each.hypotheses) for each in (self, earlier))
-        segments, same = self.prepared.segments, mine.formality == theirs.formality
+        segments = self.prepared.segments
+
+        def is_same(segment: int) -> bool:
+            before = earlier.segment(self.place(segment))
+            own = mine.at(segment).formality
+            return before is not None and own == theirs.at(before).formality
+
         return {
             m
             for m in sentences
             if any(mine.find(segments[k].text) != theirs.find(segments[k].text) for k in segments.of_sentence[m])
-            or (not same and any(map(self._addresses, segments.of_sentence[m])))
+            or any(not is_same(k) and self._addresses(k) for k in segments.of_sentence[m])
         }
 
     def _addresses(self, segment: int) -> bool:

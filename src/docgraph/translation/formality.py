@@ -265,3 +265,31 @@ def decide(option: FormalityOption, samples: Iterable[Sample]) -> DocumentFormal
     if own == 0 or abs(own) < _MARGIN * total:
         return None
     return DocumentFormality("formal" if own > 0 else "informal", MAX_LOSS)
+
+
+def is_mixed(samples: Iterable[Sample]) -> bool:
+    """Returns whether translations address one person both ways; sentences that address several do not count."""
+    texts = [sample.translation for sample in samples if not is_plural(sample.source)]
+    return all(any(_has(text, formality) for text in texts) for formality in PRONOUNS)
+
+
+def balance(samples: Iterable[Sample]) -> int:
+    """Returns the number of formal words less that of informal ones, and twice as much for words of the source."""
+    found = 0
+    for sample in samples:
+        if not is_plural(sample.source):
+            titles, names = (len(pattern.findall(sample.source)) for pattern in (_FORMAL_WORDS, _INFORMAL_WORDS))
+            found += _strength(sample.translation, "formal") - _strength(sample.translation, "informal")
+            found += _WORD_WEIGHT * (titles - names)
+    return found
+
+
+def by_balance(value: int) -> DocumentFormality:
+    """Returns the formality that a balance stands for; in case of doubt formal, which is right for several people."""
+    return DocumentFormality("formal" if value >= 0 else "informal", MAX_LOSS)
+
+
+def _strength(text: str, formality: Formality) -> int:
+    """Returns the number of words of a formality, with verbs."""
+    verbs = sum(map(_is_formal_verb, tokens(text.lower()))) if formality == "formal" else 0
+    return _count(text, formality) + verbs

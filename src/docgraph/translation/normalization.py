@@ -8,8 +8,10 @@ from functools import cache
 
 from docgraph.model.tokenizer import SubwordCoder
 from docgraph.translation.dates_and_times import read_dates, read_times
+from docgraph.translation.dialogue_quotes import without_outer_quotes
 from docgraph.translation.digits import plain_digits
 from docgraph.translation.protected_text import TextProtector
+from docgraph.translation.spoken_english import written
 from docgraph.translation.stand_ins import STAND_IN
 
 WORD = re.compile(rf"(?!{STAND_IN}(?!\w))[^\W\d_]+(?:['’][^\W\d_]+)*")
@@ -129,6 +131,7 @@ class Normalizer:
         self._coder = coder
         self._english = languages is not None and languages[0] == "en"
         self.protector = TextProtector(coder)
+        self._is_french = languages == ("en", "fr")
         self._dash = ", " if self.protector.is_unknown("—") else "—"
         unknown = {char: plain for char, plain in _LOOKALIKES.items() if self.protector.is_unknown(char)}
         self._lookalikes = str.maketrans(unknown)
@@ -140,7 +143,8 @@ class Normalizer:
         In English, times use 24 hours, days precede months, and abbreviated amounts and units are written out.
         """
         text, _ = self.protector.remove(with_verb(text) if self._english else text)
-        text = read_measures(plain_digits(text)) if self._english else plain_digits(text)
+        text = (self._is_french and without_outer_quotes(text)) or text
+        text = read_measures(plain_digits(written(text))) if self._english else plain_digits(text)
         text = _DOTTED.sub(lambda word: self._without_dots(word[0]), text.translate(self._lookalikes))
         if self._english:
             text = _DOUBLE_HYPHEN.sub(self._dash, text)

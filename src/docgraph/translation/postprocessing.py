@@ -20,6 +20,7 @@ from difflib import SequenceMatcher
 from functools import lru_cache
 
 from docgraph.translation.dates_and_times import french_only_times, french_times
+from docgraph.translation.dialogue_quotes import restore_quotes
 from docgraph.translation.digits import with_special_digits
 from docgraph.translation.normalization import (
     CIRCA,
@@ -34,6 +35,7 @@ from docgraph.translation.normalization import (
 from docgraph.translation.preprocessing import Preprocessor
 from docgraph.translation.protected_text import put_back
 from docgraph.translation.set_lines import copied_line, french_line
+from docgraph.translation.spoken_english import with_stutter
 from docgraph.translation.stand_ins import STAND_IN
 
 NARROW, WIDE = "\u202f", "\u00a0"
@@ -50,14 +52,13 @@ _MARK = re.compile(r"(?P<word>[^\W_]|[)\]»\"'%°…€$£])(?P<space>[ \u00a0\u
 _HOUR = re.compile(r"(?<=\d) ?h ?(?=\d\d\b)")
 _SIGN = re.compile(r"(?<=\d) (?=[%‰€$£])")
 _PERCENT = re.compile(r"(?<![\w.,])(\d[\d.,]*)%")
+_SPEAKER = re.compile(r"[A-Z][A-Z .'’-]{0,24}(?: \([^()]*\))?: [\"“]?[A-Z]")
+_FRENCH_SPEAKER = re.compile(r"(?:(?P<name>[QR](?=\. ?:)|[^:.]{1,48}?)\.?[ \u00a0]?: )(?=[^\W\d_])")
 _QUOTED = re.compile(r"(?<![\w=(\[{])\"(?=\S)([^\"«»]*?)(?<=\S)\"(?!\w)")
 _APOSTROPHE = re.compile(r"(?<=[^\W\d_])['’](?=[\w«\"])")
 _QUOTED_WORDS = re.compile(r"(?<![\w=(\[{:,\"])(?<!\": )\"([^\W_][\w\s.,;:!?'’%…\u00a0\u202f-]*)\"(?![\w\":])")
 """A quotation of words only: quoted code has other characters, or stands in brackets or after = or :."""
 _OPENING, _CLOSING = re.compile(r"(?<![\w=])\"(?=\w)"), re.compile(r"(?<=[\w.,;!?…])\"(?!\w)")
-_ANY_QUOTE = re.compile(r"[\"“”„«»]")
-_FINAL_QUOTE = re.compile(r"[^\W\d_][.!?…,]*[\"”]$")
-_DASHES = ("—", "–", "- ")
 _GUILLEMETS = re.compile(r"«\s*|\s*»")
 _ELISION = re.compile(r"(?<![\w'’\"«“‘])([cdjlmnst]|qu)' (?=\w)", re.IGNORECASE)
 _THOUSANDS = re.compile(r"(?<![\w.,/-])(?<!\w\()\d{1,3}(?:,\d{3})+(?![\d,])")
@@ -112,6 +113,7 @@ class Postprocessor:
         if _NUMBER.search(source):  # those that the model read: 13 for 1 p.m.
             translation = _copy_numbers(self._normalizer.normalize(source), translation)
         translation = translation.upper() if is_all_caps(source) else _capitalize_like(source, translation)
+        translation = with_stutter(source, translation) if self._english else translation
         translation = translation if self._typography is None else self._typography(source, translation)
         translation = _with_heart(original, with_special_digits(source, translation))
         return put_back(source, gaps, translation) if gaps and translation else translation
@@ -171,7 +173,7 @@ def french_typography(source: str, text: str) -> str:
 
     What may be code, because the source has it in the same form, stays.
     """
-    text = _INCLUSIVE.sub(_masculine, _ELISION.sub(r"\1'", text))
+    text = _INCLUSIVE.sub(_masculine, _ELISION.sub(r"\1'", _after_speaker(source, text)))
     text = _LANGUAGE_NOTE.sub("", text) if text.count("(") > source.count("(") else text
     for number in _THOUSANDS.findall(written_out_amounts(source)):
         text = _any_grouping(number).sub(number.replace(",", NARROW), _with_all_groups(number, text))
@@ -183,7 +185,7 @@ def french_typography(source: str, text: str) -> str:
     text = _SIGN.sub(WIDE, _HOUR.sub(f"{WIDE}h{WIDE}", text))
     text = _PERCENT.sub(lambda match: match[0] if _is_style(match[0], source) else f"{match[1]}{WIDE}%", text)
     text = _with_same_decimal_marks(source, text)
-    text = _french_quotes(source, _with_outer_quote(source, text))
+    text = restore_quotes(source, _french_quotes(source, text))
     text = _like_source(source, text)
     text = _MARK.sub(lambda match: _space_before_mark(match, source), _AFTER_COLON.sub(" ", text))
     return _GUILLEMETS.sub(lambda match: f"«{WIDE}" if "«" in match[0] else f"{WIDE}»", text)
@@ -194,6 +196,14 @@ def _any_grouping(number: str) -> re.Pattern[str]:
     groups = number.split(",")
     separator = rf"[ ,.{NARROW}{WIDE}]?" if len(groups) > 2 else rf"[ ,{NARROW}{WIDE}]?"
     return re.compile(rf"(?<![\w,.]){separator.join(groups)}(?!\d|,\d{{3}})")
+
+
+def _after_speaker(source: str, text: str) -> str:
+    """Returns a line of a play or an interview (ANNA: Come in.) with a capital after the speaker; Q. is Q."""
+    if _SPEAKER.match(source) is None or (speaker := _FRENCH_SPEAKER.match(text)) is None:
+        return text
+    name, rest = speaker["name"], text[speaker.end() :]
+    return f"{name}{WIDE}: {rest[0].upper()}{rest[1:]}"
 
 
 def _with_all_groups(number: str, text: str) -> str:
@@ -287,20 +297,6 @@ def _french_quotes(source: str, text: str) -> str:
     return text
 
 
-def _with_outer_quote(source: str, text: str) -> str:
-    """Returns a text with the one quotation mark of its source: that of a quotation over several sentences.
-
-    A dash stands for the opening mark.
-    """
-    if len(_ANY_QUOTE.findall(source)) != 1 or _ANY_QUOTE.search(text):
-        return text
-    if _FINAL_QUOTE.search(source):
-        return f'{text}"' if source.endswith('"') else f"{text}»"
-    if source.startswith(('"', "“")) and not text.startswith(_DASHES):
-        return f'"{text}' if source.startswith('"') else f"«{text}"
-    return text
-
-
 def _french_bytes(match: re.Match[str]) -> str:
     """Returns a number of bytes in octets: 200 Mo for 200 MB, ko for kB and KB, Kio for KiB."""
     number, prefix = match.groups()
@@ -311,9 +307,8 @@ def unify_french_quotes(sources: Sequence[str], texts: Sequence[str]) -> list[st
     """Returns the translated sentences of a document with one kind of quotation marks.
 
     They are guillemets if the source has typographic quotation marks, or if most sentences with quotations have them.
-    Quoted code stays. A quotation that begins with a dash has no closing mark.
+    Quoted code stays.
     """
-    texts = _without_closing_marks(sources, texts)
     guillemets = sum("«" in text or "»" in text for text in texts)
     single = [s.count('"') % 2 == t.count('"') % 2 == 1 for s, t in zip(sources, texts, strict=True)]
     straight = sum(one or _QUOTED_WORDS.search(text) is not None for one, text in zip(single, texts, strict=True))
@@ -334,26 +329,6 @@ def unify_french_apostrophes(sources: Sequence[str], texts: Sequence[str]) -> li
     has_quotes = any(quote in source for source in sources for quote in "“”")
     is_typographic = marks["’"] > marks["'"] if marks else has_quotes
     return [_APOSTROPHE.sub("’" if is_typographic else "'", text) for text in texts]
-
-
-def _without_closing_marks(sources: Sequence[str], texts: Sequence[str]) -> list[str]:
-    """Removes the closing mark of quotations over several sentences that begin with a dash in the translation."""
-    result, after_dash = [], False
-    for source, text in zip(sources, texts, strict=True):
-        opens = source.startswith(("“", '"')) and not _is_closed(source)
-        if opens:
-            after_dash = text.startswith(_DASHES)
-        elif after_dash and not _is_closed(source):
-            if text.count("»") > text.count("«"):
-                text = re.sub(rf"[ {WIDE}]?»", "", text, count=1)
-            after_dash = False
-        result.append(text)
-    return result
-
-
-def _is_closed(source: str) -> bool:
-    """Returns whether a sentence has as many opening as closing quotation marks."""
-    return source.count("“") == source.count("”") and source.count('"') % 2 == 0
 
 
 def _french_single_quote(text: str) -> str:

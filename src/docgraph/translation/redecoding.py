@@ -175,7 +175,7 @@ class Redecoder:
         for place in dict.fromkeys(place for place, _ in pieces):
             segment = prepared.segments[place]
             text = self._translator.builder.text(decoded.hypotheses[place][0], segment.source)
-            if words := self._enforcer.forbidden(segment, text, decoded.terms):
+            if words := self._enforcer.forbidden(segment, text, decoded.terms.at(place)):
                 found[place] = words
             elif invented := self._invented_words(segment, text, decoded.terms):
                 found[place] = [ForbiddenWords(self._translator.tokenizer.target, invented)]

@@ -58,6 +58,58 @@ _SALUTATIONS = {
     "Prof": "Cher professeur",
     "Professor": "Cher professeur",
 }
+_SOUNDS = {
+    "achoo": "atchoum",
+    "bam": "bam",
+    "beep": "bip",
+    "boom": "boum",
+    "clang": "clang",
+    "creak": "crac",
+    "ding-dong": "ding-dong",
+    "hee-haw": "hi-han",
+    "moo": "meuh",
+    "oink": "groin",
+    "quack": "coin",
+    "ribbit": "coâ",
+    "splash": "plouf",
+    "splat": "floc",
+    "squeak": "couic",
+    "thud": "boum",
+    "thump": "boum",
+    "tick-tock": "tic-tac",
+    "vroom": "vroum",
+    "whack": "vlan",
+    "whoosh": "vlouf",
+    "woof": "ouaf",
+}
+_SOUND = rf"(?:{'|'.join(_SOUNDS)})"
+_SOUND_LINE = re.compile(rf"{_SOUND}(?:(?:, |! |\. |\.\.\. ){_SOUND})*[.!…]+", re.IGNORECASE)
+"""A sentence of sounds: Thump. Thump!"""
+_SOUND_CAPTIONS = {
+    "applause": "applaudissements",
+    "cheering": "acclamations",
+    "coughs": "toux",
+    "gasps": "halètements",
+    "groans": "gémissements",
+    "gunshot": "coup de feu",
+    "gunshots": "coups de feu",
+    "indistinct chatter": "brouhaha",
+    "inaudible": "inaudible",
+    "laughing": "rires",
+    "laughs": "rires",
+    "laughter": "rires",
+    "music playing": "musique",
+    "phone ringing": "sonnerie de téléphone",
+    "phone rings": "sonnerie de téléphone",
+    "screaming": "cris",
+    "screams": "cris",
+    "sighs": "soupir",
+    "sobbing": "sanglots",
+    "sobs": "sanglots",
+    "whispering": "chuchotements",
+}
+_CAPTION = re.compile(r"(?P<open>[\[(])(?P<sound>[A-Za-z ]+)(?P<close>[\])])")
+"""What a subtitle or a transcript says of sounds: [laughter]."""
 _TO_ANYBODY = re.compile(r"to whom it may concern(?P<end>[,:.]?)", re.IGNORECASE)
 
 
@@ -70,9 +122,30 @@ def copied_line(source: str, normalizer: Normalizer) -> bool:
 def french_line(source: str, translation: str) -> str:
     """Returns the French form of a set phrase; empty for any other text.
 
-    Set phrases are salutations, the line before a quoted e-mail, and short days and months alone in a line.
+    Set phrases are salutations, the line before a quoted e-mail, short days and months alone in a line, and sounds.
     """
-    return _french_salutation(source) or french_mail_header(source) or french_calendar_line(source, translation)
+    return (
+        _french_salutation(source)
+        or _french_sounds(source)
+        or french_mail_header(source)
+        or french_calendar_line(source, translation)
+    )
+
+
+def _french_sounds(source: str) -> str:
+    """Returns the French form of a sentence of sounds, or of a caption of a sound; empty for any other text."""
+    if caption := _CAPTION.fullmatch(source):
+        french = _SOUND_CAPTIONS.get(caption["sound"].lower(), "")
+        return f"{caption['open']}{_with_case(caption['sound'], french)}{caption['close']}" if french else ""
+    if _SOUND_LINE.fullmatch(source) is None:
+        return ""
+    french = re.sub(_SOUND, lambda sound: _with_case(sound[0], _SOUNDS[sound[0].lower()]), source, flags=re.IGNORECASE)
+    return french.replace("!", "\u202f!")
+
+
+def _with_case(source: str, text: str) -> str:
+    """Returns a text in capitals, or with a first one, as a source has them."""
+    return text.upper() if source.isupper() else f"{text[:1].upper()}{text[1:]}" if source[0].isupper() else text
 
 
 def _french_salutation(source: str) -> str:

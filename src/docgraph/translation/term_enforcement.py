@@ -45,7 +45,15 @@ class DocumentTerms:
     finders: Sequence[TermFinder] = ()
     formality: DocumentFormality | None = None
     """How the document addresses people; None if that is not decided."""
+    of_utterances: Mapping[int, DocumentFormality] = field(default_factory=dict)
+    """How the speaker of a segment addresses people, where the first translations do it both ways."""
     _found: dict[str, list[Term]] = field(default_factory=dict)
+
+    def at(self, segment: int) -> DocumentTerms:
+        """Returns the terms of one segment of the document, with its formality."""
+        if self.formality is not None or segment not in self.of_utterances:
+            return self
+        return replace(self, formality=self.of_utterances[segment])
 
     def find(self, text: str) -> list[Term]:
         """Returns the terms of a text."""
@@ -163,15 +171,16 @@ class TermEnforcer:
         decoded = zip(documents, wanted, decode(list(wanted)), strict=True)
         for (segments, hypotheses, terms), constraints, found in decoded:
             for m, new in found.items():
-                first = judge(segments[m], hypotheses[m][0], terms)
-                attempts = [(each, judge(segments[m], each, terms)) for each in new]
+                own = terms.at(m)
+                first = judge(segments[m], hypotheses[m][0], own)
+                attempts = [(each, judge(segments[m], each, own)) for each in new]
                 whole = [
-                    (_badness(segments[m], attempt, first, terms), each)
+                    (_badness(segments[m], attempt, first, own), each)
                     for each, attempt in attempts
                     if not is_padded(attempt, first, constraints[m])
                 ]
                 whole.sort(key=lambda pair: pair[0])
-                if whole and whole[0][0] < _badness(segments[m], first, first, terms):
+                if whole and whole[0][0] < _badness(segments[m], first, first, own):
                     hypotheses[m] = [each for _, each in whole][: len(hypotheses[m])]
 
     def _with_names(self, hypothesis: Hypothesis, names: Sequence[Term]) -> Hypothesis:
@@ -191,14 +200,15 @@ class TermEnforcer:
         for m, segment in segments.items():
             if not hypotheses[m] or not hypotheses[m][0].tokens:
                 continue
-            if terms.formality is None and not terms.find(segment.text):
+            own = terms.at(m)
+            if own.formality is None and not own.find(segment.text):
                 continue
-            text = judge(segment, hypotheses[m][0], terms).text
-            own = self._encoded(segment, terms.missing(segment, text))
-            if terms.formality is not None and terms.disagrees(segment, text):
-                yield m, [*own, self._words_of(segment, text, terms.formality)]
-            elif own:
-                yield m, [*own, *self.forbidden(segment, text, terms)]
+            text = judge(segment, hypotheses[m][0], own).text
+            encoded = self._encoded(segment, own.missing(segment, text))
+            if own.formality is not None and own.disagrees(segment, text):
+                yield m, [*encoded, self._words_of(segment, text, own.formality)]
+            elif encoded:
+                yield m, [*encoded, *self.forbidden(segment, text, own)]
 
     def forbidden(self, segment: Segment, translation: str, terms: DocumentTerms) -> list[ForbiddenWords]:
         """Returns what a new translation of a segment must not contain, so that it keeps the right formality."""

@@ -34,7 +34,7 @@ from docgraph.translation.corrected_words import CorrectedWordFinder
 from docgraph.translation.decoder import DecodedDocument, Decoder, DecoderInput, Mode, batch_tokens
 from docgraph.translation.dictionary_names import DictionaryNames
 from docgraph.translation.document_decoding import decode_documents
-from docgraph.translation.formality import FormalityOption, Sample, check_option, decide
+from docgraph.translation.formality import FormalityOption, Sample, check_option, decide, has_forms
 from docgraph.translation.hypotheses import Hypotheses, SearchConfig
 from docgraph.translation.language_check import foreign_sentences
 from docgraph.translation.model_input import InputBuilder, Prepared, TranslationRequest
@@ -48,6 +48,7 @@ from docgraph.translation.single_sentences import SingleSentences
 from docgraph.translation.term_enforcement import DocumentTerms
 from docgraph.translation.terms import TermFinder
 from docgraph.translation.translation_builder import TranslationBuilder
+from docgraph.translation.utterances import utterance_formalities
 from docgraph.translation.word_alignment import SubwordAttention, markup_alignments, subword_attention
 
 if TYPE_CHECKING:  # imported only if they are used: their readers are slow to import
@@ -340,8 +341,8 @@ class Translator:
         glossary, formality = prepared.request.glossary or self.glossary, prepared.request.formality or self.formality
         finders: list[TermFinder] = [] if glossary is None else [glossary]
         segments, translations = prepared.segments.segments, list[str | None]()
-        names = names and self.names
-        if names or formality == "auto":
+        names, addresses = names and self.names, has_forms(self.languages) and formality in ("any", "auto")
+        if names or addresses:
             translations = [
                 self.builder.text(found[0], segment.source) if found and found[0].tokens else None
                 for segment, found in zip(segments, hypotheses, strict=True)
@@ -351,7 +352,10 @@ class Translator:
             finders += [DictionaryNames(each).following(prepared.given_pairs().values()) for each in own]
             translated = {word for each in own for text in texts for word in each.proper_words(text)}
             finders.append(find_names(texts, translations, self.languages, self._single.translate, translated))
-        return DocumentTerms(finders, decide(formality, _samples(prepared, translations)))
+        decided = decide(formality, _samples(prepared, translations))
+        document, given = prepared.request.document, prepared.given
+        utterances = utterance_formalities(document, prepared.segments, translations, given) if addresses else {}
+        return DocumentTerms(finders, decided, utterances)
 
     def _segments(self, prepared: Prepared, sentences: Collection[int] | None) -> dict[int, Segment]:
         """Returns the segments of some sentences of a document, or of all, without those that are known."""
