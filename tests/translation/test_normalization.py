@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from docgraph.model.config import TransformerConfig
 from docgraph.model.tokenizer import SubwordCoder
-from docgraph.translation.normalization import is_all_caps
+from docgraph.translation.capitals import is_all_caps
 from docgraph.translation.postprocessing import Postprocessor
 from docgraph.translation.preprocessing import (
     Preprocessor,
@@ -72,9 +72,21 @@ def preprocessor() -> Preprocessor:
         ("“Guess.”", "Guess."),
         ('"I lost my key.', "I lost my key."),
         ('Can you open?"', "Can you open?"),
-        ('"No," he said.', '"No," he said.'),
-        ('"Salt" and "oil"', '"Salt" and "oil"'),
-        ('It is called "oil"', 'It is called "oil"'),
+        ('"No," he said.', '" No," he said.'),
+        ('"Salt" and "oil"', '" Salt" and " oil"'),
+        ('It is called "oil"', 'It is called " oil"'),
+        ("Please KEEP YOUR HANDS OFF, says the USB LAMP.", "Please keep your hands off, says the USB LAMP."),
+        ("This is the BEST TEA IN TOWN and SOLD OUT.", "This is the best tea in town and sold out."),
+        ("READ THIS NOW: the DVD is REALLY good.", "Read this now: the DVD is really good."),
+        ("SPOILER ALERT: she wins.", "Spoiler alert: she wins."),
+        ("STOP IT!", "Stop it!"),
+        ("WE DIDNT GET IT, THANK U", "We didn't get it, thank you"),
+        ("Why?? No!!! What?!", "Why? No! What?"),
+        ("Salt &amp; pepper &lt;3 it&#39;s", "Salt & pepper <3 it's"),
+        ("A. It is in the box.", "It is in the box."),
+        ("a) open the box", "open the box"),
+        ("2. open the box", "open the box"),
+        ("So glad! #sun #lake", "So glad!"),
         ("It was over--Mr. Hill left,--and so on.", "It was over—Mr. Hill left,—and so on."),
         ("2.1 Installing it", "Installing it"),
         ("(a) Check the oil.", "Check the oil."),
@@ -108,6 +120,11 @@ def test_text_is_normalised_to_characters_that_the_model_knows(
         "A. B. Smith has a B.Sc. of e.g. York.",
         "The ECOFIN Council has met.",
         "The functions AND, OR and NOT of the US are here.",
+        "A LEFT OUTER JOIN with IS NOT NULL and GROUP BY, by GET, PUT, DELETE or W, A, S.",
+        "Press PAGE DOWN in THE HAGUE with IBM AI and EU US UK.",
+        "2.1 million people and (a) and (b) met M. Petit.",
+        "M. Petit saw it.",
+        "The #lake is a ?? b and AT&T &c.",
     ],
 )
 def test_names_and_prose_are_not_changed(preprocessor: Preprocessor, text: str) -> None:

@@ -160,6 +160,14 @@ def postprocessor() -> Postprocessor:
         ("fastlog", "rapide", "fastlog"),
         ('A "plan" or "set"', 'Un " plan" ou " ensemble"', 'Un "plan" ou "ensemble"'),
         ("hello", "bonjour", "bonjour"),
+        ("Why?? No!!", "Pourquoi ? Non !", "Pourquoi\u202f?? Non\u202f!!"),
+        ("Who is it? Why??", "Pourquoi ?", "Pourquoi\u202f??"),
+        ("Is it here?? Yes.", "Oui.", "Oui."),
+        ("Salt &amp; ice &lt;3", "Sel & glace <3", "Sel &amp; glace &lt;3"),
+        ("Salt &amp; ice & tea", "Sel & glace & thé", "Sel & glace & thé"),
+        ("SPOILER ALERT: she wins.", "Alerte : elle gagne.", "ALERTE\u00a0: elle gagne."),
+        ("NASA: she wins.", "Nasa : elle gagne.", "Nasa\u00a0: elle gagne."),
+        ("So glad! #sun #lake", "Si contente !", "Si contente\u202f! #sun #lake"),
     ],
 )
 def test_capitals_numbers_and_names_follow_the_source(source: str, said: str, finished: str) -> None:

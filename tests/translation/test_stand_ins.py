@@ -29,6 +29,7 @@ from docgraph.translation.stand_ins import hide, lost, mask, present, restore, w
         ("It was 10⁻³ J on Thu Jan 01 1970.", "It was X1 J on X2."),
         ("The book is ISBN 978-3-16-148410-0.", "The book is X1."),
         ("Ulm (/ʊlm/ OOLM, German: [ʊlm]) and/or Bath /bɑːθ/", "Ulm (X1, German: X2) and/or Bath X3"),
+        ("Dear XXXX, see #nothinglikehome and #home.", "Dear X1, see X2 and #home."),
         ("No literal at all, 5% down.", "No literal at all, 5% down."),
     ],
 )

@@ -28,9 +28,11 @@ _OPTION = (
 """Options of commands: `--prof-process`, `--max-depth=<n>`, `-D<n>`."""
 _IN_STRINGS = r"\$?\{[\w.:!$-]{0,99}\}|\$[A-Za-z_]\w{0,99}|(?<![\d%])%\d(?!\w)"
 """Placeholders of program strings that would be too general for prose: `{}`, `$name`, `%1`."""
-_BLANK_PART = r"(?:_{2,}+|\.{5,}+)"
+_BLANK_PART = r"(?:_{2,}+|\.{5,}+|X{3,}+|x{4,}+)"
 _BLANK = rf"(?<![\w.])\(?{_BLANK_PART}\)?(?:[ ]?[/.:-]?[ ]?\(?{_BLANK_PART}\)?)*+(?![\w.])"
-"""Lines to be filled in: `____/____/____`, `(___) ___-____`, `..........`."""
+"""Lines to be filled in: `____/____/____`, `(___) ___-____`, `..........`, and text made unreadable: `XXXX`."""
+_TOPIC = r"(?<![\w&/#])#[A-Za-z]\w{11,40}(?![\w#/-])"
+"""Topics of several words in messages: `#throwbackthursday`; #climate is a word."""
 _CALL = r"(?<![\w.])[A-Za-z_][\w.]{0,99}+\(\)"
 _UNDERSCORES = r"(?<!\w)\w*[^\W_]_+[^\W_]\w*|__\w+__"
 """Any word with underscores inside, in other scripts and beside slashes, too, and `__name__`."""
@@ -65,7 +67,20 @@ def web_address(stop: str = "", trailing: str = "") -> str:
 ADDRESS = f"{MAIL_ADDRESS}|{web_address()}"
 LITERAL = re.compile(
     "|".join(
-        [ADDRESS, _BLANK, PLACEHOLDER, _IN_STRINGS, TAG, _CALL, _UNDERSCORES, _CAMEL_CASE, _QUALIFIED, _VERSION, _CODE]
+        [
+            ADDRESS,
+            _BLANK,
+            _TOPIC,
+            PLACEHOLDER,
+            _IN_STRINGS,
+            TAG,
+            _CALL,
+            _UNDERSCORES,
+            _CAMEL_CASE,
+            _QUALIFIED,
+            _VERSION,
+            _CODE,
+        ]
     )
 )
 """Everything that a translation must contain as its source does."""

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import re
 from decimal import Decimal
-from functools import cache
 
 from docgraph.model.tokenizer import SubwordCoder
+from docgraph.translation.capitals import FUNCTION_WORDS, LABEL, RUN, WORD, is_all_caps, is_label, is_shouted
 from docgraph.translation.dates_and_times import read_dates, read_times
 from docgraph.translation.dialogue_quotes import without_outer_quotes
 from docgraph.translation.digits import plain_digits
+from docgraph.translation.informal_english import CAPITAL, is_name_in_dictionary, standard_english
 from docgraph.translation.protected_text import TextProtector
+from docgraph.translation.source_style import plain_style
 from docgraph.translation.spoken_english import written
 from docgraph.translation.stand_ins import STAND_IN
-
-WORD = re.compile(rf"(?!{STAND_IN}(?!\w))[^\W\d_]+(?:['’][^\W\d_]+)*")
-"""A word, but not a stand-in."""
 
 _LOOKALIKES = dict(zip("“”„‟«»″‘’‚‛′–‒−\u2011", '"""""""' + "'''''" + "----", strict=True)) | {"\u00ad": ""}
 _DOUBLE_HYPHEN = re.compile(r"(?<=[\w,;.!?])--(?=\w)")
@@ -37,11 +36,18 @@ _CODE_BEFORE_AMOUNT = re.compile(
     r"(\d[\d.,]*\d|\d)((?: (?:million|billion)\b)?)"
 )
 _UNIT = re.compile(
-    r"(?<![\w.,/])(\d+(?:[.,]\d+)*)(?:[ \u00a0]?|-(?=mph))(ft|lbs?|oz|yd|mph|sq\.? ?(?:ft|in|km|m|mi|yd))\b"
+    r"(?<![\w.,/])(\d+(?:[.,]\d+)*)(?:[ \u00a0]?|-(?=mph))"
+    r"(ft|hrs?|lbs?|mins|oz|secs|yd|yrs?|mph|sq\.? ?(?:ft|in|km|m|mi|yd))\b"
     r"(?!\.\w| [A-Z]|\. [A-Z]|[/²³^-])"
 )
 _UNITS = {
     "ft": ("foot", "feet"),
+    "hr": ("hour", "hours"),
+    "hrs": ("hour", "hours"),
+    "mins": ("minute", "minutes"),
+    "secs": ("second", "seconds"),
+    "yr": ("year", "years"),
+    "yrs": ("year", "years"),
     "lb": ("pound", "pounds"),
     "lbs": ("pound", "pounds"),
     "oz": ("ounce", "ounces"),
@@ -111,13 +117,18 @@ _QUOTED_WORD = re.compile(
 """The opening mark before a word other than code, abbreviations and titles of works."""
 HEART = re.compile(r"\b(?:I|[Ww]e|[Yy]ou|[Tt]hey)\b (?P<heart>[❤♥💖💗💕💙💚💛💜🖤🧡]\ufe0f?) (?=\w)")
 """A picture that is the verb of its sentence."""
-_STRESSED = re.compile(r"\b(?:ALWAYS|BEFORE|BOTH|CANNOT|DON'T|NEVER|ONLY|VERY|(?:DO|MUST|SHOULD|WILL)(?: NOT)?)\b")
-_SHORT_WORDS = frozenset(["ALL", "AND", "ANY", "ARE", "DO", "IS", "NO", "NOT", "OR"])
-"""Words that are no abbreviations in a line of capitals; elsewhere they may be names of functions."""
-_CAPITAL_LETTERS, _CAPITAL_WORDS, _TITLE_WORDS = 8, 2, 3
-"""Minimum letters and words of a text in capitals, and long words of a title: anything shorter may be a name."""
-_CAPITAL_WORD_LETTERS = 4
-"""Minimum letters of a single word in capitals that is no abbreviation."""
+_STRESSED = re.compile(
+    r"\b(?:AGAIN|ALREADY|ALWAYS|BEFORE|BEST|BOTH|CANNOT|DON'T|EVER|EVERY(?:BODY|ONE|THING)?|EXTREMELY|FREE|LOVED?|NEVER"
+    r"|NO(?:BODY|THING)|ONLY|PLEASE|REALLY|SO(?= [a-z])|STILL|THREE|TOO(?= [a-z])|TWICE|VERY|WORST"
+    r"|(?:DO|MUST|SHOULD|WILL)(?: NOT)?)\b"
+)
+_SMALL_WORDS = (FUNCTION_WORDS - {"I"}) | {"ALL", "AND", "NOT", "OR", "U"}
+"""Words that are no abbreviations among words in capitals; elsewhere they may be names of functions."""
+_TITLE_WORDS = 3
+"""Minimum long words of a title: anything shorter may be a name."""
+_SMALL_WORD = re.compile(r"(?<![\w'’@#/\\.&+*=-])[a-z]{3,}(?![\w@/\\&*=(-]|\.\w)")
+_MESSAGE_SPACES = 2
+"""Minimum spaces of a text in small letters whose names get capitals: a shorter one may be code."""
 _TITLE_WORD_LENGTH = 4
 """Letters from which a word must be capitalised in a title; of, the and with may or may not be."""
 _WHOLE_WORD = 2
@@ -143,19 +154,19 @@ class Normalizer:
         In English, times use 24 hours, days precede months, and abbreviated amounts and units are written out.
         """
         text, _ = self.protector.remove(with_verb(text) if self._english else text)
+        text = plain_style(text)
         text = (self._is_french and without_outer_quotes(text)) or text
         text = read_measures(plain_digits(written(text))) if self._english else plain_digits(text)
         text = _DOTTED.sub(lambda word: self._without_dots(word[0]), text.translate(self._lookalikes))
         if self._english:
             text = _DOUBLE_HYPHEN.sub(self._dash, text)
             text = read_abbreviations(read_amounts(read_dates(read_times(text))))
-            text = text if text.isupper() else _STRESSED.sub(_unstressed, text)
+            if (label := LABEL.match(text)) and is_label(label[0]):
+                text = self._in_small_letters(label[0]) + text[label.end() :]
+            text = text if text.isupper() else _STRESSED.sub(_unstressed, RUN.sub(self._unshouted, text))
             text = read_quotations(text)
-        if is_all_caps(text):
-            small = WORD.sub(lambda word: self._lowercase(word[0]), text)
-            first = WORD.search(small)
-            return small if first is None else capitalize_at(small, first.start())
-        return text
+        text = self._in_small_letters(text) if is_all_caps(text) else text
+        return self._standard_english(text) if self._english else text
 
     def without_title_case(self, text: str) -> str:
         """Returns a text in Title Case in small letters, except its first word, abbreviations and names."""
@@ -168,39 +179,48 @@ class Normalizer:
                 text = text[: word.start()] + self._lowercase(word[0]) + text[word.end() :]
         return text
 
+    def _standard_english(self, text: str) -> str:
+        """Returns an English text in standard spelling, with capitals for names if it has none."""
+        shown = standard_english(text)
+        if CAPITAL.search(text) or shown.count(" ") < _MESSAGE_SPACES:
+            return shown
+        return _SMALL_WORD.sub(lambda word: self._capitalize_name(word[0]), shown)
+
+    def _capitalize_name(self, word: str) -> str:
+        """Returns a word with a capital if the sub-words or the dictionary only know it with one: london."""
+        title = word.capitalize()
+        is_name = self.is_whole_word(title) and not self.is_whole_word(word)
+        return title if is_name or is_name_in_dictionary(word) else word
+
     def is_whole_word(self, word: str) -> bool:
         """Returns whether the sub-words have one piece for a word."""
         return len(self._coder.ids([word])[0]) == _WHOLE_WORD
+
+    def _unshouted(self, run: re.Match[str]) -> str:
+        """Returns a run of words in capitals in small letters if it is a phrase."""
+        words = WORD.findall(run[0])
+        if 2 * run[0].count(",") >= len(words) or not is_shouted(words):
+            return run[0]
+        is_first = not run.string[: run.start()].strip(" \"'*-(")
+        return self._in_small_letters(run[0], is_first)
+
+    def _in_small_letters(self, text: str, is_first: bool = True) -> str:
+        """Returns a text in capitals in small letters, except for its abbreviations and, if `is_first`, its start."""
+        small = WORD.sub(lambda word: self._lowercase(word[0]), text)
+        first = WORD.search(small)
+        return capitalize_at(small, first.start()) if first is not None and is_first else small
 
     def _lowercase(self, word: str) -> str:
         """Lowercases a word if it then has fewer pieces, or is one piece either way: abbreviations and names stay."""
         small = word.lower()
         pieces, small_pieces = map(len, self._coder.ids([word, small]))
-        is_common = (word.istitle() and word != "I") or (self._english and word in _SHORT_WORDS)
+        is_common = (word.istitle() and word != "I") or (self._english and word in _SMALL_WORDS)
         return small if small_pieces < pieces or (pieces == small_pieces == _WHOLE_WORD and is_common) else word
 
     def _without_dots(self, word: str) -> str:
         """Turns U.K. into UK if that is one piece: models tend to end a translation at a dot."""
         plain = word.replace(".", "")
         return plain if plain.isupper() and self.is_whole_word(plain) else word
-
-
-def is_all_caps(text: str) -> bool:
-    """Returns whether a text is in capitals throughout, as a heading or a warning may be; an abbreviation is not."""
-    words = [word for word in WORD.findall(text) if len(word) > 1]
-    if not text.isupper() or not words:
-        return False
-    if len(words) == 1:
-        return len(words[0]) >= _CAPITAL_WORD_LETTERS and _is_known_word(words[0].lower())
-    return len(words) >= _CAPITAL_WORDS and sum(map(len, words)) >= _CAPITAL_LETTERS
-
-
-@cache
-def _is_known_word(word: str) -> bool:
-    """Returns whether the English dictionary has a word: CHAPTER, but not UNICEF."""
-    from simplemma import is_known
-
-    return is_known(word, lang="en")
 
 
 def capitalize_at(text: str, index: int) -> str:

@@ -19,6 +19,7 @@ from collections.abc import Callable, Sequence
 from difflib import SequenceMatcher
 from functools import lru_cache
 
+from docgraph.translation.capitals import WORD, is_all_caps
 from docgraph.translation.dates_and_times import french_only_times, french_times
 from docgraph.translation.dialogue_quotes import restore_quotes
 from docgraph.translation.digits import with_special_digits
@@ -26,15 +27,14 @@ from docgraph.translation.normalization import (
     CIRCA,
     HEART,
     RARE_AMOUNT,
-    WORD,
     capitalize_at,
-    is_all_caps,
     with_verb,
     written_out_amounts,
 )
 from docgraph.translation.preprocessing import Preprocessor
 from docgraph.translation.protected_text import put_back
 from docgraph.translation.set_lines import copied_line, french_line
+from docgraph.translation.source_style import with_source_style
 from docgraph.translation.spoken_english import with_stutter
 from docgraph.translation.stand_ins import STAND_IN
 
@@ -115,6 +115,7 @@ class Postprocessor:
         translation = translation.upper() if is_all_caps(source) else _capitalize_like(source, translation)
         translation = with_stutter(source, translation) if self._english else translation
         translation = translation if self._typography is None else self._typography(source, translation)
+        translation = with_source_style(source, translation)
         translation = _with_heart(original, with_special_digits(source, translation))
         return put_back(source, gaps, translation) if gaps and translation else translation
 

@@ -29,12 +29,17 @@ _RUN_OF_MARKS = r"(?:([*=~#_])\1+|([+-])\2{2,})"
 _LEADING = re.compile(
     rf"\|+\s*(?=\w)|(?:(?:\*|{_RUN_OF_MARKS})\s+)?"
     r"(?:(?:\((?:\d{1,3}|[a-z]{1,2}|[ivx]{1,4})\)|(?:\d{1,3}|[a-z])\)|(?:\d{1,3}\.)+(?:\d{1,3})?|[A-Z](?:\.\d{1,3})+\.?)"
-    r"\s+(?=[A-Z]))?"
+    r"\s+(?=[A-Z])"
+    r"|[A-EQ]\.\s+(?=[A-Z][a-z]*\s[a-z])|[A-Z]\)\s+(?=[A-Z])"
+    r"|(?:[a-z]\)|\d{1,2}[.)])\s+(?!(?:and|are|in|is|of|or|to|was)\b)(?=[a-z]))?"
 )
 """What precedes a text without belonging to it: the bars of a message with several forms (one file|%d files), a star or
-several marks, and the number of a section or an item."""
-_TRAILING = re.compile(rf"\s+(?:\*|{_RUN_OF_MARKS})$|(?<=[.!?\"”’)])(?:\s?\[\d{{1,3}}\])+$")
-"""What follows a text: a star, several marks, or the numbers of notes."""
+several marks, and the number or letter of a section, an item or an answer."""
+_TOPIC = r"#[^\W\d_]\w*"
+_TRAILING = re.compile(
+    rf"\s+(?:\*|{_RUN_OF_MARKS})$|(?<=[.!?\"”’)])(?:\s?\[\d{{1,3}}\])+$|(?<=[.!?…])\s+{_TOPIC}$|(?:\s+{_TOPIC}){{2,}}$"
+)
+"""What follows a text: a star, several marks, the numbers of notes, or topics (#holiday)."""
 _FRAME = re.compile(r"(([*=~#_+-])\2{2,}\s*)(?=[^\W_]).*?(?<=[^\s*=~#_+-])(\s*\2{3,})")
 """A text between runs of marks: -----Original Message-----."""
 _TRADEMARKS = frozenset("®™℠")

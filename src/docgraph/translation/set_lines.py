@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
-from functools import cache
 
 from docgraph.translation.dates_and_times import french_calendar_line, french_mail_header
+from docgraph.translation.informal_english import given_names
 from docgraph.translation.normalization import Normalizer
 
 _PERSON = re.compile(r"([A-Z][a-z]+)(?: [A-Z]\.)?(?: [A-Z][\w'’-]+){0,1} ([A-Z][\w'’-]+)")
@@ -168,7 +167,7 @@ def _french_salutation(source: str) -> str:
 def _is_person(text: str, normalizer: Normalizer) -> bool:
     """Returns whether a text is only a name: Jane Smith, but not Mark Complete or Olive Oil."""
     name = _PERSON.fullmatch(text)
-    if name is None or name[1].lower() not in _given_names() or normalizer.is_whole_word(name[1].lower()):
+    if name is None or name[1].lower() not in given_names() or normalizer.is_whole_word(name[1].lower()):
         return False
     last = name[2].lower()
     return name[1].lower() not in _WORD_NAMES.split() or last in _WORD_SURNAMES.split() or not _is_common_noun(last)
@@ -188,11 +187,3 @@ def _is_unknown_word(text: str) -> bool:
     from simplemma import is_known
 
     return not is_known(text, lang="en")
-
-
-@cache
-def _given_names() -> Collection[str]:
-    from docgraph.annotate.coref.word_lists import load_word_lists
-
-    names = load_word_lists("en").names
-    return names["masculine"] | names["feminine"]

@@ -1,7 +1,7 @@
-"""Spoken English as it is written in dialogue and chats, in words that a model knows: "comin'" is "coming".
+"""Spoken English as it is written in dialogue, in words that a model knows: "comin'" is "coming".
 
-Contractions, dropped letters, abbreviations of chats, stutters, lengthened words and broken-off sentences are rewritten
-before the model; the stutter of a first word comes back in the translation.
+Contractions, dropped letters, stutters and broken-off sentences are rewritten before the model; the stutter of a first
+word comes back in the translation. What people type themselves is read by informal_english.py.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ _WORDS = {
     "'im": "him",
     "'tis": "it is",
     "'twas": "it was",
-    "btw": "by the way",
     "c'mon": "come on",
     "cap'n": "captain",
     "coulda": "could have",
@@ -28,25 +27,17 @@ _WORDS = {
     "hafta": "have to",
     "i'ma": "I am going to",
     "i'mma": "I am going to",
-    "idk": "I don't know",
-    "imho": "in my opinion",
     "lemme": "let me",
     "lotsa": "lots of",
     "lotta": "lot of",
     "mighta": "might have",
     "musta": "must have",
     "ne'er": "never",
-    "nvm": "never mind",
     "o'er": "over",
-    "omg": "oh my God",
     "outta": "out of",
-    "pls": "please",
-    "plz": "please",
     "s'pose": "suppose",
     "shoulda": "should have",
     "sorta": "sort of",
-    "tbh": "to be honest",
-    "thx": "thanks",
     "tryna": "trying to",
     "whaddaya": "what do you",
     "whaddya": "what do you",
@@ -60,12 +51,7 @@ _ANY_WORD = "|".join(sorted(_WORDS, key=len, reverse=True)).replace("'", "['’]
 _WORD = re.compile(rf"(?<![\w'’.@#/-])(?<!\bshoot )(?<!\bbeat )(?:{_ANY_WORD})(?![\w@/-]|['’]\w)", re.IGNORECASE)
 _DROPPED_G = re.compile(r"\b([a-z]{2,})in['’](?!\w)", re.IGNORECASE)
 _OF = re.compile(r"(?<=\w )o['’] ?(?=[a-z])(?! ?clock)")
-_YOU = re.compile(
-    r"(?<=[a-z,] )ya\b(?!['’-])|\bYa(?= (?:can|don['’]t|gotta|hear|know|really|see|think|wanna|want)\b)"
-    r"|\bu(?= (?:are|coming|got|guys|know|need|ok|r|there|think|want)\b)"
-)
-_AND_YOU = re.compile(r"\b([Rr]|are|[Cc]an|[Dd]id|[Dd]o|hey,|hi,|love|miss|see|tell|thank|[Ww]ill) u\b")
-_ARE = re.compile(r"\b([Rr])(?= (?:you|we|they)\b)|(?<=\byou )r(?= [a-z])")
+_YOU = re.compile(r"(?<=[a-z,] )ya\b(?!['’-])|\bYa(?= (?:can|don['’]t|gotta|hear|know|really|see|think|wanna|want)\b)")
 _DID = re.compile(r"\b(how|when|where|why)['’]d (?=(?:he|it|she|they|you) (?!feel|like|rather))", re.IGNORECASE)
 _STUTTER = re.compile(
     r"(?<![\w-])(?P<sound>(?:[A-Za-z]|[Tt]h|[Ss]h|[Ww]h|[Ss]t|[Pp]l))(?:-(?P=sound))*-(?P<word>[A-Za-z]+(?:['’][a-z]+)?)",
@@ -80,14 +66,6 @@ there there's these they they're think this to wait was we we're well were what 
 who's why will with won't would yes you you're your
 """
 """Words of which a letter with a hyphen is a stutter, unlike S-shaped and D-dimer."""
-_LENGTHENED = re.compile(r"(?<![\w.@#/-])(?=[A-Za-z]*([a-z])\1\1)[A-Za-z][a-z]+(?![\w@/-]|\.\w)")
-_OFTEN_LENGTHENED = """
-all ah aw awesome back bad big boring bye come cool crazy cute dad day down fast fine fun girl go good goodbye great
-hello help here hey hi home hot hungry huge long look love mad mama man me mom more much mum my never nice now oh okay
-oops out papa please push quiet ready really right run sad scary shy slow slowly so sorry stop super sure sweet tall
-there tired too up very wait way well what where who why wow yay yeah yes you
-"""
-_RUN = re.compile(r"([a-z])\1{2,}")
 _BROKEN_OFF = re.compile(r"(?<=[^\W\d_])\.?(?:—|--)$")
 
 
@@ -95,10 +73,8 @@ def written(text: str) -> str:
     """Returns an English text with spoken forms written out."""
     text = _DROPPED_G.sub(_with_g, _WORD.sub(_written_out, text))
     text = _YOU.sub(lambda match: "You" if match[0] == "Ya" else "you", _OF.sub("of ", text))
-    text = _AND_YOU.sub(r"\1 you", text)
-    text = _DID.sub(r"\1 did ", _ARE.sub(lambda match: "Are" if match[0] == "R" else "are", text))
+    text = _DID.sub(r"\1 did ", text)
     text = _STUTTER.sub(lambda match: _whole(match) if _is_stutter(match) else match[0], text)
-    text = _LENGTHENED.sub(lambda match: _shortened(match[0]), text)
     return _BROKEN_OFF.sub("...", text)
 
 
@@ -146,10 +122,3 @@ def _is_stutter(match: re.Match[str]) -> bool:
 def _whole(match: re.Match[str]) -> str:
     """Returns a stuttered word with the capital of its first sound."""
     return match["word"][0].upper() + match["word"][1:] if match["sound"][0].isupper() else match["word"]
-
-
-@lru_cache(1 << 10)
-def _shortened(word: str) -> str:
-    """Returns a word without letters that lengthen it: "so" for "soooo"; the same word if it is no common one."""
-    shorter = (_RUN.sub(replacement, word) for replacement in (r"\1", r"\1\1"))
-    return next((short for short in shorter if short.lower() in _OFTEN_LENGTHENED.split()), word)
