@@ -19,7 +19,7 @@ from docgraph.translation.decoder import DecoderInput, Mode
 from docgraph.translation.document_decoding import decode_documents
 from docgraph.translation.excerpt import Excerpt, with_referents
 from docgraph.translation.hints import with_filled_hints
-from docgraph.translation.hypotheses import Hypothesis, SearchConfig, given_hypotheses
+from docgraph.translation.hypotheses import Hypotheses, Hypothesis, SearchConfig, given_hypotheses
 from model.examples import EOS, VOCABULARY
 
 TOKENIZER: Any = SimpleNamespace(
@@ -69,6 +69,13 @@ def translate(system: DocumentTransformer, mode: Mode = "parallel", **options: A
     return [[best.tokens for best, *_ in document.sentences] for document in decoded]
 
 
+def assert_same(found: Hypotheses, expected: Hypotheses) -> None:
+    """The same translations; scores may differ by rounding, which depends on how sentences share a batch."""
+    assert [[one.tokens for one in sentence] for sentence in found] == [[one.tokens for one in s] for s in expected]
+    for sentence, others in zip(found, expected, strict=True):
+        assert [one.score for one in sentence] == pytest.approx([one.score for one in others], rel=1e-5)
+
+
 def test_parallel_is_sequential() -> None:
     assert translate(model()) == translate(model(), "sequential")
 
@@ -90,7 +97,7 @@ def test_hints_say_words_of_the_translations_of_their_referents() -> None:
             assert {*hint.ids} <= {*result.sentences[hint.referent.sentence][0].tokens}
         printed = replace(filled, hints=[replace(hint, referent=None) for hint in filled.hints])
         [again] = decode_documents(model(), TOKENIZER, [DecoderInput(printed)], SEARCH)
-        assert again.sentences == result.sentences
+        assert_same(again.sentences, result.sentences)
 
 
 def test_a_known_translation_is_what_the_hint_says() -> None:
@@ -121,7 +128,7 @@ def test_an_excerpt_is_translated_as_in_the_whole_document(split: list[list[int]
         [part] = decode_documents(model(), TOKENIZER, [excerpt.document], SEARCH)
         known.update(zip(rows, part.sentences, strict=False))
     assert {*known} >= {m for sentences in split for m in sentences}
-    assert known == {m: whole.sentences[m] for m in known}
+    assert_same([*known.values()], [whole.sentences[m] for m in known])
 
 
 def test_constraints_move_with_the_hints_of_their_sentence() -> None:

@@ -16,13 +16,11 @@ from docgraph.translation.spoken_english import with_stutter, written
         ("'Twas cold. 'Cause of the wind?", "It was cold. Because of the wind?"),
         ("How'd you find it? How'd you like some tea?", "How did you find it? How'd you like some tea?"),
         ("A jug o' milk at nine o'clock", "A jug of milk at nine o'clock"),
-        ("btw, r u hungry? Can u cook?", "by the way, are you hungry? Can you cook?"),
         ("Ya know I love ya.", "You know I love you."),
         # Dropped letters.
         ("Mornin', Joe. Nothin’ is workin'.", "Morning, Joe. Nothing is working."),
         # Stutters, lengthened words, and broken-off sentences.
         ("W-wait, I-I can't l-look.", "Wait, I can't look."),
-        ("This is soooo good, pleeease stop!", "This is so good, please stop!"),
         ("I only wanted to—", "I only wanted to..."),
         ("Now, Mrs.--", "Now, Mrs..."),
         # Other text.
