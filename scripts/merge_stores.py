@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -34,11 +35,16 @@ def subwords(store: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in sorted((store / "tokenizer").glob("*.spm"))}
 
 
+def link(path: Path, target: Path) -> None:
+    """Makes a relative symbolic link, so that the stores can be moved together."""
+    path.symlink_to(os.path.relpath(target.resolve(), path.parent.resolve()))
+
+
 def link_shards(store: Path, out: Path, first: int) -> int:
     """Links the training shards of a store under the next numbers; returns how many."""
     shards = sorted((store / "train").glob("*.arrow"))
     for number, shard in enumerate(shards, first):
-        (out / "train" / f"{number:05}.arrow").symlink_to(shard.resolve())
+        link(out / "train" / f"{number:05}.arrow", shard)
     return len(shards)
 
 
@@ -70,7 +76,7 @@ def merge(stores: list[tuple[Path, int]], out: Path) -> dict[str, Any]:
     write_hints_table(hints_path(out, "train"), pa.concat_tables(hints))
     manifest = read_manifest(held_out)
     for name in [split for split in manifest["splits"] if split != "train"] + ["tokenizer"]:
-        (out / name).symlink_to((held_out / name).resolve())
+        link(out / name, held_out / name)
         if name != "tokenizer":
             documents = manifest["splits"][name]["documents"]
             write_hints_table(hints_path(out, name), split_hints(held_out, name, documents))

@@ -38,7 +38,7 @@ def test_the_config_of_every_row_makes_a_model(name: str) -> None:
     for run in shipped(name).runs():
         config = run.read_config(Path("runs"))
         assert config.seed == run.seed
-        assert config.data == (run.row.data or f"prepared/{name if pair else 'europarl_en-fr'}")
+        assert config.data.startswith(f"prepared/{name if pair else 'europarl_en-fr'}")
         model = blank(config.model, "meta")
         assert (model.config.context is None) == (config.stage == "base")
         if config.base is not None:
@@ -132,11 +132,12 @@ def test_a_row_is_the_name_of_a_config(tmp_path: Path) -> None:
     assert table.columns == [Column("bleu", "test")]
 
 
-def test_a_row_may_be_trained_on_another_store(tmp_path: Path) -> None:
-    rows = [{"config": "a", "role": "base"}, {"config": "a", "name": "b", "data": "prepared/b"}]
+def test_a_row_may_change_its_config(tmp_path: Path) -> None:
+    rows = [{"config": "a", "role": "base"}, {"config": "a", "name": "b", "set": ["data=prepared/b", "steps=3"]}]
     table = toy(tmp_path, configs=".", data="prepared/a", rows=rows)
-    table.path.with_name("a.yaml").write_text("data: prepared/c\n")
-    assert [run.read_config(tmp_path).data for run in table.runs()] == ["prepared/a", "prepared/b"]
+    table.path.with_name("a.yaml").write_text("data: prepared/c\nsteps: 2\n")
+    configs = [run.read_config(tmp_path) for run in table.runs()]
+    assert [(config.data, config.steps) for config in configs] == [("prepared/a", 2), ("prepared/b", 3)]
 
 
 @pytest.mark.parametrize(

@@ -85,8 +85,8 @@ class Row:
     """Rows of stage 2 start from the `base` row; p-values compare with base, control or the best baseline."""
     same: str = ""
     """TABLE/ROW: use the runs of a row of another table, in place of a config."""
-    data: str = ""
-    """The store that it is trained on; by default that of the table."""
+    set: Names = ()
+    """Changes of its training config, as with --set: steps=1600, data=prepared/other."""
     base: str = ""
     """The row whose model this one starts from, if its config has a base; by default the `base` row."""
     paper: PaperFigures = field(default_factory=PaperFigures)
@@ -219,12 +219,12 @@ class SeedRun:
         return next((run for run in runs if run.seed == self.seed), runs[0])
 
     def read_config(self, run_root: Path, overrides: Iterable[str] = ()) -> TrainingConfig:
-        """Returns its training config with its seed, its store, and the path of its base."""
+        """Returns its training config with its seed, the store of the table, and the path of its base."""
         from docgraph.config import read_config
         from docgraph.training.config import TrainingConfig
 
-        data = self.origin.data or self.table.config.data
-        changes = [f"seed={self.seed}", *([f"data={data}"] if data else [])]
+        data = self.table.config.data
+        changes = [f"seed={self.seed}", *([f"data={data}"] if data else []), *self.origin.set]
         config = read_config(TrainingConfig, self.config_path, [*changes, *overrides])
         return config if config.base is None else replace(config, base=str(run_root / self.base().path / "best"))
 
