@@ -67,6 +67,39 @@ def test_an_entry_may_correct_certain_mistranslations_only() -> None:
     assert not entry.is_missing("Ils ont le colis en main, sur place.")
 
 
+@pytest.mark.parametrize(
+    ("translations", "text", "expected"),
+    [
+        (("bombarder",), "Les forces ont bombardé la ville.", True),  # bombardé is an adjective, too
+        (("entrer en fonction",), "Elle entre en fonction lundi.", True),  # entre is a preposition, too
+        (("se casser la jambe",), "Il s'est cassé une jambe.", True),
+        (("prendre part à",), "Ils ont pris leur part à tout.", True),
+        (("casse",), "Un casse-croûte.", False),
+        (("casse-croûte",), "Des casse-croûte.", True),
+        (("dire",), "Elle est là, dit-il.", True),
+        (("renoncer",), "Il a annoncé sa venue.", False),
+    ],
+)
+def test_translations_are_recognised_in_other_forms(translations: tuple[str, ...], text: str, expected: bool) -> None:
+    assert Entry(("x",), "v", translations, "fr").is_translated(text) == expected
+
+
+def test_an_infinitive_does_not_translate_a_finite_verb() -> None:
+    entry = Entry(("get", "air"), "v", ("prendre l'air",), "fr")
+    for text, as_infinitive, as_finite in [
+        ("Il veut prendre l'air.", True, False),
+        ("Il a pris l'air.", True, True),
+        ("Il prendra l'air.", True, True),
+        ("Il a l'air de prendre.", False, False),
+    ]:
+        assert (entry.is_translated(text), entry.finite.is_translated(text)) == (as_infinitive, as_finite), text
+    noun = Entry(("air",), "nm", ("air",), "fr")
+    assert noun.finite is noun
+    annotation = default_pipeline("en")(Document.from_sentences(["She got air.", "She wants to get air."]))
+    uses = Dictionary([entry], PAIR).find(annotation)
+    assert [use.entry.allows_infinitive for use in uses] == [False, True]
+
+
 def test_capitals_are_those_of_names_except_at_the_start_of_a_sentence() -> None:
     assert found("Caldera lakes are deep.", "Lake Caldera is deep.", "A CALDERA") == [("Caldera", "caldeira")]
     assert found("The Milky Way is a milky way.") == [("Milky Way", "Voie lactée")]

@@ -19,7 +19,7 @@ from make_lexicon import words_of
         ("Une heptathlète a gagné.", []),  # in the source
         ("Marvoisier habite à Quimpenard.", []),  # names
         ("Le fichier config.xyzzyq et --frobnicage, voir a/plonquer", []),  # identifiers and paths
-        ("Le co-zorglubeur.", []),  # the second part of a compound
+        ("Le co-zorglubeur.", ["zorglubeur"]),  # the second part of a compound
         ("Le chat¹ et le pétriole¹", []),  # with footnotes
         ("", []),
     ],

@@ -19,12 +19,12 @@ from __future__ import annotations
 import lzma
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, cached_property, lru_cache
 from importlib.resources import files
 from itertools import pairwise
 
-from docgraph.annotate.inflection import french_plural, lemma
+from docgraph.annotate.inflection import french_participles, french_plural, lemma
 from docgraph.annotate.rule_based import has_simplemma_dictionary
 from docgraph.annotation import Annotation, IntArray
 from docgraph.errors import DocgraphError
@@ -56,9 +56,22 @@ PAST_FORMS = {
     "shot": "shoot", "swore": "swear", "thought": "think", "trod": "tread", "won": "win", "wound": "wind",
 }  # fmt: skip
 """English verb forms that simplemma takes for lemmas of other words."""
+_INFINITIVE = "VerbForm=Inf"
+"""The feature of verbs that a French infinitive translates."""
 _WORD = re.compile(rf"{ANY_POSSESSIVE}|\w+|[^\w\s]")
 _NEGATION = re.compile(r"n['’]t\b")
 _LETTERS = re.compile(r"[^\W\d_]+")
+_FRENCH_CLITICS = "ce|ci|elles?|en|ils?|je|la|là|le|les|leur|lui|moi|nous|on|t|toi|tu|vous|y"
+_FRENCH_WORD = re.compile(rf"[^\W\d_]+(?:-(?!(?:{_FRENCH_CLITICS})\b)[^\W\d_]+)*")
+"""A word with its hyphens, but without pronouns behind it: casse-noix; dit, il."""
+_FRENCH_FUNCTION_WORDS = frozenset(
+    [
+        *("d", "de", "des", "du", "l", "la", "le", "les", "un", "une", "ne", "n", "pas"),
+        *("me", "m", "te", "t", "se", "s", "leur", "leurs", "ma", "mes", "mon", "nos", "notre"),
+        *("sa", "ses", "son", "ta", "tes", "ton", "vos", "votre"),
+    ]
+)
+"""Words in which a translation and an entry may differ: se casser la jambe, il s'est cassé une jambe."""
 
 
 @dataclass(frozen=True)
@@ -72,6 +85,8 @@ class Entry:
     """The language of the translations."""
     instead_of: tuple[str, ...] = ()
     """The words that the translations replace; none if they replace any."""
+    allows_infinitive: bool = True
+    """Whether the infinitive of a French verb counts as its translation; not if the English verb is finite."""
 
     @property
     def headword(self) -> str:
@@ -86,15 +101,37 @@ class Entry:
         place = self.words.index(GAP)
         return self.words[:place], self.words[place + 1 :]
 
-    def is_missing(self, text: str) -> bool:
-        """Returns whether a text of the target language has no translation of the entry, in any form.
+    def is_translated(self, text: str) -> bool:
+        """Returns whether a text of the target language has a translation of the entry, in any form."""
+        has = _lemmas(text, self.language) if self.allows_infinitive else self._without_infinitives(text)
+        return any(lemmas in has for lemmas in self._translations)
 
-        If the entry says which words its translations replace, the text must also have one of these.
-        """
-        has = _lemmas(text, self.language)
-        if any(_lemmas(translation, self.language) in has for translation in self.translations):
+    def is_missing(self, text: str) -> bool:
+        """Returns whether a text of the target language lacks the entry: it has no translation of it and, if the entry
+        says which words its translations replace, one of these."""
+        if self.is_translated(text):
             return False
+        has = _lemmas(text, self.language)
         return not self.instead_of or any(_lemmas(word, self.language) in has for word in self.instead_of)
+
+    @property
+    def finite(self) -> Entry:
+        """The entry of a verb that is finite."""
+        return replace(self, allows_infinitive=False) if self.language == "fr" and self.word_class == "v" else self
+
+    def _without_infinitives(self, text: str) -> str:
+        """Returns a text as lemmas, without the infinitives of the translations."""
+        infinitives = [verb[0] for verb in map(_french_verb, self.translations) if verb is not None]
+        others = re.sub(rf"\b(?:{'|'.join(infinitives)})\b", "0", text.lower()) if infinitives else text
+        return _lemmas(others, self.language)
+
+    @cached_property
+    def _translations(self) -> tuple[str, ...]:
+        """The translations as lemmas; of French verbs, also forms that are lemmas of other words."""
+        texts = list(self.translations)
+        if self.language == "fr" and self.word_class == "v":
+            texts += [form for translation in self.translations for form in _ambiguous_forms(translation)]
+        return tuple(dict.fromkeys(_lemmas(text, self.language) for text in texts))
 
 
 @dataclass(frozen=True)
@@ -161,7 +198,8 @@ class Dictionary:
                 entry, words = found
                 is_plural = feats is not None and "Number=Plur" in feats[words[-1]]
                 is_plural &= entry.words[-1].islower() or forms[words[-1]] != entry.words[-1]  # Strabo is no plural
-                yield Use(words, entry, self._translation(entry, is_plural))
+                is_finite = feats is not None and _INFINITIVE not in feats[words[0]]
+                yield Use(words, entry.finite if is_finite else entry, self._translation(entry, is_plural))
                 place += len(entry.parts[0])
 
     def _translation(self, entry: Entry, is_plural: bool) -> str:
@@ -224,10 +262,11 @@ def load_dictionary(name: str) -> Dictionary:
         raise DocgraphError(f"there is no dictionary '{name}'; choose among {', '.join(embedded)}")
     text = lzma.decompress((folder / f"{name}{SUFFIX}").read_bytes()).decode("utf-8")
     source, _, target = name.partition("-")
-    return Dictionary((_entry(line, target) for line in text.splitlines()), (source, target))
+    return Dictionary((parse_entry(line, target) for line in text.splitlines()), (source, target))
 
 
-def _entry(line: str, language: str) -> Entry:
+def parse_entry(line: str, language: str) -> Entry:
+    """Returns the entry on a line of a dictionary; `language` is that of its translations."""
     words, word_class, translations, *instead_of = line.split("\t")
     replaced = tuple(word for words in instead_of for word in words.split(" | "))
     return Entry(tuple(_WORD.findall(words)), word_class, tuple(translations.split(" | ")), language, replaced)
@@ -274,11 +313,34 @@ _has_lemmas = cache(has_simplemma_dictionary)
 
 
 def _lemmas(text: str, language: str) -> str:
-    """Returns the words of a text as lemmas, each between two spaces."""
-    return f" {' '.join(text_lemmas(text, language))} "
+    """Returns the words of a text as lemmas, each between two spaces; without articles, possessives and the like."""
+    words = _words(text, language)
+    content = [word for word in words if language != "fr" or word not in _FRENCH_FUNCTION_WORDS]
+    return f" {' '.join(_as_lemmas(content or words, language))} "
+
+
+def _ambiguous_forms(phrase: str) -> Iterator[str]:
+    """Yields a French phrase with other forms of its verb: jouer un rôle has joué un rôle, which may be an adjective,
+    and joue un rôle, which may be a noun."""
+    if (verb := _french_verb(phrase)) is not None:
+        present = [verb[0][:-1]] if verb[0].endswith("er") else []
+        for form in (*french_participles(verb[0]), *present):
+            yield phrase[: verb.start()] + form + phrase[verb.end() :]
+
+
+def _french_verb(phrase: str) -> re.Match[str] | None:
+    """Returns the first word of a French phrase that may be an infinitive."""
+    return next((match for match in _LETTERS.finditer(phrase) if french_participles(match[0])), None)
 
 
 def text_lemmas(text: str, language: str) -> list[str]:
     """Returns the words of a text as lemmas, or in small letters if there is no dictionary of the language."""
-    words = _LETTERS.findall(text.lower())
+    return _as_lemmas(_words(text, language), language)
+
+
+def _words(text: str, language: str) -> list[str]:
+    return (_FRENCH_WORD if language == "fr" else _LETTERS).findall(text.lower())
+
+
+def _as_lemmas(words: list[str], language: str) -> list[str]:
     return [lemma(word, language) for word in words] if _has_lemmas(language) else words

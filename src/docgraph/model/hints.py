@@ -258,8 +258,8 @@ def without_known_words(lookups: Sequence[Hint], known: Collection[int]) -> list
 
     How the user translates a word counts more than what the dictionary says.
     """
-    entries = {hint.entry for hint in lookups if hint.sentence in known}
-    return [hint for hint in lookups if hint.entry not in entries]
+    said = {hint.entry.words for hint in lookups if hint.sentence in known and hint.entry is not None}
+    return [hint for hint in lookups if hint.entry is None or hint.entry.words not in said]
 
 
 def resolve(hint: Hint, translation: Ids, weights: npt.NDArray[np.floating], coder: SubwordCoder) -> Hint:

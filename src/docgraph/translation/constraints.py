@@ -10,7 +10,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from docgraph.model.hints import Hint, moved_by
 from docgraph.model.tokenizer import SPACE, SubwordCoder
@@ -107,17 +107,18 @@ class ConstraintEncoder:
         spaced = tuple(self._coder.ids([text])[0][:-1].tolist())
         if spaced and unknown not in spaced:
             elision = signs.elided if vowel else signs.apostrophes if consonant else frozenset[int]()
-            yield Phrase(spaced, excluded | elision, not_before)
+            yield Phrase(spaced, _union(excluded, elision), not_before)
         ids, spans = self._coder.encode(_JOINED + text)
         joined = [(token, begin) for token, (begin, _) in zip(ids[:-1].tolist(), spans.tolist(), strict=False)]
         tokens = tuple(token for token, begin in joined if begin >= len(_JOINED))
         before = self._coder.decode(token for token, begin in joined if begin < len(_JOINED))
         if tokens and before == _JOINED and unknown not in tokens and tokens != spaced:
-            yield Phrase(tokens, signs.words | signs.apostrophes if consonant else signs.words, not_before)
+            before_it = _union(signs.words, signs.apostrophes) if consonant else signs.words
+            yield Phrase(tokens, before_it, not_before)
         if text[:1].islower():
             first = tuple(self._coder.ids([text[0].upper() + text[1:]])[0][:-1].tolist())
             if unknown not in first:
-                yield Phrase(first, signs.with_letters | excluded, not_before)
+                yield Phrase(first, _union(signs.with_letters, excluded), not_before)
 
     @cached_property
     def _signs(self) -> _Signs:
@@ -170,6 +171,12 @@ class _Signs:
             if piece.startswith(SPACE) and text.lower() in _ARTICLES:
                 articles.add(index)
         return cls(*map(frozenset, (letters, words, apostrophes, with_letters, silent, articles, elided, ends)))
+
+
+@lru_cache(64)
+def _union(some: frozenset[int], others: frozenset[int]) -> frozenset[int]:
+    """Returns one object for all phrases: a verb has many forms, and most sets have thousands of tokens."""
+    return some | others
 
 
 def _starts_with_vowel(text: str) -> bool:

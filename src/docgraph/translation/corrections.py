@@ -7,7 +7,7 @@ that reads whole documents translates the document again.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import compress
@@ -25,7 +25,7 @@ from docgraph.translation.draft import untranslated
 from docgraph.translation.formality import FormalityOption, formality_of, has_you
 from docgraph.translation.hints import fill_hints
 from docgraph.translation.hypotheses import Hypotheses, Hypothesis, Known, SearchConfig, any_given
-from docgraph.translation.model_input import FinishedSentences, Prepared, TranslationRequest
+from docgraph.translation.model_input import FinishedSentences, Prepared, TranslationRequest, lookups_by_segment
 from docgraph.translation.relevance import (
     Judgements,
     TranslatedSentence,
@@ -237,6 +237,15 @@ class _Work:
         translation = self.translator.builder.text(found[0], source.source) if found else ""
         return has_you(source.text) or formality_of(translation) is not None
 
+    def _lookups(self, sentences: Collection[int]) -> dict[int, list[Hint]]:
+        """Returns the words of a dictionary in the segments of some sentences."""
+        wanted, found = {*self.prepared.segments_of(sentences)}, dict[int, list[Hint]]()
+        for shown, own in chunks(len(self.prepared.segments)):
+            if self.translator.needs.hints and not wanted.isdisjoint(own):
+                example = self.translator.inputs.chunk(self.prepared, shown, {}).example
+                found |= lookups_by_segment(example, shown, own)
+        return found
+
     @property
     def hypotheses(self) -> Hypotheses:
         """The translation of each segment; an empty one if there is none."""
@@ -248,7 +257,7 @@ class _Work:
         if not chosen:
             return {}
         hypotheses = self.hypotheses
-        decoded = DecodedSegments(hypotheses, [], 1)
+        decoded = DecodedSegments(hypotheses, [], 1, self._lookups(chosen))
         options = TranslationOptions(self.search, "parallel", explain=False)
         [result] = self.translator.with_terms([self.prepared], [decoded], options, chosen)
         translated = self.translator.sentences(self.prepared, result, self.search, chosen)

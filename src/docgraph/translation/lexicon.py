@@ -13,8 +13,8 @@ from docgraph.translation.digits import plain_digits
 WORD = re.compile(r"[^\W\d_]+")
 MIN_LENGTH = 4
 """Shorter words are not looked up."""
-_IN_TEXT = re.compile(rf"(?<![\w.@#/\\-]){WORD.pattern}(?![\w@#/\\]|[.](?=\w))")
-"""A word that is not part of an identifier or an address, nor the second part of a compound."""
+_IN_TEXT = re.compile(rf"(?<![\w.@#/\\])(?<!\W-)(?<!^-){WORD.pattern}(?![\w@#/\\]|[.](?=\w))")
+"""A word, or a part of a compound, that is not part of an identifier or an address."""
 
 
 @lru_cache

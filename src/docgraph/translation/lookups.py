@@ -53,7 +53,9 @@ class Lookups:
         without, hints = self._begun.pop(sentence)
         entries = tuple(hint.entry.headword for hint in hints if hint.entry is not None)
         looked_up = [replace(each, looked_up=entries) for each in found]
-        return looked_up if looked_up and len(self.missing(sentence, looked_up)) < len(hints) else without
+        text = self._coder.decode(looked_up[0].tokens) if looked_up else ""
+        has_any = any(hint.entry is not None and hint.entry.is_translated(text) for hint in hints)
+        return looked_up if has_any and len(self.missing(sentence, looked_up)) < len(hints) else without
 
     def missing(self, sentence: int, hypotheses: Sequence[Hypothesis]) -> list[Hint]:
         """Returns hints for the words that the best of the translations of a sentence lacks."""

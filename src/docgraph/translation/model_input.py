@@ -30,6 +30,7 @@ from docgraph.model.hints import (
     dictionaries,
     find_hints,
     find_lookups,
+    hints_by_sentence,
     may_have_hints,
     without_known_words,
 )
@@ -309,6 +310,12 @@ class InputBuilder:
         )
         example = replace(example, source=source, hints=hints, lookups=lookups)
         return replace(excerpt, document=replace(excerpt.document, example=example))
+
+
+def lookups_by_segment(example: DocumentExample, shown: range, own: range) -> dict[int, list[Hint]]:
+    """Returns the words of a dictionary in those of the `own` segments of a chunk that have any."""
+    lookups = hints_by_sentence(example.lookups)
+    return {m: lookups[m - shown.start] for m in own if m - shown.start in lookups}
 
 
 def _shifted(hint: Hint, by: int) -> Hint:

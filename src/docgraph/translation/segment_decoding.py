@@ -7,12 +7,13 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from docgraph.model.batch import DocumentExample
+from docgraph.model.hints import Hint
 from docgraph.translation.decoder import DecodedDocument, DecoderInput, Mode
 from docgraph.translation.document_chunks import chunks
 from docgraph.translation.explain import ContextWeights, context_weights_of, hint_uses
 from docgraph.translation.hints import with_filled_hints
 from docgraph.translation.hypotheses import Hypotheses, SearchConfig
-from docgraph.translation.model_input import Prepared
+from docgraph.translation.model_input import Prepared, lookups_by_segment
 from docgraph.translation.result import HintUse
 from docgraph.translation.term_enforcement import DocumentTerms
 
@@ -38,6 +39,8 @@ class DecodedSegments:
     hypotheses: Hypotheses
     context_weights: list[ContextWeights]
     passes: int
+    lookups: dict[int, list[Hint]] = field(default_factory=dict)
+    """The words of a dictionary in the segments that have any."""
     hints: dict[int, list[HintUse]] = field(default_factory=dict)
     """What the segments with hints read; only with `explain`."""
     terms: DocumentTerms = field(default_factory=DocumentTerms)
@@ -70,7 +73,8 @@ def _decode_together(
     results = []
     for prepared, given, document in zip(batch, inputs, decoded, strict=True):
         # Entries of a translation memory come after the segments.
-        result = DecodedSegments(document.sentences[: len(prepared.shown)], [], document.passes)
+        lookups = lookups_by_segment(given.example, prepared.shown, prepared.own)
+        result = DecodedSegments(document.sentences[: len(prepared.shown)], [], document.passes, lookups)
         results.append(_explained(translator, prepared, given.example, document, result) if options.explain else result)
     return results
 
@@ -105,12 +109,14 @@ def _decode_in_chunks(translator: Translator, prepared: Prepared, options: Trans
     """Decodes a long document chunk by chunk; each chunk reads the translations of the chunks before it."""
     hypotheses = {**prepared.known}
     weights: list[ContextWeights] = []
+    lookups: dict[int, list[Hint]] = {}
     hints: dict[int, list[HintUse]] = {}
     passes = 0
     for shown, own in chunks(len(prepared.segments)):
+        given = translator.inputs.encode(prepared.segments, shown, hypotheses, prepared.corrected)
+        lookups |= lookups_by_segment(given.example, shown, own)
         if hypotheses.keys() >= {*own} and not options.explain:
             continue
-        given = translator.inputs.encode(prepared.segments, shown, hypotheses, prepared.corrected)
         chunk = replace(prepared, shown=shown, own=own, example=given.example, known=given.known)
         [decoded] = _decode_together(translator, [chunk], options)
         part = slice(own.start - shown.start, own.stop - shown.start)
@@ -118,4 +124,4 @@ def _decode_in_chunks(translator: Translator, prepared: Prepared, options: Trans
         weights += decoded.context_weights[part]
         hints |= {m: uses for m, uses in decoded.hints.items() if m in own}
         passes = max(passes, decoded.passes)
-    return DecodedSegments([hypotheses[m] for m in range(len(prepared.segments))], weights, passes, hints)
+    return DecodedSegments([hypotheses[m] for m in range(len(prepared.segments))], weights, passes, lookups, hints)

@@ -1,5 +1,7 @@
 """Enforcement of terms and formality: sentences that lack a term or have the wrong formality are decoded again.
 
+Words of a dictionary are terms, too, if there is a reason to distrust the translation (dictionary_terms.py).
+
 A translation that has all its terms and the right formality is never touched, so that both cost nothing in other
 sentences.
 """
@@ -12,9 +14,11 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from docgraph.model.hints import Hint
 from docgraph.model.tokenizer import SubwordCoder
 from docgraph.translation.checks import Doubt, weight
 from docgraph.translation.constraints import Constraint, ConstraintEncoder, Constraints
+from docgraph.translation.dictionary_terms import dictionary_terms
 from docgraph.translation.forbidden_words import ForbiddenWords
 from docgraph.translation.formality import DocumentFormality, Formality, exceptional_words, forbidden_words, has_you
 from docgraph.translation.hypotheses import Hypotheses, Hypothesis
@@ -36,6 +40,8 @@ _WEIGHT = 25
 """Weight of a missing term among the doubts of a translation."""
 _FORMALITY_WEIGHT = 3
 """Weight of the wrong formality, which is less than that of any doubt."""
+_WORD_WEIGHT, _WORD_LOSS = 2, 1.0
+"""Weight of a missing word of a dictionary, and how much less likely than the first a translation with it may be."""
 
 
 @dataclass(eq=False)
@@ -47,6 +53,8 @@ class DocumentTerms:
     """How the document addresses people; None if that is not decided."""
     of_utterances: Mapping[int, DocumentFormality] = field(default_factory=dict)
     """How the speaker of a segment addresses people, where the first translations do it both ways."""
+    lookups: Mapping[int, Sequence[Hint]] = field(default_factory=dict)
+    """The words of a dictionary in the segments that have any."""
     _found: dict[str, list[Term]] = field(default_factory=dict)
 
     def at(self, segment: int) -> DocumentTerms:
@@ -86,11 +94,15 @@ def _reason(term: Term) -> str:
     return f"{term.source} is missing" if term.source in term.targets else f"{term.source} is not '{term.target}'"
 
 
-def _badness(segment: Segment, attempt: Attempt, first: Attempt, terms: DocumentTerms) -> int:
-    """Returns the weight of the doubts of an attempt, of quotation marks that the first one lacks, and of formality."""
+def _badness(segment: Segment, attempt: Attempt, first: Attempt, terms: DocumentTerms, words: Sequence[Term]) -> int:
+    """Returns the weight of the doubts of an attempt, of quotation marks that the first one lacks, of formality, and of
+    the missing ones of some words of a dictionary."""
     marks = [Counter(char for char in each.text if char in _QUOTATION_MARKS) for each in (attempt, first)]
     quotation = 0 if marks[0] == marks[1] else _QUOTATION_WEIGHT
-    return weight(attempt.doubts) + quotation + _formality_weight(segment, attempt, first, terms)
+    is_likely = attempt.score >= first.score - _WORD_LOSS
+    lacking = sum(not is_likely or word.entry is None or not word.entry.is_translated(attempt.text) for word in words)
+    formality = _formality_weight(segment, attempt, first, terms)
+    return weight(attempt.doubts) + quotation + formality + _WORD_WEIGHT * lacking
 
 
 def _formality_weight(segment: Segment, attempt: Attempt, first: Attempt, terms: DocumentTerms) -> int:
@@ -140,6 +152,15 @@ Decode = Callable[[list[Constraints]], list[dict[int, list[Hypothesis]]]]
 """The constraints of each document, by segment -> the hypotheses of these segments."""
 
 
+@dataclass(frozen=True)
+class _Lacking:
+    """What a translation lacks."""
+
+    constraints: list[Constraint | ForbiddenWords]
+    words: list[Term]
+    """The words of a dictionary among the terms that it lacks."""
+
+
 class TermEnforcer:
     """Enforces terms for one model."""
 
@@ -165,22 +186,23 @@ class TermEnforcer:
             for m, segment in segments.items():
                 if hypotheses[m] and (names := _kept_names(terms.find(segment.text))):
                     hypotheses[m] = [self._with_names(hypotheses[m][0], names), *hypotheses[m][1:]]
-        wanted = [dict(self._constraints(*document, judge)) for document in documents]
+        wanted = [dict(self._lacking(*document, judge)) for document in documents]
         if not any(wanted):
             return
-        decoded = zip(documents, wanted, decode(list(wanted)), strict=True)
-        for (segments, hypotheses, terms), constraints, found in decoded:
+        constraints = [{m: each.constraints for m, each in own.items()} for own in wanted]
+        decoded = zip(documents, wanted, decode([*constraints]), strict=True)
+        for (segments, hypotheses, terms), lacking, found in decoded:
             for m, new in found.items():
                 own = terms.at(m)
                 first = judge(segments[m], hypotheses[m][0], own)
                 attempts = [(each, judge(segments[m], each, own)) for each in new]
                 whole = [
-                    (_badness(segments[m], attempt, first, own), each)
+                    (_badness(segments[m], attempt, first, own, lacking[m].words), each)
                     for each, attempt in attempts
-                    if not is_padded(attempt, first, constraints[m])
+                    if not is_padded(attempt, first, lacking[m].constraints)
                 ]
                 whole.sort(key=lambda pair: pair[0])
-                if whole and whole[0][0] < _badness(segments[m], first, first, own):
+                if whole and whole[0][0] < _badness(segments[m], first, first, own, lacking[m].words):
                     hypotheses[m] = [each for _, each in whole][: len(hypotheses[m])]
 
     def _with_names(self, hypothesis: Hypothesis, names: Sequence[Term]) -> Hypothesis:
@@ -193,22 +215,34 @@ class TermEnforcer:
             return hypothesis
         return replace(hypothesis, tokens=tuple(self._target.ids([text])[0][:-1].tolist()))
 
-    def _constraints(
+    def _lacking(
         self, segments: Mapping[int, Segment], hypotheses: Hypotheses, terms: DocumentTerms, judge: Judge
-    ) -> Iterator[tuple[int, list[Constraint | ForbiddenWords]]]:
-        """Yields the constraints of every segment whose best hypothesis lacks a term or has the wrong formality."""
+    ) -> Iterator[tuple[int, _Lacking]]:
+        """Yields what every segment lacks whose best hypothesis lacks a term or has the wrong formality."""
         for m, segment in segments.items():
             if not hypotheses[m] or not hypotheses[m][0].tokens:
                 continue
             own = terms.at(m)
-            if own.formality is None and not own.find(segment.text):
+            if own.formality is None and not own.find(segment.text) and m not in own.lookups:
                 continue
             text = judge(segment, hypotheses[m][0], own).text
-            encoded = self._encoded(segment, own.missing(segment, text))
+            words = self._dictionary_terms(segment, text, own.find(segment.text), own.lookups.get(m, ()))
+            encoded = self._encoded(segment, [*own.missing(segment, text), *words])
             if own.formality is not None and own.disagrees(segment, text):
-                yield m, [*encoded, self._words_of(segment, text, own.formality)]
+                yield m, _Lacking([*encoded, self._words_of(segment, text, own.formality)], words)
             elif encoded:
-                yield m, [*encoded, *self.forbidden(segment, text, own)]
+                yield m, _Lacking([*encoded, *self.forbidden(segment, text, own)], words)
+
+    def _dictionary_terms(
+        self, segment: Segment, translation: str, others: Sequence[Term], lookups: Sequence[Hint]
+    ) -> list[Term]:
+        """Returns the words of a dictionary that a translation lacks, without those that belong to `others`."""
+        spans = self._source.encode(segment.text, self._tag)[1].tolist()
+        is_plural = (
+            hint.entry is not None and self._target.decode(hint.ids) != hint.entry.translations[0] for hint in lookups
+        )
+        found = dictionary_terms(lookups, segment.text, translation, spans, is_plural)
+        return [term for term in found if not any(term.start < o.end and o.start < term.end for o in others)]
 
     def forbidden(self, segment: Segment, translation: str, terms: DocumentTerms) -> list[ForbiddenWords]:
         """Returns what a new translation of a segment must not contain, so that it keeps the right formality."""

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal, Protocol
 
+from docgraph.annotate.dictionary import Entry
+
 _LOOKALIKES = str.maketrans({"’": "'", "\u00a0": " ", "\u202f": " ", "\u2011": "-"})
 
 
@@ -23,9 +25,11 @@ class Term:
     """Its span in the text."""
     targets: tuple[str, ...]
     """Allowed translations, the preferred one first."""
-    origin: Literal["glossary", "name"]
+    origin: Literal["glossary", "name", "dictionary"]
     allows_article: bool = True
     """Whether an article may stand before the translation: *de Netherfield*, not *du Netherfield*."""
+    entry: Entry | None = None
+    """The entry of the dictionary that says the translations, if any."""
 
     @property
     def target(self) -> str:

@@ -329,7 +329,8 @@ class Translator:
         results = []
         for prepared, result in zip(documents, decoded, strict=True):
             first = result.hypotheses
-            terms = self.find_terms(prepared, first, names=not options.search.sampling)
+            found = self.find_terms(prepared, first, names=not options.search.sampling)
+            terms = replace(found, lookups=result.lookups)
             results.append(replace(result, hypotheses=[*first], terms=terms, first=first))
         if not options.search.sampling:
             segments = [self._segments(prepared, sentences) for prepared in documents]
