@@ -18,7 +18,7 @@ from typing import Literal, NamedTuple
 from docgraph.corpus.store import PreparedCorpus
 from docgraph.model.document_transformer import DocumentTransformer
 from docgraph.model.systems import context_needs
-from docgraph.translation.scoring import Candidates, score_candidates, sentence_score
+from docgraph.translation.decoding.scoring import Candidates, score_candidates, sentence_score
 
 Kind = Literal["source", "target"]
 

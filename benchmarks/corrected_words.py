@@ -4,8 +4,8 @@
 
 The files have one sentence per line and blank lines between documents. A share of the translations of each document,
 drawn at random, is known; the others are translated by the model that ships, without and with corrected words
-(docgraph/translation/corrected_words.py). A corrected word counts in a sentence by its reference: as corrected, or as
-the model says it by itself.
+(docgraph/translation/terms/corrected_words.py). A corrected word counts in a sentence by its reference: as corrected,
+or as the model says it by itself.
 """
 
 from __future__ import annotations

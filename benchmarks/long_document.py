@@ -24,7 +24,7 @@ from sentencepiece import SentencePieceProcessor, SentencePieceTrainer
 from docgraph.model.config import ContextConfig, ModelConfig, TransformerConfig
 from docgraph.model.document_transformer import DocumentTransformer
 from docgraph.model.tokenizer import SubwordCoder, Tokenizer
-from docgraph.translation.hypotheses import SearchConfig
+from docgraph.translation.decoding.hypotheses import SearchConfig
 from docgraph.translation.translator import Translator
 from docgraph.workers import keep_freed_memory
 

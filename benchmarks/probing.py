@@ -23,7 +23,7 @@ from docgraph.graph import build_graph
 from docgraph.model.batch import DocumentExample
 from docgraph.model.config import TransformerConfig
 from docgraph.model.document_transformer import DocumentTransformer
-from docgraph.translation.scoring import TOKENS, Candidates, score_candidates
+from docgraph.translation.decoding.scoring import TOKENS, Candidates, score_candidates
 
 SENTENCES, WORDS = 4, 10
 BAR = 3_000

@@ -41,11 +41,11 @@ from docgraph.model.marian import import_marian
 from docgraph.model.memory import Memories
 from docgraph.model.quantize import pack_for_cpu
 from docgraph.model.tokenizer import SPACE
-from docgraph.translation import search as searching
-from docgraph.translation.decoder import DecodedDocument, DecoderInput, Mode
-from docgraph.translation.document_decoding import decode_documents
-from docgraph.translation.hypotheses import SearchConfig
-from docgraph.translation.search import search
+from docgraph.translation.decoding import search as searching
+from docgraph.translation.decoding.decoder import DecodedDocument, DecoderInput, Mode
+from docgraph.translation.decoding.document_decoding import decode_documents
+from docgraph.translation.decoding.hypotheses import SearchConfig
+from docgraph.translation.decoding.search import search
 
 Ids = np.ndarray[Any, np.dtype[np.int64]]
 Run = Callable[[int], object]

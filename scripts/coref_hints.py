@@ -22,7 +22,7 @@ from corpus_folders import read_documents
 from docgraph.annotate.registry import load_pipeline
 from docgraph.annotation import Annotation
 from docgraph.document import Document
-from docgraph.translation.hints import fill_documents
+from docgraph.translation.decoding.hints import fill_documents
 from docgraph.translation.model_input import example_from_text
 from docgraph.translation.translator import Translator
 from pronouns.french import Gender, Lexicon

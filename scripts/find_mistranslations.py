@@ -21,7 +21,7 @@ from docgraph.annotate.dictionary import Dictionary, Entry, Use, parse_entry, te
 from docgraph.document import Document
 from docgraph.errors import DocgraphError
 from docgraph.files import replacing
-from docgraph.translation.language_check import function_words
+from docgraph.translation.text.language_check import function_words
 from docgraph.translation.translator import Translator
 
 COLUMNS = 4

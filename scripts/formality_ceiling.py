@@ -3,8 +3,8 @@
     python scripts/formality_ceiling.py test.en test.fr --documents 10 --beams 16 [--model en-fr]
 
 A French sentence is informal if it has forms of *tu* and none of *vous*, and formal if it has forms of *vous* and none
-of *tu* (docgraph.translation.formality); all others have no formality. The table has BLEU of all lines and of lines
-whose source has *you*:
+of *tu* (docgraph.translation.terms.formality); all others have no formality. The table has BLEU of all lines and of
+lines whose source has *you*:
 
 - as translated: the first translation of beam search;
 - chosen, line / document: if the first translation has the other formality than the reference (than most lines of
@@ -30,10 +30,10 @@ from docgraph.evaluation.evaluation_set import EvaluationSet
 from docgraph.evaluation.metrics import measure
 from docgraph.research.analysis_inputs import Documents, find_models, load_systems, read_text_documents
 from docgraph.research.context_use import difference_interval
-from docgraph.translation.decoder import DecoderInput
-from docgraph.translation.document_decoding import decode_documents
-from docgraph.translation.formality import Formality, formality_of, has_you, role, tokens
-from docgraph.translation.hypotheses import SearchConfig
+from docgraph.translation.decoding.decoder import DecoderInput
+from docgraph.translation.decoding.document_decoding import decode_documents
+from docgraph.translation.decoding.hypotheses import SearchConfig
+from docgraph.translation.terms.formality import Formality, formality_of, has_you, role, tokens
 
 FIRST = "as translated"
 

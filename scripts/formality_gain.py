@@ -15,8 +15,8 @@ from pathlib import Path
 
 from docgraph.document import Document
 from docgraph.formats import read
-from docgraph.translation.formality import FormalityOption, formality_of
 from docgraph.translation.model_input import TranslationRequest
+from docgraph.translation.terms.formality import FormalityOption, formality_of
 from docgraph.translation.translator import Translator
 from formality_ceiling import FIRST, majority, table
 

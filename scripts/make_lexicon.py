@@ -19,7 +19,7 @@ from pathlib import Path
 from corpus_folders import file_path, read_lines
 from docgraph.annotate.dictionary import load_dictionary
 from docgraph.annotate.inflection import french_plural
-from docgraph.translation.lexicon import MIN_LENGTH, WORD
+from docgraph.translation.checks.lexicon import MIN_LENGTH, WORD
 
 MIN_COUNT = 2
 

@@ -194,9 +194,9 @@ def write_candidates(arguments: argparse.Namespace) -> None:
     """Translates corpora and rates the candidates; an interrupted run continues."""
     from sacrebleu.metrics import BLEU, CHRF
 
-    from docgraph.translation.decoder import DecoderInput
-    from docgraph.translation.hypotheses import SearchConfig
-    from docgraph.translation.lexicon import invented_words
+    from docgraph.translation.checks.lexicon import invented_words
+    from docgraph.translation.decoding.decoder import DecoderInput
+    from docgraph.translation.decoding.hypotheses import SearchConfig
     from docgraph.translation.translator import Translator
 
     translator = Translator.load(arguments.model)

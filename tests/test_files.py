@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from docgraph.files import hidden_sibling, new_folder, replacing
-from docgraph.translation.resume import FINISHED, FinishedFiles, PartialFile
+from docgraph.translation.files.resume import FINISHED, FinishedFiles, PartialFile
 
 
 def test_errors_name_the_output_not_the_temporary_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,7 @@ from cli.refusals import refusal
 from cli.translate_examples import LINES, run
 from docgraph.formats import read
 from docgraph.model.model_folder import ModelFolder
-from docgraph.translation.resume import FINISHED
+from docgraph.translation.files.resume import FINISHED
 from formats.format_examples import docx
 from formats.format_examples import run as word
 from translation.translator_examples import model_folder

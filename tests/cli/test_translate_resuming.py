@@ -8,9 +8,9 @@ import pytest
 
 from cli.translate_examples import LINES, run
 from docgraph.formats import read
-from docgraph.translation import document_decoding as documents
-from docgraph.translation import files as translation_files
-from docgraph.translation.resume import FINISHED
+from docgraph.translation.decoding import document_decoding as documents
+from docgraph.translation.files import translate as translation_files
+from docgraph.translation.files.resume import FINISHED
 
 
 def test_resume_skips_finished_files(model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,9 +20,9 @@ from docgraph.model.checkpoint import save
 from docgraph.model.config import LinkedConfig
 from docgraph.model.document_transformer import DocumentTransformer
 from docgraph.model.tokenizer import Tokenizer
-from docgraph.translation.decoder import DecodedDocument, DecoderInput
-from docgraph.translation.hypotheses import Hypothesis
-from docgraph.translation.scoring import score_documents, sentence_score
+from docgraph.translation.decoding.decoder import DecodedDocument, DecoderInput
+from docgraph.translation.decoding.hypotheses import Hypothesis
+from docgraph.translation.decoding.scoring import score_documents, sentence_score
 from model.examples import small_config, small_model
 from model.subword_examples import joint_files
 from shared_data import SHARED, needs_data

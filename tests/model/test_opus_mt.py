@@ -19,8 +19,8 @@ from docgraph.model.marian import import_marian  # noqa: E402
 from docgraph.model.memory import Memories  # noqa: E402
 from docgraph.model.model_folder import ModelFolder  # noqa: E402
 from docgraph.model.tokenizer import Tokenizer  # noqa: E402
-from docgraph.translation.hypotheses import SearchConfig  # noqa: E402
-from docgraph.translation.search import search  # noqa: E402
+from docgraph.translation.decoding.hypotheses import SearchConfig  # noqa: E402
+from docgraph.translation.decoding.search import search  # noqa: E402
 
 from .opus_mt_folders import MODELS, OpusModel, sentences, write_opus_mt  # noqa: E402
 

@@ -8,7 +8,7 @@ import torch
 from experiment_examples import random_documents
 
 from docgraph.model.config import LinkedConfig
-from docgraph.translation.hypotheses import SearchConfig
+from docgraph.translation.decoding.hypotheses import SearchConfig
 from model.examples import context_layers, small_config, small_model
 
 DOCUMENTS = random_documents(3, [3, 2, 5, 1, 4], [4], [2, 6, 3])

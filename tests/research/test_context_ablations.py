@@ -22,8 +22,8 @@ from docgraph.model.systems import prepare
 from docgraph.research import context_ablations
 from docgraph.research.analysis_inputs import Documents
 from docgraph.research.context_ablations import attachment_score, decode_within, reattach
-from docgraph.translation.hypotheses import SearchConfig
-from docgraph.translation.search import search
+from docgraph.translation.decoding.hypotheses import SearchConfig
+from docgraph.translation.decoding.search import search
 from model.examples import BOS, EOS, SYSTEMS, random_annotation, sentence_sizes, small_config, small_model
 
 DOCUMENTS = random_documents(5, [3, 2, 5, 1, 4, 3], [4, 2], [2, 6, 3])

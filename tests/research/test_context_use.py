@@ -16,7 +16,7 @@ from docgraph.errors import DocgraphError
 from docgraph.model.config import ConcatenationConfig, ModelConfig
 from docgraph.research.analysis_inputs import Documents, SourceDocument
 from docgraph.research.context_use import Layout, attention_distance, context_use, token_losses
-from docgraph.translation.scoring import score_documents
+from docgraph.translation.decoding.scoring import score_documents
 from model.examples import EOS, SYSTEMS, context_layers, small_config, small_model
 
 DOCUMENTS = random_documents(5, [3, 2, 5, 1, 4, 3], [4, 2], [2, 6, 3])

@@ -39,7 +39,7 @@ from docgraph.research.evidence import (
     mix,
     predict_with_caches,
 )
-from docgraph.translation.hypotheses import SearchConfig
+from docgraph.translation.decoding.hypotheses import SearchConfig
 from model.examples import SYSTEMS, small_config, small_model
 
 GREEDY = SearchConfig(beams=1, max_length_factor=1.0, max_length_constant=3)

@@ -27,9 +27,9 @@ from docgraph.research.n_best import (
     linked_words,
     n_best,
 )
-from docgraph.translation.decoder import DecoderInput
-from docgraph.translation.document_decoding import decode_documents
-from docgraph.translation.hypotheses import SearchConfig
+from docgraph.translation.decoding.decoder import DecoderInput
+from docgraph.translation.decoding.document_decoding import decode_documents
+from docgraph.translation.decoding.hypotheses import SearchConfig
 from model.examples import small_config, small_model
 
 SEARCH = SearchConfig(beams=5, n_best=5, min_length=3, max_length_factor=1.0, max_length_constant=3)

@@ -6,7 +6,7 @@ import json
 
 from docgraph.document import Document
 from docgraph.server.session import Session
-from docgraph.translation.hypotheses import SearchConfig
+from docgraph.translation.decoding.hypotheses import SearchConfig
 from docgraph.translation.translator import Translator
 
 SEARCH = SearchConfig(beams=2, max_length_factor=0.5, max_length_constant=3)

@@ -14,10 +14,10 @@ from fastapi.testclient import TestClient
 from docgraph.document import Document
 from docgraph.formats import read, render
 from docgraph.server.limits import ApiKeys, Limits
-from docgraph.translation.files import FileOptions, translate_files
-from docgraph.translation.formality import FormalityOption, formality_of
-from docgraph.translation.jobs import find_jobs
+from docgraph.translation.files.jobs import find_jobs
+from docgraph.translation.files.translate import FileOptions, translate_files
 from docgraph.translation.model_input import TranslationRequest
+from docgraph.translation.terms.formality import FormalityOption, formality_of
 from server.server_examples import EXAMPLES, embedded_translator, finished_job, serving
 from translation.translator_examples import Silent
 

@@ -15,10 +15,10 @@ from docgraph.server import batching, decoder_calls
 from docgraph.server.batching import BatchDecoder
 from docgraph.server.decoder_calls import DecoderCall
 from docgraph.server.tickets import Cancelled, Ticket
-from docgraph.translation import continuous_decoding
-from docgraph.translation.continuous_decoding import ContinuousDecoder, OpenDocument
-from docgraph.translation.decoder import DecodedDocument, DecoderInput
-from docgraph.translation.hypotheses import Hypotheses, SearchConfig
+from docgraph.translation.decoding import continuous_decoding
+from docgraph.translation.decoding.continuous_decoding import ContinuousDecoder, OpenDocument
+from docgraph.translation.decoding.decoder import DecodedDocument, DecoderInput
+from docgraph.translation.decoding.hypotheses import Hypotheses, SearchConfig
 from docgraph.translation.model_input import TranslationRequest
 from docgraph.translation.translator import Translator
 from server.server_examples import EXAMPLES, embedded_translator
@@ -117,7 +117,7 @@ def test_a_model_with_document_context_gives_the_same_answers(tmp_path: Path) ->
 def test_a_model_with_hints_gives_the_same_answers(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, recall: bool, joins: bool
 ) -> None:
-    monkeypatch.setattr("docgraph.translation.hints.resolve", say_first_words)
+    monkeypatch.setattr("docgraph.translation.decoding.hints.resolve", say_first_words)
     monkeypatch.setattr(batching, "can_join", lambda *_: joins)
     monkeypatch.setattr(batching, "PIECE", 24)
     monkeypatch.setattr(decoder_calls, "BATCH", 120)

@@ -17,8 +17,8 @@ from docgraph.server import batching
 from docgraph.server.batching import BatchDecoder
 from docgraph.server.decoder_process import Failure, Part, _Document, _Worker
 from docgraph.server.tickets import Cancelled, Ticket
-from docgraph.translation.decoder import DecoderInput
-from docgraph.translation.hypotheses import SearchConfig
+from docgraph.translation.decoding.decoder import DecoderInput
+from docgraph.translation.decoding.hypotheses import SearchConfig
 from docgraph.translation.translator import Translator
 from translation.translator_examples import REFERRING, hints_folder
 

@@ -10,7 +10,7 @@ import pytest
 from libretranslatepy import LibreTranslateAPI
 
 from docgraph.server.limits import ApiKeys
-from docgraph.translation.formality import formality_of
+from docgraph.translation.terms.formality import formality_of
 from server.live_server import live_server
 from server.server_examples import EXAMPLES, embedded_translator
 

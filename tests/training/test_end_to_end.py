@@ -15,9 +15,9 @@ from docgraph.cli import app
 from docgraph.corpus.store import PreparedCorpus
 from docgraph.model.checkpoint import load
 from docgraph.model.document_transformer import DocumentTransformer
-from docgraph.translation.decoder import DecoderInput
-from docgraph.translation.document_decoding import decode_documents
-from docgraph.translation.hypotheses import SearchConfig
+from docgraph.translation.decoding.decoder import DecoderInput
+from docgraph.translation.decoding.document_decoding import decode_documents
+from docgraph.translation.decoding.hypotheses import SearchConfig
 
 
 @dataclass(frozen=True)

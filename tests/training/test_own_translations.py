@@ -24,9 +24,9 @@ from docgraph.training.build import open_translations
 from docgraph.training.config import TrainingConfig
 from docgraph.training.loop import Trainer, train
 from docgraph.training.metrics import Record, read_metrics
-from docgraph.translation.decoder import DecoderInput
-from docgraph.translation.document_decoding import decode_documents
-from docgraph.translation.hypotheses import SearchConfig
+from docgraph.translation.decoding.decoder import DecoderInput
+from docgraph.translation.decoding.document_decoding import decode_documents
+from docgraph.translation.decoding.hypotheses import SearchConfig
 
 Config = Callable[..., TrainingConfig]
 BASE: dict[str, Any] = {

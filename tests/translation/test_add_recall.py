@@ -26,9 +26,9 @@ from docgraph.model.memory import Memories
 from docgraph.model.model_folder import ModelFolder
 from docgraph.model.systems import context_needs, pointer, prepare
 from docgraph.model.systems.pointer import Pointer, add_recall
-from docgraph.translation import document_chunks
+from docgraph.translation.decoding import document_chunks
+from docgraph.translation.decoding.hypotheses import SearchConfig
 from docgraph.translation.explain import ContextWeights
-from docgraph.translation.hypotheses import SearchConfig
 from docgraph.translation.model_input import TranslationRequest, example_from_text
 from docgraph.translation.translator import Translator
 from model.checkpoint.checkpoint_examples import replace_model

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from docgraph.model.model_folder import EMBEDDED, embedded_models, find_model
-from docgraph.translation.hypotheses import SearchConfig
+from docgraph.translation.decoding.hypotheses import SearchConfig
 from docgraph.translation.translator import Translator
 
 SENTENCES = [

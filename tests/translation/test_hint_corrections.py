@@ -8,13 +8,13 @@ import pytest
 
 from docgraph.document import Document
 from docgraph.model.systems import pointer
-from docgraph.translation import document_chunks
 from docgraph.translation.corrections import follow_correction, translate_sentences
-from docgraph.translation.glossary import Glossary
-from docgraph.translation.hypotheses import SearchConfig
+from docgraph.translation.decoding import document_chunks
+from docgraph.translation.decoding.hypotheses import SearchConfig
 from docgraph.translation.model_input import TranslationRequest
 from docgraph.translation.result import HintUse, Translation
 from docgraph.translation.sentence_explanation import explain_sentence
+from docgraph.translation.terms.glossary import Glossary
 from docgraph.translation.translator import Translator
 from translation.translator_examples import REFERRING, hints_folder, say_first_words
 
@@ -25,9 +25,9 @@ KNOWN = ["le renard saute", "bonjour", "un test", "est", "le chien"]
 @pytest.fixture(autouse=True)
 def readable(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pointer, "NEAR", -1.0)
-    monkeypatch.setattr("docgraph.translation.hints.resolve", say_first_words)
+    monkeypatch.setattr("docgraph.translation.decoding.hints.resolve", say_first_words)
     # The probabilities of a random model are so close that the least change counts.
-    monkeypatch.setattr("docgraph.translation.relevance.MIN_PROPOSAL", 1e-6)
+    monkeypatch.setattr("docgraph.translation.decoding.relevance.MIN_PROPOSAL", 1e-6)
 
 
 @pytest.fixture(scope="module", params=[False, True], ids=["hints", "hints and recall"])

@@ -23,9 +23,10 @@ from docgraph.model.packing import Packing
 from docgraph.model.systems import base_states, pointer
 from docgraph.model.systems.pointer import add_recall
 from docgraph.model.transformer import Decoder
-from docgraph.translation import document_chunks, state_cache, translation_memory
-from docgraph.translation.hypotheses import SearchConfig
-from docgraph.translation.page import to_html
+from docgraph.translation import translation_memory
+from docgraph.translation.decoding import document_chunks, state_cache
+from docgraph.translation.decoding.hypotheses import SearchConfig
+from docgraph.translation.files.page import to_html
 from docgraph.translation.translation_memory import MIN_SHARED, MIN_WORDS, TranslationMemory
 from docgraph.translation.translator import Precision, Translator
 from translation.translator_examples import RecordingRequest, model_folder

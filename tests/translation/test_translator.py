@@ -15,9 +15,9 @@ from docgraph.document import Document
 from docgraph.errors import DocgraphError
 from docgraph.formats import read, render, write
 from docgraph.model.checkpoint import save
-from docgraph.translation import document_chunks
-from docgraph.translation import search as search_module
-from docgraph.translation.hypotheses import SearchConfig
+from docgraph.translation.decoding import document_chunks
+from docgraph.translation.decoding import search as search_module
+from docgraph.translation.decoding.hypotheses import SearchConfig
 from docgraph.translation.model_input import TranslationRequest
 from docgraph.translation.segment_decoding import TranslationOptions, decode_segments
 from docgraph.translation.translator import Translator

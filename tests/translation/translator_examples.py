@@ -15,10 +15,10 @@ from docgraph.model.hints import Hint
 from docgraph.model.model_folder import ModelFolder, Precision, find_model
 from docgraph.model.systems.pointer import add_recall
 from docgraph.model.tokenizer import Tokenizer
-from docgraph.translation.hypotheses import Hypotheses, Hypothesis
-from docgraph.translation.jobs import Job
+from docgraph.translation.decoding.hypotheses import Hypotheses, Hypothesis
+from docgraph.translation.files.jobs import Job
 from docgraph.translation.model_input import TranslationRequest
-from docgraph.translation.preprocessing import Preprocessor
+from docgraph.translation.text.preprocessing import Preprocessor
 from model.examples import context_layers, small_config, small_model
 from model.subword_examples import joint_files
 

@@ -11,7 +11,7 @@ certain mistranslations are to be corrected, what these have instead:
 The class is nm, nf, nmp or nfp for nouns (gender, and whether the translation is always plural), v, adj, adv, or x for
 anything else. Of an expression, the first and the last word may be inflected; "a" inside it stands for any determiner,
 "one's" for any possessive, and "…" for a few other words. Words that a user corrects are entries, too
-(translation/corrected_words.py); their class is n, a noun of either gender.
+(translation/terms/corrected_words.py); their class is n, a noun of either gender.
 """
 
 from __future__ import annotations

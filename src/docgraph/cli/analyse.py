@@ -200,7 +200,7 @@ def _analyse(
         return context_use(systems, documents, texts, _log)
     if analysis == "evidence":
         from docgraph.research.evidence import COUNTS, evidence
-        from docgraph.translation.hypotheses import SearchConfig
+        from docgraph.translation.decoding.hypotheses import SearchConfig
 
         assert inputs.data is not None
         counts = settings.counts(1) or COUNTS
@@ -212,7 +212,7 @@ def _analyse(
 def _curve(analysis: Analysis, systems: Systems, documents: Documents, settings: _AnalysisOptions) -> Breakdown:
     from docgraph.research import context_ablations
     from docgraph.research.context_use import attention_distance
-    from docgraph.translation.hypotheses import SearchConfig
+    from docgraph.translation.decoding.hypotheses import SearchConfig
 
     search = SearchConfig(beams=settings.beams)
     if analysis == "n-best":

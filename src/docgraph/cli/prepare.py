@@ -328,7 +328,7 @@ def pretranslate(
     from docgraph.corpus.store import PreparedCorpus
     from docgraph.model.model_folder import find_model
     from docgraph.translation import pretranslation
-    from docgraph.translation.hypotheses import SearchConfig
+    from docgraph.translation.decoding.hypotheses import SearchConfig
     from docgraph.workers import keep_freed_memory
 
     keep_freed_memory()

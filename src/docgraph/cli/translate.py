@@ -16,8 +16,8 @@ from docgraph.cli.progress import ProgressBars
 from docgraph.cli.translation_pages import check_pages, write_bilingual_files, write_page
 
 if TYPE_CHECKING:
-    from docgraph.translation.files import Report
-    from docgraph.translation.jobs import Form, Job, Jobs
+    from docgraph.translation.files.jobs import Form, Job, Jobs
+    from docgraph.translation.files.translate import Report
 
 ModeName = Literal["parallel", "sequential"]
 PrecisionName = Literal["float32", "bfloat16", "int8"]
@@ -230,9 +230,9 @@ def translate(
     form: Form = "jsonl" if jsonl else "table" if scores or n_best > 1 else "document"
     with _no_collection():
         from docgraph.formats import SubtitleLimits
-        from docgraph.translation.files import FileOptions, translate_files
-        from docgraph.translation.hypotheses import SearchConfig
-        from docgraph.translation.jobs import find_jobs
+        from docgraph.translation.decoding.hypotheses import SearchConfig
+        from docgraph.translation.files.jobs import find_jobs
+        from docgraph.translation.files.translate import FileOptions, translate_files
         from docgraph.translation.translator import Translator
 
         if output is not None and output.endswith("/"):
@@ -247,7 +247,7 @@ def translate(
 
             translator.memory = TranslationMemory.read(memory, translator.languages)
         if glossary:
-            from docgraph.translation.glossary import Glossary
+            from docgraph.translation.terms.glossary import Glossary
 
             translator.glossary = Glossary.read(glossary, translator.languages)
             for note in translator.glossary.notes:
@@ -271,7 +271,7 @@ def translate(
     options = FileOptions(search, mode, format, form, shows_context, resume, batch, made_with, force, limits)
     ray_engine = None
     if engine == "ray":
-        from docgraph.translation.cluster import RayEngine, TranslationTask
+        from docgraph.translation.files.cluster import RayEngine, TranslationTask
 
         settings = {"device": device, "precision": precision, "annotator": annotator, "tag": tag}
         ray_engine = RayEngine(TranslationTask.of(folder, translator, options, **settings), available_cores())

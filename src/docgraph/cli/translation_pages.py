@@ -23,7 +23,7 @@ def check_pages(pages: dict[str, Path | None], files: list[Path]) -> None:
         if any(path.exists() and file.exists() and path.samefile(file) for file in files):
             raise DocgraphError(f"{option} would replace the file that is translated; choose another name", path=path)
     if pages["--bilingual"] is not None:
-        from docgraph.translation.bilingual import check_name
+        from docgraph.translation.files.bilingual import check_name
 
         check_name(pages["--bilingual"])
     if (memory := pages["--export-memory"]) is not None and memory.suffix.lower() != ".tmx":
@@ -34,7 +34,7 @@ def write_bilingual_files(
     bilingual: Path | None, memory: Path | None, translations: list[Translation], languages: tuple[str, str] | None
 ) -> None:
     """Writes the sentences and translations of a file beside each other, and those that are known as a memory."""
-    from docgraph.translation.bilingual import BilingualSegment, write_bilingual
+    from docgraph.translation.files.bilingual import BilingualSegment, write_bilingual
 
     segments = [
         BilingualSegment(sentence.source, sentence.text, sentence.given, translation.source.id)
@@ -52,7 +52,7 @@ def write_bilingual_files(
 def write_page(path: Path, translations: list[Translation], languages: tuple[str, str] | None) -> None:
     """Writes the page that shows what each sentence read."""
     from docgraph.files import replacing
-    from docgraph.translation.page import to_html
+    from docgraph.translation.files.page import to_html
 
     with replacing(path) as temporary:
         temporary.write_text(to_html(translations, languages), "utf-8")

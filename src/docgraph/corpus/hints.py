@@ -88,7 +88,7 @@ def _filled(
     ]
     filled: Iterator[Hint] = iter(())
     if open_hints and aligner is not None:
-        from docgraph.translation.hints import fill_hints
+        from docgraph.translation.decoding.hints import fill_hints
 
         filled = iter(fill_hints(aligner, corpus.tokenizer.target, open_hints))
     for hints in found:

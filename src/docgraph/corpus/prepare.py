@@ -31,7 +31,7 @@ from docgraph.errors import DocgraphError
 from docgraph.files import lock, replacing, report_errors_as
 from docgraph.model.model_folder import WEIGHTS, ModelFolder
 from docgraph.model.tokenizer import Tokenizer
-from docgraph.translation.language_check import other_language
+from docgraph.translation.text.language_check import other_language
 
 Progress = Callable[[str, int, int | None], None]
 """Called with (stage, sentences done, sentences in total or None if unknown)."""

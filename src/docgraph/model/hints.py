@@ -32,7 +32,7 @@ Ids = npt.NDArray[np.integer]
 RELATIONS = ("definition", "coreference", "dictionary", "previous")
 """What gives hints: two relations of the graph, a dictionary, which configs name as in `dictionary:en-fr`, and the
 sentence before. The numbers of stored hints are indices of this tuple. When text is translated, words that the user
-corrects give hints, too; their relation is `correction` (translation/corrected_words.py)."""
+corrects give hints, too; their relation is `correction` (translation/terms/corrected_words.py)."""
 REFERRING = frozenset({"it", "they", "them", "itself", "themselves", "this", "these", "that", "those", "one", "ones"})
 """Pronouns whose translation depends on that of their antecedent."""
 NOMINAL = frozenset({"NOUN", "PROPN"})

@@ -27,9 +27,9 @@ from docgraph.model.document_transformer import DocumentTransformer
 from docgraph.model.model_folder import BEST, ModelFolder, find_model
 from docgraph.model.systems import context_needs
 from docgraph.model.tokenizer import Tokenizer
-from docgraph.translation.decoder import DecoderInput
-from docgraph.translation.document_decoding import decode_documents
-from docgraph.translation.hypotheses import Known, SearchConfig, given_hypotheses
+from docgraph.translation.decoding.decoder import DecoderInput
+from docgraph.translation.decoding.document_decoding import decode_documents
+from docgraph.translation.decoding.hypotheses import Known, SearchConfig, given_hypotheses
 
 Systems = Mapping[str, DocumentTransformer]
 """Models by name."""

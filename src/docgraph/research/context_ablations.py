@@ -24,8 +24,8 @@ from docgraph.model.systems import context_class, context_needs, prepare
 from docgraph.model.tokenizer import words_by_space
 from docgraph.research.analysis_inputs import Documents, Log, Systems
 from docgraph.research.context_use import ALL, difference_interval
-from docgraph.translation.hypotheses import SearchConfig
-from docgraph.translation.search import search
+from docgraph.translation.decoding.hypotheses import SearchConfig
+from docgraph.translation.decoding.search import search
 
 REACHES = (0, 1, 3, 5, 10)
 SIZES = (1, 5, 10, 20, 50)
@@ -205,8 +205,8 @@ def decode_within(
 
     The rest of the document is absent, not masked: the graph is built from the visible sentences alone, which is exact
     for every system. The translations that a sentence reads were made under the same restriction. As in
-    `docgraph.translation.document_decoding`, all sentences are decoded at once and again until nothing changes, with
-    the result of decoding them in order.
+    `docgraph.translation.decoding.document_decoding`, all sentences are decoded at once and again until nothing
+    changes, with the result of decoding them in order.
 
     A good `guess`, such as the translations with less context, saves passes and does not change the result. With
     `known`, each sentence reads the references of the earlier sentences in place of their translations.

@@ -38,8 +38,8 @@ from docgraph.model.document_transformer import DocumentTransformer
 from docgraph.model.systems import context_needs, prepare
 from docgraph.research.analysis_inputs import Documents, Log, SourceDocument, Systems
 from docgraph.training.validation import DonorPair, Span, group_by_tokens, pair_with_donors
+from docgraph.translation.decoding.scoring import TOKENS, log_probabilities
 from docgraph.translation.explain import context_weights
-from docgraph.translation.scoring import TOKENS, log_probabilities
 
 RARE = 0.1
 """A rare word occurs in at most this share of the documents, or in one."""

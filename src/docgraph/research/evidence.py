@@ -53,7 +53,7 @@ from docgraph.research.context_use import (
     sum_by_document,
 )
 from docgraph.training.validation import pair_with_donors
-from docgraph.translation.hypotheses import SearchConfig
+from docgraph.translation.decoding.hypotheses import SearchConfig
 
 COUNTS = (1, 2, 4, 8, 16)
 TEMPERATURES = tuple(hundredths / 100 for hundredths in range(70, 122, 2))

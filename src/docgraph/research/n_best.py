@@ -22,10 +22,10 @@ from docgraph.model.packing import windows
 from docgraph.model.tokenizer import SPACE, SubwordCoder, words_by_space
 from docgraph.research.analysis_inputs import Documents, Log, SourceDocument, Systems
 from docgraph.research.context_ablations import Axis, Texts, bleu_curve
-from docgraph.translation.decoder import DecoderInput
-from docgraph.translation.document_decoding import decode_documents
-from docgraph.translation.hypotheses import SearchConfig
-from docgraph.translation.word_alignment import TOKENS, cross_attention
+from docgraph.translation.decoding.decoder import DecoderInput
+from docgraph.translation.decoding.document_decoding import decode_documents
+from docgraph.translation.decoding.hypotheses import SearchConfig
+from docgraph.translation.decoding.word_alignment import TOKENS, cross_attention
 
 ALL, LINKED, LINKED_AND_FUNCTION, OTHER = "oracle", "linked words", "linked and function words", "other words"
 ELSEWHERE = "linked words, as elsewhere"

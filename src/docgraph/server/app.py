@@ -21,9 +21,9 @@ from docgraph.server.limits import RequestGuard
 from docgraph.server.requests import Upload, body_or_upload, request_body, state_of, with_key
 from docgraph.server.schemas import SentenceTranslationAnswer, TextBody, TranslateAnswer, TranslateBody, error_answers
 from docgraph.server.state import ServerConfig, ServerState
-from docgraph.translation.formality import has_forms
-from docgraph.translation.glossary import Glossary
 from docgraph.translation.model_input import TranslationRequest
+from docgraph.translation.terms.formality import has_forms
+from docgraph.translation.terms.glossary import Glossary
 from docgraph.translation.translator import Translator
 
 router = APIRouter(dependencies=[Depends(with_key)])

@@ -24,10 +24,10 @@ from docgraph.model.packing import windows
 from docgraph.server.decoder_calls import DecoderCall, FinalSentences, Piece, next_batch
 from docgraph.server.decoder_process import TOLD, Batch, DecoderProcess, Failure, Part
 from docgraph.server.tickets import Cancelled, current_ticket
-from docgraph.translation.continuous_decoding import ContinuousDecoder, OpenDocument, can_join
-from docgraph.translation.decoder import DecodedDocument, DecoderInput, Mode
-from docgraph.translation.excerpt import Excerpt
-from docgraph.translation.hypotheses import Hypotheses, SearchConfig
+from docgraph.translation.decoding.continuous_decoding import ContinuousDecoder, OpenDocument, can_join
+from docgraph.translation.decoding.decoder import DecodedDocument, DecoderInput, Mode
+from docgraph.translation.decoding.excerpt import Excerpt
+from docgraph.translation.decoding.hypotheses import Hypotheses, SearchConfig
 from docgraph.translation.translator import Translator
 
 PIECE = 512

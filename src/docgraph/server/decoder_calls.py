@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from queue import SimpleQueue
 
-from docgraph.translation.continuous_decoding import OpenDocument
-from docgraph.translation.decoder import DecoderInput, Mode
-from docgraph.translation.hypotheses import Hypotheses, Hypothesis, SearchConfig
+from docgraph.translation.decoding.continuous_decoding import OpenDocument
+from docgraph.translation.decoding.decoder import DecoderInput, Mode
+from docgraph.translation.decoding.hypotheses import Hypotheses, Hypothesis, SearchConfig
 
 BATCH = 4096
 """Source sub-words of a whole batch, about 160 sentences: more make a CPU little faster, and late arrivals wait."""

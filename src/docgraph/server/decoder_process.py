@@ -17,9 +17,9 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from docgraph.translation.continuous_decoding import ContinuousDecoder, OpenDocument
-from docgraph.translation.decoder import DecoderInput
-from docgraph.translation.hypotheses import Hypotheses, SearchConfig
+from docgraph.translation.decoding.continuous_decoding import ContinuousDecoder, OpenDocument
+from docgraph.translation.decoding.decoder import DecoderInput
+from docgraph.translation.decoding.hypotheses import Hypotheses, SearchConfig
 from docgraph.translation.translator import Translator
 from docgraph.workers import bound_kept_memory, keep_freed_memory, release_memory_regularly
 

@@ -15,13 +15,13 @@ from docgraph.document import Document
 from docgraph.formats.atoms import shown_texts
 from docgraph.server.session_state import GlossaryEntries, SentenceState
 from docgraph.translation.corrections import follow_correction, translate_sentences, warm_up
-from docgraph.translation.formality import FormalityOption
-from docgraph.translation.glossary import Glossary
-from docgraph.translation.hypotheses import SearchConfig
+from docgraph.translation.decoding.hypotheses import SearchConfig
+from docgraph.translation.decoding.relevance import Judgements
 from docgraph.translation.model_input import FinishedSentences
-from docgraph.translation.relevance import Judgements
 from docgraph.translation.result import SentenceTranslation
-from docgraph.translation.terms import Term
+from docgraph.translation.terms.formality import FormalityOption
+from docgraph.translation.terms.glossary import Glossary
+from docgraph.translation.terms.term import Term
 from docgraph.translation.translator import Translator
 
 STEP = 24

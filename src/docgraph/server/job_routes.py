@@ -17,7 +17,7 @@ from docgraph.server.session import Session
 from docgraph.server.sessions import difference
 from docgraph.server.state import ServerState
 from docgraph.server.storage import JobRecord, NotFoundError
-from docgraph.translation.formality import check_option
+from docgraph.translation.terms.formality import check_option
 
 router = APIRouter(prefix="/v1/jobs", dependencies=[Depends(with_key)], tags=["jobs"])
 _MISSING = error_answers(404)

@@ -15,9 +15,9 @@ from docgraph.server.requests import Upload, form_of, parse_json, safe_name, sta
 from docgraph.server.schemas import Text
 from docgraph.server.state import ServerState
 from docgraph.server.tickets import Cancelled, current_ticket
-from docgraph.translation.formality import FormalityOption, has_forms
-from docgraph.translation.language_check import language_name, language_shares
 from docgraph.translation.model_input import TranslationRequest
+from docgraph.translation.terms.formality import FormalityOption, has_forms
+from docgraph.translation.text.language_check import language_name, language_shares
 
 router = APIRouter(tags=["LibreTranslate"])
 public = APIRouter(tags=["LibreTranslate"])

@@ -17,7 +17,7 @@ from starlette.requests import ClientDisconnect
 from docgraph.formats import get_format
 from docgraph.server.errors import ApiError
 from docgraph.server.state import ServerState
-from docgraph.translation.formality import FORMALITY_OPTIONS, FormalityOption
+from docgraph.translation.terms.formality import FORMALITY_OPTIONS, FormalityOption
 
 M = TypeVar("M", bound=BaseModel)
 _UNSAFE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")

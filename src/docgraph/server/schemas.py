@@ -9,7 +9,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validat
 
 from docgraph.server.database import State
 from docgraph.server.storage import JobRecord
-from docgraph.translation.formality import FormalityOption
+from docgraph.translation.terms.formality import FormalityOption
 
 
 def _encodable(text: str) -> str:

@@ -28,12 +28,12 @@ from docgraph.formats.atoms import shown_texts
 from docgraph.formats.blocks import blocks_of
 from docgraph.server.draft import Draft
 from docgraph.server.session_state import GlossaryEntries, SentenceState, Step
-from docgraph.translation.bilingual import BILINGUAL, BilingualSegment
 from docgraph.translation.chains import DocumentChains
-from docgraph.translation.checks import doubts
-from docgraph.translation.formality import FormalityOption
-from docgraph.translation.hypotheses import SearchConfig
+from docgraph.translation.checks.doubts import doubts
+from docgraph.translation.decoding.hypotheses import SearchConfig
+from docgraph.translation.files.bilingual import BILINGUAL, BilingualSegment
 from docgraph.translation.sentence_explanation import explain_sentence
+from docgraph.translation.terms.formality import FormalityOption
 from docgraph.translation.translator import Translator
 
 MAX_HISTORY = 100

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from docgraph.translation.hypotheses import Hypothesis
+from docgraph.translation.decoding.hypotheses import Hypothesis
 from docgraph.translation.result import SentenceTranslation
 
 GlossaryEntries = list[dict[str, str]]

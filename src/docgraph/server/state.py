@@ -24,8 +24,8 @@ from docgraph.server.queue import JobQueue
 from docgraph.server.sessions import Sessions, read_upload
 from docgraph.server.storage import Store
 from docgraph.server.tickets import Ticket
-from docgraph.translation.language_check import language_name, other_language
 from docgraph.translation.result import Translation
+from docgraph.translation.text.language_check import language_name, other_language
 from docgraph.translation.translator import Translator
 
 T = TypeVar("T")

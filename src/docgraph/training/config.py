@@ -9,7 +9,7 @@ from docgraph.config import Count, Flag, NonNegative, Positive, Rate, Share, Siz
 from docgraph.corpus.batches import BatchConfig
 from docgraph.model.config import ModelConfig
 from docgraph.model.systems import context_needs
-from docgraph.translation.hypotheses import SearchConfig
+from docgraph.translation.decoding.hypotheses import SearchConfig
 
 
 @config_class

@@ -22,8 +22,8 @@ from docgraph.model.systems import context_needs
 from docgraph.training.config import ValidationConfig
 from docgraph.training.distributed import World
 from docgraph.training.metrics import Record
-from docgraph.translation.decoder import DecoderInput
-from docgraph.translation.document_decoding import decode_documents
+from docgraph.translation.decoding.decoder import DecoderInput
+from docgraph.translation.decoding.document_decoding import decode_documents
 
 Span = tuple[int, int, int]
 """Consecutive sentences of a document: document, first sentence, one past the last."""

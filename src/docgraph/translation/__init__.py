@@ -1,5 +1,10 @@
-"""Translation: preprocess text, search, decode documents, postprocess; read and write files.
+"""Translation of documents: `translator.Translator` prepares, decodes, checks and builds.
 
-`files.translate_files` translates files, `translator.Translator` documents, `document_decoding.decode_documents` model
-inputs, and `search.search` the sentences of a batch.
+text        source text -> model text, and back
+decoding    model inputs -> hypotheses
+checks      what looks wrong in a translation, and its repair
+terms       glossaries, names, dictionaries, formality
+files       files in, files out
+
+Each folder imports only those above it, and `files` the modules of this folder, too.
 """

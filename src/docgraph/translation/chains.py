@@ -19,8 +19,8 @@ from docgraph.annotation import Annotation
 from docgraph.document import Document
 from docgraph.formats.atoms import shown_texts
 from docgraph.graph.relations import is_function_word
+from docgraph.translation.decoding.word_alignment import Span
 from docgraph.translation.translator import Translator
-from docgraph.translation.word_alignment import Span
 
 MIN_LETTERS = 3
 """Shorter words are no terms."""

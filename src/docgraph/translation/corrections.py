@@ -20,27 +20,27 @@ from docgraph.document import Document
 from docgraph.formats.atoms import shown_texts
 from docgraph.model.hints import Hint
 from docgraph.model.systems import prepare
-from docgraph.translation.document_chunks import chunks
-from docgraph.translation.draft import untranslated
-from docgraph.translation.formality import FormalityOption, formality_of, has_you
-from docgraph.translation.hints import fill_hints
-from docgraph.translation.hypotheses import Hypotheses, Hypothesis, Known, SearchConfig, any_given
-from docgraph.translation.model_input import FinishedSentences, Prepared, TranslationRequest, lookups_by_segment
-from docgraph.translation.relevance import (
+from docgraph.translation.decoding.document_chunks import chunks
+from docgraph.translation.decoding.draft import untranslated
+from docgraph.translation.decoding.hints import fill_hints
+from docgraph.translation.decoding.hypotheses import Hypotheses, Hypothesis, Known, SearchConfig, any_given
+from docgraph.translation.decoding.relevance import (
     Judgements,
     TranslatedSentence,
     cache_states,
     judges_relevance,
     relevant_sentences,
 )
+from docgraph.translation.decoding.state_cache import CACHED_TOKENS, evict
+from docgraph.translation.model_input import FinishedSentences, Prepared, TranslationRequest, lookups_by_segment
 from docgraph.translation.result import Candidate, SentenceTranslation
 from docgraph.translation.segment_decoding import DecodedSegments, TranslationOptions
-from docgraph.translation.stand_ins import restore
-from docgraph.translation.state_cache import CACHED_TOKENS, evict
+from docgraph.translation.terms.formality import FormalityOption, formality_of, has_you
+from docgraph.translation.text.stand_ins import restore
 from docgraph.translation.translator import Translator
 
 if TYPE_CHECKING:
-    from docgraph.translation.glossary import Glossary
+    from docgraph.translation.terms.glossary import Glossary
 
 Place = tuple[int, int]
 """A sentence, and the place of a segment in it: the same if other sentences are cut otherwise."""

@@ -18,8 +18,8 @@ from docgraph.model.memory import Memories, Memory
 from docgraph.model.packing import Packing, windows
 from docgraph.model.systems import SideName, prepare
 from docgraph.model.tokenizer import SubwordCoder, Tokenizer, words_by_space
-from docgraph.translation.hypotheses import Hypothesis
-from docgraph.translation.relevance import judges_relevance, linked_columns, relevant_sentences
+from docgraph.translation.decoding.hypotheses import Hypothesis
+from docgraph.translation.decoding.relevance import judges_relevance, linked_columns, relevant_sentences
 from docgraph.translation.result import HintUse
 
 CELLS = 1 << 22

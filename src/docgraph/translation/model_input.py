@@ -36,17 +36,17 @@ from docgraph.model.hints import (
 )
 from docgraph.model.systems import context_needs
 from docgraph.model.tokenizer import Tokenizer
-from docgraph.translation.corrected_words import CorrectedWordFinder, CorrectedWords
-from docgraph.translation.decoder import DecoderInput
-from docgraph.translation.document_chunks import chunks
-from docgraph.translation.excerpt import Excerpt, with_referents
-from docgraph.translation.formality import FormalityOption
-from docgraph.translation.hypotheses import Hypotheses, Hypothesis, Known, any_given, given_hypotheses
-from docgraph.translation.preprocessing import Preprocessor, Segment, Segments
-from docgraph.translation.stand_ins import mask
+from docgraph.translation.decoding.decoder import DecoderInput
+from docgraph.translation.decoding.document_chunks import chunks
+from docgraph.translation.decoding.excerpt import Excerpt, with_referents
+from docgraph.translation.decoding.hypotheses import Hypotheses, Hypothesis, Known, any_given, given_hypotheses
+from docgraph.translation.terms.corrected_words import CorrectedWordFinder, CorrectedWords
+from docgraph.translation.terms.formality import FormalityOption
+from docgraph.translation.text.preprocessing import Preprocessor, Segment, Segments
+from docgraph.translation.text.stand_ins import mask
 
 if TYPE_CHECKING:  # imported only if they are used: their readers are slow to import
-    from docgraph.translation.glossary import Glossary
+    from docgraph.translation.terms.glossary import Glossary
     from docgraph.translation.translation_memory import TranslationMemory
 
 ANNOTATIONS = 8

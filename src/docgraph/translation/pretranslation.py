@@ -19,9 +19,9 @@ from docgraph.model.document_transformer import DocumentTransformer
 from docgraph.model.model_folder import ModelFolder
 from docgraph.model.quantize import pack_for_cpu
 from docgraph.model.systems import context_needs
-from docgraph.translation.decoder import DecoderInput
-from docgraph.translation.document_decoding import decode_documents
-from docgraph.translation.hypotheses import SearchConfig
+from docgraph.translation.decoding.decoder import DecoderInput
+from docgraph.translation.decoding.document_decoding import decode_documents
+from docgraph.translation.decoding.hypotheses import SearchConfig
 
 GREEDY = SearchConfig(beams=1)
 TOKENS = 1 << 16

@@ -7,19 +7,19 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from docgraph.translation.checks import Doubt, doubts, word_doubts
-from docgraph.translation.constraints import Constraint, Constraints
-from docgraph.translation.decoder import DecoderInput
-from docgraph.translation.document_chunks import chunks
-from docgraph.translation.forbidden_words import ForbiddenWords
-from docgraph.translation.hypotheses import Hypotheses, Hypothesis, SearchConfig
-from docgraph.translation.lexicon import invented_words
+from docgraph.translation.checks.doubts import Doubt, doubts, word_doubts
+from docgraph.translation.checks.lexicon import invented_words
+from docgraph.translation.checks.repair import Attempt, Piece, Repairer
+from docgraph.translation.decoding.constraints import Constraint, Constraints
+from docgraph.translation.decoding.decoder import DecoderInput
+from docgraph.translation.decoding.document_chunks import chunks
+from docgraph.translation.decoding.forbidden_words import ForbiddenWords
+from docgraph.translation.decoding.hypotheses import Hypotheses, Hypothesis, SearchConfig
 from docgraph.translation.model_input import Prepared
-from docgraph.translation.preprocessing import Segment, Segments
-from docgraph.translation.repair import Attempt, Piece, Repairer
 from docgraph.translation.segment_decoding import DecodedSegments, TranslationOptions
-from docgraph.translation.stand_ins import without
-from docgraph.translation.term_enforcement import DocumentTerms, TermEnforcer
+from docgraph.translation.terms.term_enforcement import DocumentTerms, TermEnforcer
+from docgraph.translation.text.preprocessing import Segment, Segments
+from docgraph.translation.text.stand_ins import without
 
 if TYPE_CHECKING:
     from docgraph.translation.translator import Translator

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from docgraph.document import Alignment, Document
 from docgraph.formats import with_texts
+from docgraph.translation.terms.term import TermUse
 
 if TYPE_CHECKING:
+    from docgraph.translation.decoding.hypotheses import Hypothesis
     from docgraph.translation.explain import ContextWeights
-    from docgraph.translation.hypotheses import Hypothesis
 
 
 @dataclass(frozen=True)
@@ -24,18 +25,6 @@ class Candidate:
     score: float
     """Length-normalised log-probability, by which the search ranks."""
     log_probability: float
-
-
-@dataclass(frozen=True)
-class TermUse:
-    """A term of the glossary in a sentence."""
-
-    source: str
-    """As it stands in the source."""
-    target: str
-    """The translation that the glossary prescribes, in its basic form."""
-    used: bool
-    """Whether the translation of the sentence has it, in any form."""
 
 
 @dataclass(frozen=True)

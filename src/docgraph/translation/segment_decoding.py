@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 
 from docgraph.model.batch import DocumentExample
 from docgraph.model.hints import Hint
-from docgraph.translation.decoder import DecodedDocument, DecoderInput, Mode
-from docgraph.translation.document_chunks import chunks
+from docgraph.translation.decoding.decoder import DecodedDocument, DecoderInput, Mode
+from docgraph.translation.decoding.document_chunks import chunks
+from docgraph.translation.decoding.hints import with_filled_hints
+from docgraph.translation.decoding.hypotheses import Hypotheses, SearchConfig
 from docgraph.translation.explain import ContextWeights, context_weights_of, hint_uses
-from docgraph.translation.hints import with_filled_hints
-from docgraph.translation.hypotheses import Hypotheses, SearchConfig
 from docgraph.translation.model_input import Prepared, lookups_by_segment
 from docgraph.translation.result import HintUse
-from docgraph.translation.term_enforcement import DocumentTerms
+from docgraph.translation.terms.term_enforcement import DocumentTerms
 
 if TYPE_CHECKING:
     from docgraph.translation.translator import Translator

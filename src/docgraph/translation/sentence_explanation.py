@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from docgraph.document import Document
+from docgraph.translation.decoding.hints import with_filled_hints
+from docgraph.translation.decoding.hypotheses import Hypothesis
 from docgraph.translation.explain import ContextWeights, context_weights_of, hint_uses
-from docgraph.translation.hints import with_filled_hints
-from docgraph.translation.hypotheses import Hypothesis
 from docgraph.translation.model_input import FinishedSentences, Prepared, TranslationRequest
 from docgraph.translation.result import HintUse
 from docgraph.translation.translator import Translator

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from docgraph.annotation import Annotation
 from docgraph.document import Document
-from docgraph.translation.decoder import DecoderInput
-from docgraph.translation.hypotheses import Hypothesis, SearchConfig
+from docgraph.translation.decoding.decoder import DecoderInput
+from docgraph.translation.decoding.hypotheses import Hypothesis, SearchConfig
+from docgraph.translation.decoding.word_alignment import SubwordAttention
 from docgraph.translation.model_input import example_from_text
-from docgraph.translation.word_alignment import SubwordAttention
 
 if TYPE_CHECKING:
     from docgraph.translation.translator import Translator

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 
 from docgraph.formats.atoms import text_with_atoms
 from docgraph.model.tokenizer import UNKNOWN, SubwordCoder
+from docgraph.translation.checks.repair import Attempt
+from docgraph.translation.decoding.hypotheses import Hypotheses, Hypothesis
 from docgraph.translation.explain import ContextWeights
-from docgraph.translation.hypotheses import Hypotheses, Hypothesis
 from docgraph.translation.model_input import Prepared
-from docgraph.translation.postprocessing import Postprocessor
-from docgraph.translation.preprocessing import Segments
-from docgraph.translation.repair import Attempt
 from docgraph.translation.result import Candidate, SentenceTranslation
 from docgraph.translation.segment_decoding import DecodedSegments
-from docgraph.translation.stand_ins import StandIns, mask, restore
+from docgraph.translation.text.postprocessing import Postprocessor
+from docgraph.translation.text.preprocessing import Segments
+from docgraph.translation.text.stand_ins import StandIns, mask, restore
 
 if TYPE_CHECKING:  # slow to import
     from docgraph.translation.translation_memory import TranslationMemory

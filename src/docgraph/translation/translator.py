@@ -30,29 +30,29 @@ from docgraph.model.model_folder import ModelFolder, find_model
 from docgraph.model.quantize import pack_for_cpu
 from docgraph.model.systems import context_needs
 from docgraph.model.tokenizer import Tokenizer
-from docgraph.translation.corrected_words import CorrectedWordFinder
-from docgraph.translation.decoder import DecodedDocument, Decoder, DecoderInput, Mode, batch_tokens
-from docgraph.translation.dictionary_names import DictionaryNames
-from docgraph.translation.document_decoding import decode_documents
-from docgraph.translation.formality import FormalityOption, Sample, check_option, decide, has_forms
-from docgraph.translation.hypotheses import Hypotheses, SearchConfig
-from docgraph.translation.language_check import foreign_sentences
+from docgraph.translation.decoding.decoder import DecodedDocument, Decoder, DecoderInput, Mode, batch_tokens
+from docgraph.translation.decoding.document_decoding import decode_documents
+from docgraph.translation.decoding.hypotheses import Hypotheses, SearchConfig
+from docgraph.translation.decoding.word_alignment import SubwordAttention, markup_alignments, subword_attention
 from docgraph.translation.model_input import InputBuilder, Prepared, TranslationRequest
-from docgraph.translation.names import find_names
-from docgraph.translation.postprocessing import Postprocessor
-from docgraph.translation.preprocessing import Preprocessor, Segment
 from docgraph.translation.redecoding import Redecoder
 from docgraph.translation.result import SentenceTranslation, Translation
 from docgraph.translation.segment_decoding import DecodedSegments, TranslationOptions, decode_segments
 from docgraph.translation.single_sentences import SingleSentences
-from docgraph.translation.term_enforcement import DocumentTerms
-from docgraph.translation.terms import TermFinder
+from docgraph.translation.terms.corrected_words import CorrectedWordFinder
+from docgraph.translation.terms.dictionary_names import DictionaryNames
+from docgraph.translation.terms.formality import FormalityOption, Sample, check_option, decide, has_forms
+from docgraph.translation.terms.names import find_names
+from docgraph.translation.terms.term import TermFinder
+from docgraph.translation.terms.term_enforcement import DocumentTerms
+from docgraph.translation.terms.utterances import utterance_formalities
+from docgraph.translation.text.language_check import foreign_sentences
+from docgraph.translation.text.postprocessing import Postprocessor
+from docgraph.translation.text.preprocessing import Preprocessor, Segment
 from docgraph.translation.translation_builder import TranslationBuilder
-from docgraph.translation.utterances import utterance_formalities
-from docgraph.translation.word_alignment import SubwordAttention, markup_alignments, subword_attention
 
 if TYPE_CHECKING:  # imported only if they are used: their readers are slow to import
-    from docgraph.translation.glossary import Glossary
+    from docgraph.translation.terms.glossary import Glossary
     from docgraph.translation.translation_memory import TranslationMemory
 
 Precision = Literal["float32", "bfloat16", "int8"]

@@ -19,9 +19,9 @@ from docgraph.model.padding import capacity, fill_up
 from docgraph.model.systems import context_class
 from docgraph.model.systems.linked import LinkedWords
 from docgraph.model.tokenizer import SPACE
-from docgraph.translation.decoder import DecoderInput
-from docgraph.translation.document_decoding import decode_documents
-from docgraph.translation.hypotheses import SearchConfig
+from docgraph.translation.decoding.decoder import DecoderInput
+from docgraph.translation.decoding.document_decoding import decode_documents
+from docgraph.translation.decoding.hypotheses import SearchConfig
 
 from ..examples import assert_steps_as_forced, batch_of, documents, rewritten, small_config, small_model
 

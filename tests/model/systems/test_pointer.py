@@ -29,11 +29,11 @@ from docgraph.model.quantize import pack_for_cpu
 from docgraph.model.systems.pointer import LOOK_UP, NEAR, SLOPE, Pointer
 from docgraph.model.tokenizer import SPACE
 from docgraph.training.validation import mean_gates
-from docgraph.translation.decoder import DecoderInput
-from docgraph.translation.document_decoding import decode_documents
+from docgraph.translation.decoding.decoder import DecoderInput
+from docgraph.translation.decoding.document_decoding import decode_documents
+from docgraph.translation.decoding.hypotheses import Known, SearchConfig, given_hypotheses
+from docgraph.translation.decoding.scoring import score_documents
 from docgraph.translation.explain import context_weights
-from docgraph.translation.hypotheses import Known, SearchConfig, given_hypotheses
-from docgraph.translation.scoring import score_documents
 
 from ..examples import EOS, assert_steps_as_forced, batch_of, documents, small_config, small_model
 

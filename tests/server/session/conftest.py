@@ -25,9 +25,9 @@ def translator(tmp_path_factory: pytest.TempPathFactory) -> Translator:
 @pytest.fixture(autouse=True)
 def near(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pointer, "NEAR", -1.0)
-    monkeypatch.setattr("docgraph.translation.hints.resolve", say_first_words)
+    monkeypatch.setattr("docgraph.translation.decoding.hints.resolve", say_first_words)
     # The probabilities of a random model are so close that the least change counts.
-    monkeypatch.setattr("docgraph.translation.relevance.MIN_PROPOSAL", 1e-6)
+    monkeypatch.setattr("docgraph.translation.decoding.relevance.MIN_PROPOSAL", 1e-6)
 
 
 @pytest.fixture(scope="session", params=["recall", "hints", "document graph"])

@@ -9,8 +9,8 @@ import pytest
 from docgraph.document import Document
 from docgraph.errors import DocgraphError
 from docgraph.server.session import Session
-from docgraph.translation.glossary import Glossary
 from docgraph.translation.model_input import TranslationRequest
+from docgraph.translation.terms.glossary import Glossary
 from docgraph.translation.translator import Translator
 from server.session_examples import SEARCH, TEXT, proposed, restored, texts, translated
 

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from docgraph.document import Document
 from docgraph.server import draft
 from docgraph.server.session import Session
-from docgraph.translation import corrections, document_chunks, state_cache
+from docgraph.translation import corrections
+from docgraph.translation.decoding import document_chunks, state_cache
 from docgraph.translation.translator import Translator
 from server.session_examples import SEARCH, TEXT, WORDS, proposed, restored, texts, translated
 

@@ -34,11 +34,11 @@ from docgraph.model.document_transformer import DocumentTransformer
 from docgraph.model.model_folder import ModelFolder
 from docgraph.model.systems import context_needs
 from docgraph.model.tokenizer import Ids, Tokenizer, words_by_space
-from docgraph.translation.decoder import DecoderInput
-from docgraph.translation.document_decoding import decode_documents
-from docgraph.translation.hints import fill_documents
+from docgraph.translation.decoding.decoder import DecoderInput
+from docgraph.translation.decoding.document_decoding import decode_documents
+from docgraph.translation.decoding.hints import fill_documents
+from docgraph.translation.decoding.scoring import TOKENS, Candidates, score_candidates, sentence_score
 from docgraph.translation.model_input import example_from_text
-from docgraph.translation.scoring import TOKENS, Candidates, score_candidates, sentence_score
 
 Context = Literal["gold", "source", "own", "none"]
 Texts = tuple[str, ...]

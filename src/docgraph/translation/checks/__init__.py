@@ -1,0 +1,1 @@
+"""Checks: what looks wrong in a translation (`doubts`), and its repair (`repair`)."""

@@ -1,0 +1,183 @@
+"""Lexical constraints: phrases that a translation must contain, as token sequences, and words that it must not contain.
+
+A constraint has alternatives, for example the forms of a word; one of them must appear. An alternative may say which
+tokens must not stand next to it, so that a phrase is not glued to other letters and elision is right: "d'Elizabeth" and
+"de Netherfield", but neither "de Elizabeth" nor "Netherfields".
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property, lru_cache
+
+from docgraph.model.hints import Hint, moved_by
+from docgraph.model.tokenizer import SPACE, SubwordCoder
+from docgraph.translation.decoding.forbidden_words import ForbiddenWords
+
+_JOINED = "d'"
+"""Encoded before a phrase to find its tokens where no space precedes it."""
+_ELIDED = frozenset(
+    ["au", "ce", "de", "du", "je", "jusque", "la", "le", "lorsque", "ma", "me", "ne", "puisque", "que", "sa", "se"]
+)
+"""French words that have another form before a vowel."""
+_ARTICLES = frozenset(["au", "aux", "des", "du", "la", "le", "les", "un", "une"])
+_APOSTROPHES = ("'", "’")
+_SENTENCE_END = ".!?"
+_VOWELS = frozenset("aeiouœæ")
+
+
+@dataclass(frozen=True, eq=False)
+class Phrase:
+    """A token sequence and the tokens that must not stand next to it."""
+
+    tokens: tuple[int, ...]
+    not_after: Collection[int] = frozenset()
+    not_before: Collection[int] = frozenset()
+
+
+@dataclass(frozen=True, eq=False)
+class Constraint:
+    """Alternatives of which a translation must contain one; a second constraint needs a second occurrence."""
+
+    alternatives: tuple[Phrase, ...]
+    source: range | None = None
+    """The source tokens that the phrase translates, if known: it is placed where the model attends to them."""
+    ends: Collection[int] = frozenset()
+    """Tokens that do not precede the phrase anywhere, because they end its sentence."""
+
+    @cached_property
+    def longest(self) -> int:
+        """Tokens of the longest alternative."""
+        return max(len(phrase.tokens) for phrase in self.alternatives)
+
+    def moved_by(self, hints: Collection[Hint]) -> Constraint:
+        """Returns the constraint for the sentence with its hints, which move the source tokens."""
+        if self.source is None or not hints:
+            return self
+        first, last = (moved_by(place, hints) for place in (self.source.start, self.source.stop - 1))
+        return replace(self, source=range(first, last + 1))
+
+
+Constraints = Mapping[int, Sequence[Constraint | ForbiddenWords]]
+"""The constraints of some sentences, by index; forbidden words at most once for each."""
+
+
+class ConstraintEncoder:
+    """Turns texts into constraints for the target side of a model."""
+
+    def __init__(self, coder: SubwordCoder, language: str | None = None) -> None:
+        self._coder = coder
+        self._french = language == "fr"
+        self._unknown = coder.special_pieces()[0]
+
+    def constraint(
+        self,
+        texts: Iterable[str],
+        source: range | None = None,
+        *,
+        allows_article: bool = True,
+        allows_begin: bool = True,
+        in_first_sentence: bool = False,
+    ) -> Constraint | None:
+        """Returns the constraint that one of some texts appears as whole words; None if no text can be encoded.
+
+        `source` are the source tokens that they translate. If `allows_article` is False, no French article precedes; if
+        `allows_begin` is False, the translation does not begin with a text, because a sign such as a quotation mark
+        does. If `in_first_sentence` is True, no sentence ends before the text.
+        """
+        signs = self._signs
+        excluded = frozenset[int]() if allows_begin else signs.silent
+        excluded |= signs.articles if self._french and not allows_article else frozenset()
+        phrases = tuple(phrase for text in dict.fromkeys(texts) for phrase in self._phrases(text, excluded))
+        return Constraint(phrases, source, signs.ends if in_first_sentence else frozenset()) if phrases else None
+
+    def _phrases(self, text: str, excluded: frozenset[int]) -> Iterable[Phrase]:
+        """Yields a text as tokens after a space, after an apostrophe or an opening bracket, and as a first word.
+
+        It does not follow an `excluded` token.
+        """
+        vowel = self._french and _starts_with_vowel(text)
+        # "h" may be silent or not: both forms are allowed.
+        consonant = self._french and not vowel and text[:1].lower() != "h"
+        signs = self._signs
+        not_before = signs.letters if text[-1:].isalnum() else frozenset()
+        unknown = self._unknown
+        spaced = tuple(self._coder.ids([text])[0][:-1].tolist())
+        if spaced and unknown not in spaced:
+            elision = signs.elided if vowel else signs.apostrophes if consonant else frozenset[int]()
+            yield Phrase(spaced, _union(excluded, elision), not_before)
+        ids, spans = self._coder.encode(_JOINED + text)
+        joined = [(token, begin) for token, (begin, _) in zip(ids[:-1].tolist(), spans.tolist(), strict=False)]
+        tokens = tuple(token for token, begin in joined if begin >= len(_JOINED))
+        before = self._coder.decode(token for token, begin in joined if begin < len(_JOINED))
+        if tokens and before == _JOINED and unknown not in tokens and tokens != spaced:
+            before_it = _union(signs.words, signs.apostrophes) if consonant else signs.words
+            yield Phrase(tokens, before_it, not_before)
+        if text[:1].islower():
+            first = tuple(self._coder.ids([text[0].upper() + text[1:]])[0][:-1].tolist())
+            if unknown not in first:
+                yield Phrase(first, _union(signs.with_letters, excluded), not_before)
+
+    @cached_property
+    def _signs(self) -> _Signs:
+        return _Signs.of(self._coder)
+
+
+@dataclass(frozen=True, eq=False)
+class _Signs:
+    """Sets of tokens by the characters at their edges."""
+
+    letters: frozenset[int] = field(default_factory=frozenset)
+    """Pieces that continue a word: the first character is a letter or digit, or the dot of "étudiant·e"."""
+    words: frozenset[int] = field(default_factory=frozenset)
+    """Pieces that a phrase may not be joined to: the last character is a letter or digit; and no piece at all."""
+    apostrophes: frozenset[int] = field(default_factory=frozenset)
+    """Pieces that end with an apostrophe: "l'" does not precede a consonant."""
+    with_letters: frozenset[int] = field(default_factory=frozenset)
+    """Pieces that contain a letter or digit: no first word follows them."""
+    silent: frozenset[int] = field(default_factory=frozenset)
+    """Begin-of-sentence and the like."""
+    articles: frozenset[int] = field(default_factory=frozenset)
+    """French articles, also joined to prepositions."""
+    elided: frozenset[int] = field(default_factory=frozenset)
+    """French words that have another form before a vowel."""
+
+    ends: frozenset[int] = field(default_factory=frozenset)
+    """Marks that end a sentence."""
+
+    @classmethod
+    def of(cls, coder: SubwordCoder) -> _Signs:
+        pieces = coder.pieces(range(coder.size))
+        bare = [piece.removeprefix(SPACE) for piece in pieces]
+        _, is_byte = coder.special_pieces()
+        letters, words, apostrophes, with_letters, silent, articles, elided, ends = (set[int]() for _ in range(8))
+        for index, (piece, text) in enumerate(zip(pieces, bare, strict=True)):
+            if is_byte[index] or (text == piece and (text[:1].isalnum() or text[:1] == "·")):
+                letters.add(index)
+            if is_byte[index] or text[-1:].isalnum() or not piece:
+                words.add(index)
+            if not piece:
+                silent.add(index)
+            if any(map(str.isalnum, text)):
+                with_letters.add(index)
+            if not is_byte[index] and text and not text.strip(_SENTENCE_END):
+                ends.add(index)
+            if text.endswith(_APOSTROPHES):
+                apostrophes.add(index)
+            if piece.startswith(SPACE) and text.lower() in _ELIDED:
+                elided.add(index)
+            if piece.startswith(SPACE) and text.lower() in _ARTICLES:
+                articles.add(index)
+        return cls(*map(frozenset, (letters, words, apostrophes, with_letters, silent, articles, elided, ends)))
+
+
+@lru_cache(64)
+def _union(some: frozenset[int], others: frozenset[int]) -> frozenset[int]:
+    """Returns one object for all phrases: a verb has many forms, and most sets have thousands of tokens."""
+    return some | others
+
+
+def _starts_with_vowel(text: str) -> bool:
+    return unicodedata.normalize("NFD", text[:1].lower())[:1] in _VOWELS

@@ -1,0 +1,75 @@
+"""Fills hints: finds the translation of what a word refers to, by the cross-attention of the model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from docgraph.model.batch import DocumentExample, Ids
+from docgraph.model.document_transformer import DocumentTransformer
+from docgraph.model.hints import Hint, resolve
+from docgraph.model.packing import windows
+from docgraph.model.tokenizer import SubwordCoder, Tokenizer
+from docgraph.translation.decoding.hypotheses import Hypothesis
+from docgraph.translation.decoding.lookups import with_lookups
+from docgraph.translation.decoding.word_alignment import TOKENS, cross_attention
+
+OpenHint = tuple[Hint, Ids, Ids]
+"""A hint, the sentence of its referent, and the translation of that sentence; both with end-of-sentence."""
+
+
+def fill_hints(model: DocumentTransformer, coder: SubwordCoder, hints: Sequence[OpenHint]) -> list[Hint]:
+    """Returns the hints with the words of their referents' translations; without a translation a hint stays empty."""
+    keys = [(tuple(source.tolist()), tuple(translation.tolist())) for _, source, translation in hints]
+    pairs = {key: pair for key, (_, *pair) in zip(keys, hints, strict=True) if len(pair[1]) > 1}
+    order = sorted(pairs, key=lambda key: len(key[1]))
+    weights = {}
+    for part in windows([max(map(len, key)) for key in order], TOKENS) if order else ():
+        chosen = order[part.start : part.stop]
+        example = DocumentExample([pairs[key][0] for key in chosen], [pairs[key][1] for key in chosen])
+        for key, table in zip(chosen, cross_attention(model, example).cpu().numpy(), strict=True):
+            weights[key] = table[: len(key[1]), : len(key[0])]
+    return [
+        resolve(hint, translation, weights[key], coder) if key in weights else hint
+        for (hint, _, translation), key in zip(hints, keys, strict=True)
+    ]
+
+
+def fill_documents(
+    model: DocumentTransformer, coder: SubwordCoder, documents: Sequence[DocumentExample]
+) -> list[DocumentExample]:
+    """Returns documents with translations (`target`) whose hints have the words of these translations."""
+    found: list[OpenHint] = [
+        (hint, document.source[m], document.target[m])
+        for document in documents
+        for hint in document.hints
+        if hint.referent is not None and len(document.target) > (m := hint.referent.sentence)
+    ]
+    filled = iter(fill_hints(model, coder, found))
+    results = []
+    for document in documents:
+        count = len(document.target)
+        hints = [
+            next(filled) if hint.referent is not None and hint.referent.sentence < count else hint
+            for hint in document.hints
+        ]
+        results.append(replace(document, hints=hints))
+    return results
+
+
+def with_filled_hints(
+    model: DocumentTransformer,
+    tokenizer: Tokenizer,
+    example: DocumentExample,
+    hypotheses: Sequence[Sequence[Hypothesis]],
+) -> DocumentExample:
+    """Returns a document whose hints, those of a dictionary included, have the words of its translations, the first of
+    the hypotheses."""
+    if model.config.hints is None:
+        return example
+    example = with_lookups(example, hypotheses)
+    target = [np.array([*best.tokens, model.config.transformer.eos]) for best, *_ in hypotheses]
+    [filled] = fill_documents(model, tokenizer.target, [replace(example, target=target)])
+    return replace(filled, target=example.target)

@@ -1,0 +1,112 @@
+"""Translation on a Ray cluster: each file is translated by one worker, as this process would translate it.
+
+A worker gets the files of the model and keeps them loaded. Files are read and written by this process, so that a run is
+resumed as any other: finished files are skipped. A file whose worker dies is translated by another one.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from docgraph.document import Document
+from docgraph.model.model_folder import CONFIG, ModelFolder
+from docgraph.translation.files.translate import FileOptions
+from docgraph.translation.model_input import TranslationRequest
+from docgraph.translation.result import Translation
+from docgraph.translation.translator import SETTINGS, Precision, Translator
+from docgraph.workers import run_on_ray
+
+if TYPE_CHECKING:
+    from docgraph.translation.terms.glossary_files import Entry
+
+
+@dataclass(frozen=True, eq=False)
+class TranslationTask:
+    """Everything that a worker needs, on whichever machine it runs."""
+
+    model: tuple[tuple[str, bytes], ...] = field(repr=False)
+    """The files of the model folder: another machine does not have them."""
+    options: FileOptions
+    device: str | None = None
+    precision: Precision | None = None
+    annotator: str | None = None
+    tag: str | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    """How the translator is set (SETTINGS)."""
+    terms: tuple[Entry, ...] | None = field(default=None, repr=False)
+    """The entries of the glossary."""
+    id: str = field(default_factory=lambda: uuid.uuid4().hex)
+    """Tells tasks apart."""
+
+    @classmethod
+    def of(
+        cls, folder: ModelFolder, translator: Translator, options: FileOptions, **loaded_with: str | None
+    ) -> TranslationTask:
+        """Returns the task of translating like a translator; `loaded_with` are the arguments of `Translator.load`."""
+        names = (CONFIG, folder.weights.name, *(path.name for path in folder.tokenizer_files()))
+        files = tuple((name, (folder.path / name).read_bytes()) for name in names)
+        terms = None if translator.glossary is None else tuple(translator.glossary.entries)
+        settings = {name: getattr(translator, name) for name in SETTINGS}
+        return cls(files, options, settings=settings, terms=terms, **loaded_with)  # type: ignore[arg-type]
+
+    def load(self) -> Translator:
+        """Loads the translator on a worker."""
+        with tempfile.TemporaryDirectory() as folder:
+            for name, content in self.model:
+                Path(folder, name).write_bytes(content)
+            translator = Translator.load(folder, self.device, self.precision, 1, self.annotator, self.tag)
+        for name, value in self.settings.items():
+            setattr(translator, name, value)
+        if self.terms is not None:
+            from docgraph.translation.terms.glossary import Glossary
+
+            translator.glossary = Glossary([*self.terms], translator.languages)
+        return translator
+
+
+@dataclass(frozen=True)
+class _File:
+    """The documents of a file, and the number that the file has in this process."""
+
+    number: int
+    documents: tuple[tuple[Document, Sequence[str | None]], ...]
+
+
+class RayEngine:
+    """An `Engine` that translates files on the cluster of $RAY_ADDRESS, or on a local Ray."""
+
+    def __init__(self, task: TranslationTask, jobs: int) -> None:
+        self.task, self.jobs = task, jobs
+
+    def __call__(self, files: Iterator[list[TranslationRequest]]) -> Iterator[tuple[TranslationRequest, Translation]]:
+        """Yields the documents of a file as soon as the file is translated."""
+        requests: dict[int, list[TranslationRequest]] = {}
+
+        def send() -> Iterator[_File]:
+            for number, file in enumerate(files):
+                if file:
+                    requests[number] = file
+                    yield _File(number, tuple((request.document, request.known) for request in file))
+
+        for number, translations in run_on_ray(_translate, self.task, send(), self.jobs):
+            yield from zip(requests.pop(number), translations, strict=True)
+
+
+_loaded: tuple[str, Translator] | None = None
+"""The task and the translator of this process; a Ray process serves many files of a task."""
+
+
+def _translate(task: TranslationTask, file: _File) -> tuple[int, list[Translation]]:
+    global _loaded
+    if _loaded is None or _loaded[0] != task.id:
+        _loaded = task.id, task.load()
+    options, requests = task.options, [TranslationRequest(*each) for each in file.documents]
+    translations = _loaded[1].translate_requests(
+        requests, options.search, options.mode, explain=options.explain, tokens=options.tokens
+    )
+    return file.number, [translation for _, translation in translations]

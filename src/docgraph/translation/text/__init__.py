@@ -1,0 +1,1 @@
+"""Text: a source text as the model reads it (`preprocessing`), and its finished translation (`postprocessing`)."""
