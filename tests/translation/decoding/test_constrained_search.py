@@ -9,7 +9,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from translation.decoding.test_document_decoding import DOCUMENTS, Pieces, reading_model, translations
-from translation.test_search import SOURCES, model_of
+from translation.decoding.test_search import SOURCES, model_of
 
 from docgraph.model.batch import DocumentExample
 from docgraph.translation.decoding.constrained_search import ranking_score
