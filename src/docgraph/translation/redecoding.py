@@ -17,6 +17,7 @@ from docgraph.translation.decoding.forbidden_words import ForbiddenWords
 from docgraph.translation.decoding.hypotheses import Hypotheses, Hypothesis, SearchConfig
 from docgraph.translation.model_input import Prepared
 from docgraph.translation.segment_decoding import DecodedSegments, TranslationOptions
+from docgraph.translation.terms.term import Term
 from docgraph.translation.terms.term_enforcement import DocumentTerms, TermEnforcer
 from docgraph.translation.text.preprocessing import Segment, Segments
 from docgraph.translation.text.stand_ins import without
@@ -42,10 +43,10 @@ class Redecoder:
         decoded: list[DecodedSegments],
         segments: Sequence[Mapping[int, Segment]],
         options: TranslationOptions,
-    ) -> None:
+    ) -> list[dict[int, list[Term]]]:
         """Replaces the hypotheses of those of some `segments` of each document that lack a term of the document, or
-        disagree with its formality."""
-        self._enforcer.enforce(
+        disagree with its formality. Returns the words of a dictionary that they have now."""
+        return self._enforcer.enforce(
             [(own, result.hypotheses, result.terms) for own, result in zip(segments, decoded, strict=True)],
             self._attempt,
             partial(self._decode_constrained, documents, decoded, options),

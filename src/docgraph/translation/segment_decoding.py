@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -15,6 +15,7 @@ from docgraph.translation.decoding.hypotheses import Hypotheses, SearchConfig
 from docgraph.translation.explain import ContextWeights, context_weights_of, hint_uses
 from docgraph.translation.model_input import Prepared, lookups_by_segment
 from docgraph.translation.result import HintUse
+from docgraph.translation.terms.term import Term
 from docgraph.translation.terms.term_enforcement import DocumentTerms
 
 if TYPE_CHECKING:
@@ -125,3 +126,18 @@ def _decode_in_chunks(translator: Translator, prepared: Prepared, options: Trans
         hints |= {m: uses for m, uses in decoded.hints.items() if m in own}
         passes = max(passes, decoded.passes)
     return DecodedSegments([hypotheses[m] for m in range(len(prepared.segments))], weights, passes, lookups, hints)
+
+
+def with_enforced_words(
+    prepared: Prepared, decoded: DecodedSegments, enforced: Mapping[int, Sequence[Term]]
+) -> DecodedSegments:
+    """Returns a decoded document with the words of a dictionary that were enforced, by segment, among its hints."""
+    sentences, hints = prepared.segments.sentence_indices(range(len(prepared.segments))), dict(decoded.hints)
+    for m, words in enforced.items():
+        for word in words:
+            hint = next(hint for hint in decoded.lookups[m] if hint.entry == word.entry)
+            said = word.target if word.entry is None else word.entry.translations[0]
+            sentence = None if hint.printed_in is None else sentences[hint.printed_in]
+            use = HintUse(word.source.strip(), said, sentence, hint.relation)
+            hints[m] = [*(each for each in hints.get(m, ()) if each.words != use.words), use]
+    return replace(decoded, hints=hints)

@@ -37,7 +37,12 @@ from docgraph.translation.decoding.word_alignment import SubwordAttention, marku
 from docgraph.translation.model_input import InputBuilder, Prepared, TranslationRequest
 from docgraph.translation.redecoding import Redecoder
 from docgraph.translation.result import SentenceTranslation, Translation
-from docgraph.translation.segment_decoding import DecodedSegments, TranslationOptions, decode_segments
+from docgraph.translation.segment_decoding import (
+    DecodedSegments,
+    TranslationOptions,
+    decode_segments,
+    with_enforced_words,
+)
 from docgraph.translation.single_sentences import SingleSentences
 from docgraph.translation.terms.corrected_words import CorrectedWordFinder
 from docgraph.translation.terms.dictionary_names import DictionaryNames
@@ -334,7 +339,9 @@ class Translator:
             results.append(replace(result, hypotheses=[*first], terms=terms, first=first))
         if not options.search.sampling:
             segments = [self._segments(prepared, sentences) for prepared in documents]
-            self._redecoder.enforce_terms(documents, results, segments, options)
+            enforced = self._redecoder.enforce_terms(documents, results, segments, options)
+            if options.explain:
+                results = list(map(with_enforced_words, documents, results, enforced))
         return results
 
     def find_terms(self, prepared: Prepared, hypotheses: Hypotheses, names: bool = True) -> DocumentTerms:

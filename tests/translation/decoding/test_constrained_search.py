@@ -8,8 +8,6 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from translation.decoding.test_document_decoding import DOCUMENTS, Pieces, reading_model, translations
-from translation.decoding.test_search import SOURCES, model_of
 
 from docgraph.model.batch import DocumentExample
 from docgraph.translation.decoding.constrained_search import ranking_score
@@ -19,6 +17,8 @@ from docgraph.translation.decoding.document_decoding import decode_documents
 from docgraph.translation.decoding.hypotheses import Hypothesis, SearchConfig
 from docgraph.translation.decoding.search import search
 from model.examples import BOS, EOS, VOCABULARY, batch_of
+from translation.decoding.test_document_decoding import DOCUMENTS, Pieces, reading_model, translations
+from translation.decoding.test_search import SOURCES, model_of
 
 SENTENCES = 7
 

@@ -102,4 +102,7 @@ def test_excerpts_and_corrections_enforce_what_the_whole_document_does(
     monkeypatch.undo()
     some = translate_sentences(embedded, Document.from_sentences(texts), [1, 2])
     assert [some[m].text for m in (1, 2)] == whole.texts[1:]
-    assert embedded.translate(texts, mode="sequential").texts == whole.texts
+    explained = embedded.translate(texts, mode="sequential", explain=True)
+    assert explained.texts == whole.texts
+    [use] = explained.sentences[1].hints
+    assert (use.words, use.sentence, use.relation) == ("tipped the smugglers off", None, "dictionary")

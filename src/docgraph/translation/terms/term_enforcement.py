@@ -180,23 +180,25 @@ class TermEnforcer:
         documents: Sequence[tuple[Mapping[int, Segment], Hypotheses, DocumentTerms]],
         judge: Judge,
         decode: Decode,
-    ) -> None:
+    ) -> list[dict[int, list[Term]]]:
         """Replaces hypotheses that lack a term or have the wrong formality, in place, by better ones.
 
         A document is given by the segments to look at, the hypotheses of all segments, and its terms. A name that a
         translation only kept is replaced in it; other terms need another translation. If every new translation repeats
-        itself or has further sentences, the first one stays, and lacks the term.
+        itself or has further sentences, the first one stays, and lacks the term. Returns the words of a dictionary that
+        replaced hypotheses have now, for each document by segment.
         """
+        enforced: list[dict[int, list[Term]]] = [{} for _ in documents]
         for segments, hypotheses, terms in documents:
             for m, segment in segments.items():
                 if hypotheses[m] and (names := _kept_names(terms.find(segment.text))):
                     hypotheses[m] = [self._with_names(hypotheses[m][0], names), *hypotheses[m][1:]]
         wanted = [dict(self._lacking(*document, judge)) for document in documents]
         if not any(wanted):
-            return
+            return enforced
         constraints = [{m: each.constraints for m, each in own.items()} for own in wanted]
-        decoded = zip(documents, wanted, decode([*constraints]), strict=True)
-        for (segments, hypotheses, terms), lacking, found in decoded:
+        decoded = zip(documents, wanted, decode([*constraints]), enforced, strict=True)
+        for (segments, hypotheses, terms), lacking, found, words in decoded:
             for m, new in found.items():
                 own = terms.at(m)
                 first = judge(segments[m], hypotheses[m][0], own)
@@ -209,6 +211,9 @@ class TermEnforcer:
                 whole.sort(key=lambda pair: pair[0])
                 if whole and whole[0][0] < _badness(segments[m], first, first, own, lacking[m].words):
                     hypotheses[m] = [each for _, each in whole][: len(hypotheses[m])]
+                    text = judge(segments[m], hypotheses[m][0], own).text
+                    words[m] = [each for each in lacking[m].words if each.entry and each.entry.is_translated(text)]
+        return enforced
 
     def _with_names(self, hypothesis: Hypothesis, names: Sequence[Term]) -> Hypothesis:
         """Returns a translation in which the translations of names stand for names that it kept."""
