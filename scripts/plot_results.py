@@ -167,19 +167,44 @@ def paper_ablations() -> Figure:
 
 
 def language_pairs() -> Figure:
-    """BLEU minus that of Base for each language pair, ours beside the paper's."""
+    """BLEU minus that of Base for each language pair, ours beside the paper's, for the rows that all tables have."""
+    tables = {name: rendered(name) for name in ("en-de", "en-ru", "zh-en")}
+    first = tables["en-de"]
+    common = [row for row in first.results if all(row in table.results for table in tables.values())]
+    rows = [row for row in common if first.results[row] is not first.base]
+    labels = [first.results[row].row.label for row in rows]
     figure = Figure(figsize=(9, 4.4), layout="constrained")
     panels = figure.subplots(1, 3, sharey=True)
-    for axes, name in zip(panels, ("en-de", "en-ru", "zh-en"), strict=True):
-        table = rendered(name)
-        rows = [row for row in table.results if table.results[row] is not table.base]
+    for axes, (name, table) in zip(panels, tables.items(), strict=True):
         column = [column.measure for column in table.table.columns].index("delta")
         paper = Points([table.values[row][column].paper for row in rows])
-        labels = [table.results[row].row.label for row in rows]
         series = {"here (95% over documents)": differences(table, "base", "test", rows), "paper": paper}
         draw_rows(axes, labels, series)
         axes.set_title(name, fontsize=9)
         axes.set_xlabel("BLEU minus Base")
+    legend(figure, panels[0])
+    return figure
+
+
+def consistency() -> Figure:
+    """Accuracy on Voita's suites for each English-Russian system that was probed, ours beside the paper's."""
+    table = rendered("en-ru")
+    places = {
+        column.of: place
+        for place, column in enumerate(table.table.columns)
+        if column.measure == "accuracy" and not column.against
+    }
+    rows = [row for row in table.results if table.values[row][places["deixis"]].value is not None]
+    labels = [table.results[row].row.label for row in rows]
+    figure = Figure(figsize=(9, 4.4), layout="constrained")
+    panels = figure.subplots(1, 2, sharey=True)
+    for axes, (name, title) in zip(panels, {"deixis": "deixis", "cohesion": "lexical cohesion"}.items(), strict=True):
+        cells = [table.values[row][places[name]] for row in rows]
+        series = {"here": Points([cell.value for cell in cells]), "paper": Points([cell.paper for cell in cells])}
+        draw_rows(axes, labels, series, zero=False)
+        axes.axvline(cells[0].value or 0.0, color=INK, lw=0.8, ls="--")
+        axes.set_title(title, fontsize=9)
+        axes.set_xlabel("accuracy, %")
     legend(figure, panels[0])
     return figure
 
@@ -286,6 +311,7 @@ PICTURES: dict[str, Callable[[], Figure]] = {
     "main": main_table,
     "paper": paper_ablations,
     "pairs": language_pairs,
+    "consistency": consistency,
     "pronouns": pronouns,
     "cues": cues,
     "dialogue": dialogue,
