@@ -183,8 +183,13 @@ def _collect(
 def _start(start: Callable[..., None], arguments: tuple[Any, ...]) -> None:
     """Leave Ctrl-C to the parent process, and end when the parent ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_die_with_parent, daemon=True).start()
+    end_with_parent()
     start(*arguments)
+
+
+def end_with_parent() -> None:
+    """Makes this process end when its parent process ends, however that happens."""
+    threading.Thread(target=_die_with_parent, daemon=True).start()
 
 
 def _die_with_parent() -> None:

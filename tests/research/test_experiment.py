@@ -186,6 +186,30 @@ def test_running_one_row_also_runs_its_base(done: Experiment, tmp_path: Path) ->
     assert [str(run.path) for run in found] == ["toy/base/seed1", "toy/graph/seed1"]
 
 
+def test_runs_side_by_side_have_the_results_of_runs_one_after_the_other(done: Experiment, tmp_path: Path) -> None:
+    said: list[str] = []
+    runs, results = tmp_path / "runs", tmp_path / "results"
+    Experiment(done.table, runs, results, annotator="words:en", log=said.append).run(parallel=3)
+    sizes = PreparedCorpus.open(done.table.config.data, "test").sizes.sentences.tolist()
+    for run in done.table.runs():
+        expected, found = done.folder(run), ResultFolder(results / run.path)
+        assert found.read_output("test", sizes) == expected.read_output("test", sizes)
+        assert found.read(SCORES) == expected.read(SCORES)
+        assert set(found.read(SUITES)) == set(expected.read(SUITES))
+        assert "training" in (runs / run.path).with_suffix(".log").read_text(encoding="utf-8")
+    started = [line.split(":")[0] for line in said if "started" in line]
+    assert started.index("toy/base/seed1") < started.index("toy/graph/seed1")
+
+
+def test_a_failed_run_keeps_those_that_start_from_it_from_starting(done: Experiment, tmp_path: Path) -> None:
+    said: list[str] = []
+    table = replace(done.table, config=replace(done.table.config, data=str(tmp_path / "none")))
+    experiment = Experiment(table, tmp_path / "runs", tmp_path / "results", log=said.append)
+    with pytest.raises(DocgraphError, match="3 of 3 runs failed"):
+        experiment.run(parallel=2)
+    assert any(line.startswith("not started, because") and "toy/graph/seed1" in line for line in said)
+
+
 def test_a_run_that_cannot_start_is_reported_and_the_table_still_prints(done: Experiment, tmp_path: Path) -> None:
     without = copied(done, tmp_path, overrides=[f"data={tmp_path / 'nowhere'}"])
     shutil.rmtree(without.result_root / "toy" / "graph")

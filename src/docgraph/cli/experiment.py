@@ -43,6 +43,9 @@ def experiment(
     annotator: Annotated[
         str | None, typer.Option(help="Annotator for scores and suites (default: that of the source language).")
     ] = None,
+    parallel: Annotated[
+        int, typer.Option(min=1, help="Train, translate and probe this many runs at a time, each in its own process.")
+    ] = 1,
     jobs: AnnotationJobsOption = None,
     output: Annotated[TableFormat, typer.Option("--format", help="Output format.")] = "markdown",
 ) -> None:
@@ -57,6 +60,8 @@ def experiment(
     docgraph experiment main --dry-run
 
     docgraph experiment main --only base --only docgraph_hyb_both
+
+    docgraph experiment en-ru --parallel 8
 
     docgraph experiment relations --render --format json
     """
@@ -76,7 +81,7 @@ def experiment(
         _print_plan(plan, rows)
         return
     if not render:
-        plan.run(rows)
+        plan.run(rows, parallel)
     _print_table(plan, output)
 
 

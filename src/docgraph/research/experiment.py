@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -100,18 +100,46 @@ class Experiment:
         scores = folder.read(SCORES).get(name)
         return scores is not None and folder.output(name).is_file() and scores["output"] != folder.digest(name)
 
-    def run(self, rows: Sequence[Row] | None = None) -> None:
-        """Does every missing step of some rows (of all rows by default) and of the runs they start from."""
+    def run(self, rows: Sequence[Row] | None = None, parallel: int = 1) -> None:
+        """Does every missing step of some rows (of all rows by default) and of the runs they start from.
+
+        `parallel` runs at a time train, translate and probe in processes of their own. Raises DocgraphError at the end
+        if one of them failed.
+        """
         runs = self._with_bases(rows)
         for message in filter(None, map(self.describe_config_change, runs)):
             self.log(message)
         runs = [run for run in runs if self.missing_steps(run)]
-        for run in runs:
+        failed = self._run_in_parallel(runs, parallel) if parallel > 1 else []
+        for run in runs if parallel == 1 else ():
             self._train_and_translate(run)
         for translated in self.table.sets:
             self._score(translated, [run for run in runs if self._has_output(run, translated)])
-        for run in runs:
+        for run in runs if parallel == 1 else ():
             self._probe(run)
+        if failed:
+            raise DocgraphError(f"{len(failed)} of {len(runs)} runs failed; read their logs and run the command again")
+
+    def _run_in_parallel(self, runs: Sequence[SeedRun], limit: int) -> list[SeedRun]:
+        """Trains, translates and probes the runs in processes; returns those that failed."""
+        from docgraph.research.parallel_runs import run_in_parallel
+
+        # All are scored together, after this.
+        todo = [run for run in runs if any(not step.startswith("score") for step in self.missing_steps(run))]
+        work = replace(self, log=print, _skip_reasons=set())._run_alone
+        return run_in_parallel(todo, work, limit, self._can_start, self._log_path, self.log)
+
+    def _run_alone(self, run: SeedRun) -> None:
+        self._train_and_translate(run)
+        if not self._is_trained(run):
+            raise SystemExit(1)  # the reason is logged
+        self._probe(run)
+
+    def _can_start(self, run: SeedRun) -> bool:
+        return self._is_trained(run) or self._config(run).base is None or self._is_trained(run.base())
+
+    def _log_path(self, run: SeedRun) -> Path:
+        return self.run_root / run.path.with_suffix(".log")
 
     def _with_bases(self, rows: Sequence[Row] | None) -> list[SeedRun]:
         """Returns the runs of some rows, each after the run it starts from."""
