@@ -35,7 +35,7 @@ CUDA_GRAPH_DEVICES: tuple[str, ...] = ("cuda",)
 CACHE_POSITIONS = {"cpu": 1 << 15, "cuda": 1 << 18}
 """Maximum of sentences x beams x maximum length decoded at once: bounds memory whatever the number of sentences."""
 CACHE_SHARE = 1 / 16
-"""Share of the memory of a GPU that the cache may take if that is more than CACHE_POSITIONS."""
+"""Largest share of the memory of a GPU that the cache may take; at most half of what is free."""
 MIN_POSITIONS = 5 << 10
 """Fewer sentences x beams x maximum length, about 30 sentences, are not divided between the threads of a CPU: threads
 take turns in the interpreter, and small groups spend most of their time there."""
@@ -167,7 +167,10 @@ def _cache_positions(model: DocumentTransformer) -> int:
     transformer = model.config.transformer
     weight = next(model.parameters())
     size = 2 * transformer.decoder_layers * transformer.dimension * weight.element_size()  # keys and values
-    return max(least, int(torch.cuda.get_device_properties(device).total_memory * CACHE_SHARE) // size)
+    free, total = torch.cuda.mem_get_info(device)
+    # Other processes may use the same GPU; memory that PyTorch keeps for reuse is ours.
+    available = free + torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
+    return max(least, min(int(total * CACHE_SHARE), available // 2) // size)
 
 
 @torch.inference_mode()
