@@ -52,6 +52,7 @@ from docgraph.translation.terms.term import TermFinder
 from docgraph.translation.terms.term_enforcement import DocumentTerms
 from docgraph.translation.terms.utterances import utterance_formalities
 from docgraph.translation.text.language_check import foreign_sentences
+from docgraph.translation.text.paraphrases import load_paraphraser
 from docgraph.translation.text.postprocessing import Postprocessor
 from docgraph.translation.text.preprocessing import Preprocessor, Segment
 from docgraph.translation.translation_builder import TranslationBuilder
@@ -118,6 +119,7 @@ class Translator:
             not needs.reads_document,
             self._single.greedy_scores,
             may_print if "definition" in needs.hints else lambda _: False,
+            load_paraphraser() if dictionaries(needs.hints) else str,
         )
         self.builder = TranslationBuilder(tokenizer.target, Postprocessor(self._preprocessor, languages))
         self._redecoder = Redecoder(self)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from decimal import Decimal
 
 from docgraph.model.tokenizer import SubwordCoder
@@ -138,8 +139,11 @@ _WHOLE_WORD = 2
 class Normalizer:
     """Normalises texts for one model."""
 
-    def __init__(self, coder: SubwordCoder, languages: tuple[str, str] | None) -> None:
-        self._coder = coder
+    def __init__(
+        self, coder: SubwordCoder, languages: tuple[str, str] | None, paraphrase: Callable[[str], str] = str
+    ) -> None:
+        """`paraphrase` returns a text with its idioms in words that the model knows."""
+        self._coder, self._paraphrase = coder, paraphrase
         self._english = languages is not None and languages[0] == "en"
         self.protector = TextProtector(coder)
         self._is_french = languages == ("en", "fr")
@@ -151,7 +155,8 @@ class Normalizer:
         """Returns a text in characters and words that the model knows.
 
         Unreadable parts are removed (protected_text.py), rare punctuation is replaced, capitals become small letters.
-        In English, times use 24 hours, days precede months, and abbreviated amounts and units are written out.
+        In English, times use 24 hours, days precede months, abbreviated amounts and units are written out, and idioms
+        are paraphrased.
         """
         text, _ = self.protector.remove(with_verb(text) if self._english else text)
         text = plain_style(text)
@@ -166,7 +171,7 @@ class Normalizer:
             text = text if text.isupper() else _STRESSED.sub(_unstressed, RUN.sub(self._unshouted, text))
             text = read_quotations(text)
         text = self._in_small_letters(text) if is_all_caps(text) else text
-        return self._standard_english(text) if self._english else text
+        return self._paraphrase(self._standard_english(text)) if self._english else text
 
     def without_title_case(self, text: str) -> str:
         """Returns a text in Title Case in small letters, except its first word, abbreviations and names."""

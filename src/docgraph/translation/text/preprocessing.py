@@ -127,17 +127,19 @@ class Preprocessor:
         independent: bool = False,
         confidence: Callable[[list[str]], list[float]] | None = None,
         keep_line: Callable[[str], bool] = lambda _: False,
+        paraphrase: Callable[[str], str] = str,
     ) -> None:
         """`max_length` is in sub-words. `independent` says that the model does not read whole documents; then lines are
         split, except for those that `keep_line` chooses, and titles are lowercased if the model is more confident of
-        that. `confidence` returns its confidence in its translation of each text."""
+        that. `confidence` returns its confidence in its translation of each text. `paraphrase` puts idioms in plain
+        words."""
         self._coder, self._max_length = coder, max_length
         self._english = languages is not None and languages[0] == "en"
         self._split_language = languages[0] if languages and independent else None
         self._confidence, self._keep_line = confidence, keep_line
         # A correction segments its document again, and only one sentence may differ.
         self._cached_segments = lru_cache(SENTENCES)(lambda *arguments: tuple(self._segments(*arguments)))
-        self.normalizer = Normalizer(coder, languages)
+        self.normalizer = Normalizer(coder, languages, paraphrase)
 
     def segment(self, document: Document, keep_whole: Container[int] = (), keep: Container[int] = ()) -> Segments:
         """Returns the segments of a document.
