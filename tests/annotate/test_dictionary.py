@@ -141,6 +141,9 @@ def test_the_embedded_dictionary_is_well_formed() -> None:
         assert all(re.fullmatch(r"\S(?:.*\S)?", each) for text in instead_of for each in text.split(" | ")), words
     assert len({(words, word_class) for words, word_class, *_ in fields}) == len(fields) > 25_000
     assert [words for words, *_ in fields] == sorted(words for words, *_ in fields)
+    nouns = {words: translations for words, word_class, translations, *_ in fields if word_class in NOUNS}
+    peoples = {words: translations for words, translations in nouns.items() if re.fullmatch("[A-Z][a-z]+ans", words)}
+    assert peoples.keys() - {words for words, translations in peoples.items() if translations.endswith("s")} == set()
 
 
 def test_a_dictionary_that_is_not_embedded_is_refused() -> None:

@@ -2,7 +2,7 @@
 
 A model tends to keep a rare name as it is. A name of the dictionary is therefore a term, whose translation is enforced
 (term_enforcement.py), unless the user translates it otherwise. Parts of longer names (Florida Evans) and words that may
-be adjectives (Kenyan) are left to the model.
+be adjectives (Kenyan) are left to the model, and so are plurals (Academy Award nominations) without an entry.
 """
 
 from __future__ import annotations
@@ -42,7 +42,9 @@ class DictionaryNames:
         return [
             replace(term, origin="name")
             for term in _names(self.dictionary).find(text)
-            if term.source not in self.others and not _is_part_of_a_name(text, term, self.dictionary.languages[0])
+            if term.source not in self.others
+            and (_letters(term.source), term.target) in _as_written(self.dictionary)
+            and not _is_part_of_a_name(text, term, self.dictionary.languages[0])
         ]
 
 
@@ -62,6 +64,16 @@ def _names(dictionary: Dictionary) -> Glossary:
         ],
         (dictionary.languages[0], ""),
     )
+
+
+@cache
+def _as_written(dictionary: Dictionary) -> frozenset[tuple[str, str]]:
+    """Returns the words of all entries, each with its best translation: that of a plural is another one."""
+    return frozenset((_letters(entry.headword), entry.translations[0]) for entry in dictionary.entries)
+
+
+def _letters(text: str) -> str:
+    return "".join(filter(str.isalnum, text)).lower()
 
 
 def _in_any_case(translations: Iterable[str]) -> tuple[str, ...]:

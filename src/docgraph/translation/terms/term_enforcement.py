@@ -104,10 +104,15 @@ def _badness(segment: Segment, attempt: Attempt, first: Attempt, terms: Document
     the missing ones of some words of a dictionary."""
     marks = [Counter(char for char in each.text if char in _QUOTATION_MARKS) for each in (attempt, first)]
     quotation = 0 if marks[0] == marks[1] else _QUOTATION_WEIGHT
-    is_likely = attempt.score >= first.score - _WORD_LOSS
+    is_likely = _is_likely(attempt, first)
     lacking = sum(not is_likely or word.entry is None or not word.entry.is_translated(attempt.text) for word in words)
     formality = _formality_weight(segment, attempt, first, terms)
     return weight(attempt.doubts) + quotation + formality + _WORD_WEIGHT * lacking
+
+
+def _is_likely(attempt: Attempt, first: Attempt) -> bool:
+    """Returns whether an attempt is not much less likely than the first one, so that it may be worth some words."""
+    return attempt.score >= first.score - _WORD_LOSS
 
 
 def _formality_weight(segment: Segment, attempt: Attempt, first: Attempt, terms: DocumentTerms) -> int:
@@ -164,6 +169,8 @@ class _Lacking:
     constraints: list[Constraint | ForbiddenWords]
     words: list[Term]
     """The words of a dictionary among the terms that it lacks."""
+    only_words: bool
+    """Whether it lacks nothing else, so that a translation that is much less likely is not worth it."""
 
 
 class TermEnforcer:
@@ -207,6 +214,7 @@ class TermEnforcer:
                     (_badness(segments[m], attempt, first, own, lacking[m].words), each)
                     for each, attempt in attempts
                     if not is_padded(attempt, first, lacking[m].constraints)
+                    and (_is_likely(attempt, first) or not lacking[m].only_words)
                 ]
                 whole.sort(key=lambda pair: pair[0])
                 if whole and whole[0][0] < _badness(segments[m], first, first, own, lacking[m].words):
@@ -237,11 +245,13 @@ class TermEnforcer:
                 continue
             text = judge(segment, hypotheses[m][0], own).text
             words = self._dictionary_terms(segment, text, own.find(segment.text), own.lookups.get(m, ()))
-            encoded = self._encoded(segment, [*own.missing(segment, text), *words])
+            missing = own.missing(segment, text)
+            encoded = self._encoded(segment, [*missing, *words])
             if own.formality is not None and own.disagrees(segment, text):
-                yield m, _Lacking([*encoded, self._words_of(segment, text, own.formality)], words)
+                yield m, _Lacking([*encoded, self._words_of(segment, text, own.formality)], words, only_words=False)
             elif encoded:
-                yield m, _Lacking([*encoded, *self.forbidden(segment, text, own)], words)
+                found = [*encoded, *self.forbidden(segment, text, own)]
+                yield m, _Lacking(found, words, only_words=not missing)
 
     def _dictionary_terms(
         self, segment: Segment, translation: str, others: Sequence[Term], lookups: Sequence[Hint]
