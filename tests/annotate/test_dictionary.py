@@ -110,6 +110,9 @@ def test_parts_of_speech_choose_the_entry_and_plural_nouns_get_plurals() -> None
     annotation = default_pipeline("en")(Document.from_sentences(["The economy rebounded.", "They saw two calderas."]))
     uses = [*Dictionary(ENTRIES, PAIR).find(annotation)]
     assert [use.translation for use in uses] == ["rebondir", "caldeiras"]
+    annotation = default_pipeline("en")(Document.from_sentences(["Walker said no.", "The walker said no."]))
+    walker = Dictionary([Entry(("walker",), "nm", ("marcheur",))], PAIR)
+    assert [use.words for use in walker.find(annotation)] == [(5,)]  # not the name
     entries = [Entry(("Bolivian",), "nm", ("Bolivien",)), Entry(("Aristophanes",), "nm", ("Aristophane",))]
     annotation = default_pipeline("en")(Document.from_sentences(["Many Bolivians read Aristophanes."]))
     assert [use.translation for use in Dictionary(entries, PAIR).find(annotation)] == ["Boliviens", "Aristophane"]

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from docgraph.translation.corrections import translate_sentences
 from docgraph.translation.terms.names import NameTable, find_names
+from docgraph.translation.terms.term import missing_terms
 from docgraph.translation.translator import Translator
 
 PAIR = ("en", "fr")
@@ -39,6 +40,10 @@ def names_of(*texts: str, translations: list[str | None] | None = None) -> NameT
         ("A Franco-German plan for the Indo-Pacific and Austro-Hungarian Galicia.", {"Galicia"}),
         ("Getting Started With Onboarding Pipelines", set()),
         ("PLEASE CALL BINGLEY NOW", set()),
+        ("The land of Her Majesty and Le Touquet", {"Touquet"}),
+        ("They met Zorblin-like and Al-Qaeda-linked groups in Zorblin.", {"Zorblin"}),
+        ("They left Charlotte County for Florence Nightingale.", {"Charlotte", "Florence", "Nightingale"}),
+        ("Massachusetts Senator Says She Will Run", set()),
     ],
 )
 def test_words_that_are_names(text: str, expected: set[str]) -> None:
@@ -62,6 +67,9 @@ def test_names_of_a_text_have_their_titles_and_neighbours() -> None:
         ("Netherfield", "Netherfield"),
         ("Bingleys", "Bingley"),
     ]
+    [term] = names_of("We thank Senator Helen Marsh.").find("Senator Marsh")
+    assert missing_terms([term], "le sénateur démocrate Marsh") == []
+    assert missing_terms([term], "le sénateur") == [term]
 
 
 def test_files_are_names() -> None:

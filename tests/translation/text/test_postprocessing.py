@@ -43,6 +43,7 @@ from translation.translator_examples import english_to_french
         ("at 11:45", "à 11 h45", "à 11\u00a0h\u00a045"),
         ("the iPhone", "l' iPhone", "l'iPhone"),
         ("53,287 people", "53287 personnes", "53\u202f287 personnes"),
+        ("an area (300,948 sq mi)", "une aire (300, 948 milles)", "une aire (300\u202f948 milles)"),
         ("1914–18 (or 9–11)", "1914 -- 18 ( ou 9 - 11)", "1914-18 (ou 9-11)"),
         ("the mill (c. 1320)", "le moulin (environ 1320,)", "le moulin (vers 1320)"),
         ("9,151,481 of 12,345,678", "9151,481 sur 12 345,678", "9\u202f151\u202f481 sur 12\u202f345\u202f678"),

@@ -52,6 +52,14 @@ _OFFICES = frozenset(
     Vice-President""".split()  # noqa: SIM905
 )
 """What people are addressed as after a title: Madam President is no person named President."""
+_INSTITUTIONS = frozenset(
+    """Act Agency Airport Avenue Award Awards Bank College Committee Corps Council County Department District Foundation
+    Government Group Hospital Hotel Institute Island Islands Library Medical Museum Peninsula Prize School Square
+    Stadium State Station Street Theater Theatre University Valley Village War""".split()  # noqa: SIM905
+)
+"""Words after a place or a person that is no family name: Charlotte County, Virginia University."""
+_LOOSE_TITLES = frozenset(["Captain", "Colonel", "Doctor", "Inspector", "Professor", "Senator", "Sergeant"])
+"""Titles that need not stand beside the name: le sénateur démocrate Chris Coons."""
 _LONG = 4
 """Letters of words that are capitalised in Title Case, where capitals say nothing."""
 _SIMILAR = 0.5
@@ -128,6 +136,7 @@ class NameTable:
             has_article = _ARTICLE.search(text, 0, first.start) is not None or text[first.start : end].endswith("shire")
             return Term(text[first.start : end], first.start, end, forms, "name", has_article)
         titled = tuple(f"{title} {form}" for title in titles for form in forms)
+        titled += forms if first.title in _LOOSE_TITLES else ()
         return Term(text[first.title_start : end], first.title_start, end, titled, "name")
 
 
@@ -204,16 +213,25 @@ def _name_words(texts: Sequence[str], occurrences: Sequence[Sequence[_Word]]) ->
             addressed = word.title is not None or (before is not None and before.text in _OFFICES)
             if word.text in _NOT_NAMES or (addressed and word.text in _OFFICES) or len(word.text) < 2:
                 continue
+            if _is_compound(word.text) or (is_function_word(word.text.lower()) and word.text.lower() not in given):
+                continue
             after = next((each for each in words[place + 1 : place + 2] if each.start == word.end + 1), None)
             is_given, unknown = word.text.lower() in given, not _is_english(word.text)
             leads = after is not None and (after.inside or not _is_english(after.text))
             is_person = before is not None and (before.title is not None or before.text.lower() in given)
-            follows = is_person and (word.inside or unknown)
-            certain = word.title is not None or _CAMEL.fullmatch(word.text) or follows or (is_given and leads)
+            follows = is_person and word.text not in _INSTITUTIONS and (word.inside or unknown)
+            is_titled = word.title is not None and (word.inside or is_given or unknown)
+            certain = is_titled or _CAMEL.fullmatch(word.text) or follows or (is_given and leads)
             is_place = word.text.endswith("ing") and _PLACE.search(text, 0, word.start) is not None
             if certain or (word.inside and (is_given or unknown or is_place)):
                 found[word.text] = found.get(word.text, False) or bool(certain) or unknown
     return found
+
+
+def _is_compound(word: str) -> bool:
+    """Returns whether a word ends in a small word after a hyphen: Taliban-like, Al-Qaeda-linked."""
+    *_, last = word.split("-")
+    return last != word and last.islower() and is_known(last, "en")
 
 
 def _decide(

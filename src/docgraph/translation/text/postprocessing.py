@@ -193,9 +193,9 @@ def french_typography(source: str, text: str) -> str:
 
 
 def _any_grouping(number: str) -> re.Pattern[str]:
-    """Returns a pattern of a number with commas, however its groups of digits are separated: 1 234,567 or 1234 567."""
+    """Returns a pattern of a number with commas, however its groups of digits are separated: 1 234,567 or 1, 234567."""
     groups = number.split(",")
-    separator = rf"[ ,.{NARROW}{WIDE}]?" if len(groups) > 2 else rf"[ ,{NARROW}{WIDE}]?"
+    separator = rf"(?:, |[ ,.{NARROW}{WIDE}]?)" if len(groups) > 2 else rf"(?:, |[ ,{NARROW}{WIDE}]?)"
     return re.compile(rf"(?<![\w,.]){separator.join(groups)}(?!\d|,\d{{3}})")
 
 
