@@ -41,6 +41,7 @@ from translation.translator_examples import english_to_french
         ("$140 worth", "$140 dollars", "140\u00a0$"),
         ("1.9 billion and 21 million", "1,9 milliards et 21 millions", "1,9 milliard et 21 millions"),
         ("at 11:45", "à 11 h45", "à 11\u00a0h\u00a045"),
+        ("from 11:00 to 12:30", "de 11 h 00 à 12 h 30", "de 11\u00a0h à 12\u00a0h\u00a030"),
         ("the iPhone", "l' iPhone", "l'iPhone"),
         ("53,287 people", "53287 personnes", "53\u202f287 personnes"),
         ("an area (300,948 sq mi)", "une aire (300, 948 milles)", "une aire (300\u202f948 milles)"),
