@@ -55,6 +55,13 @@ def test_a_word_in_small_letters_elsewhere_is_no_name() -> None:
     assert "Zorbix" not in names_of("We saw the Zorbix.", "It was a zorbix.").words
 
 
+def test_a_family_name_may_be_a_word_of_the_language() -> None:
+    assert "Waters" in names_of("They met Zorblin Waters.", "Waters said no.").words
+    assert "Waters" in names_of("They met Zorblin Waters.", "No, said Waters.").words
+    assert "Waters" not in names_of("They met Zorblin Waters.", "Waters rose.").words
+    assert "Council" not in names_of("They met Zorblin Council.", "Council said no.").words
+
+
 def found(table: NameTable, text: str) -> list[tuple[str, str]]:
     return [(term.source, term.target) for term in table.find(text)]
 
