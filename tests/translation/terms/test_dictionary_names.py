@@ -57,6 +57,13 @@ def test_names_of_several_words_may_have_other_capitals() -> None:
     ]
 
 
+def test_names_that_are_adjectives_too_are_inflected() -> None:
+    catalan = Entry(("Catalan",), "nm", ("Catalan", "catalan"))
+    terms = DictionaryNames(Dictionary([catalan], ("en", "fr"))).find("Catalan authorities")
+    assert missing_terms(terms, "les autorités catalanes") == []
+    assert missing_terms(terms, "les autorités de Catalogne") == terms
+
+
 def test_what_the_user_writes_counts_more() -> None:
     given = [("Copernicus was right.", "Copernicus avait raison."), ("Florida is hot.", "La Floride est chaude.")]
     names = NAMES.following(given)
