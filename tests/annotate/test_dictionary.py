@@ -110,6 +110,9 @@ def test_parts_of_speech_choose_the_entry_and_plural_nouns_get_plurals() -> None
     annotation = default_pipeline("en")(Document.from_sentences(["The economy rebounded.", "They saw two calderas."]))
     uses = [*Dictionary(ENTRIES, PAIR).find(annotation)]
     assert [use.translation for use in uses] == ["rebondir", "caldeiras"]
+    annotation = default_pipeline("en")(Document.from_sentences(["Walker said no.", "The walker said no."]))
+    walker = Dictionary([Entry(("walker",), "nm", ("marcheur",))], PAIR)
+    assert [use.words for use in walker.find(annotation)] == [(5,)]  # not the name
     entries = [Entry(("Bolivian",), "nm", ("Bolivien",)), Entry(("Aristophanes",), "nm", ("Aristophane",))]
     annotation = default_pipeline("en")(Document.from_sentences(["Many Bolivians read Aristophanes."]))
     assert [use.translation for use in Dictionary(entries, PAIR).find(annotation)] == ["Boliviens", "Aristophane"]
@@ -141,6 +144,9 @@ def test_the_embedded_dictionary_is_well_formed() -> None:
         assert all(re.fullmatch(r"\S(?:.*\S)?", each) for text in instead_of for each in text.split(" | ")), words
     assert len({(words, word_class) for words, word_class, *_ in fields}) == len(fields) > 25_000
     assert [words for words, *_ in fields] == sorted(words for words, *_ in fields)
+    nouns = {words: translations for words, word_class, translations, *_ in fields if word_class in NOUNS}
+    peoples = {words: translations for words, translations in nouns.items() if re.fullmatch("[A-Z][a-z]+ans", words)}
+    assert peoples.keys() - {words for words, translations in peoples.items() if translations.endswith("s")} == set()
 
 
 def test_a_dictionary_that_is_not_embedded_is_refused() -> None:

@@ -37,6 +37,10 @@ from docgraph.formats.literals import LITERAL, PLACEHOLDER, is_only_literal, web
             ["response.writable", "migrate:up", "std::move", "github:uuidjs/uuid"],
         ),
         (
+            'Enter =SUMIFS(C2:C6;A2:A6;"pen.*";"<"&MAX(B2:B6)) or =B2, where a==MAX(b) and F=MA(1).',
+            ['=SUMIFS(C2:C6;A2:A6;"pen.*";"<"&MAX(B2:B6))'],
+        ),
+        (
             "The key AAAAB3NzaC1yc2EAAAADAQAB/x+= or 8F3K-22LQ-9XZZ-71AB, order AB-12345-X of F-16-A and COVID-19.",
             ["AAAAB3NzaC1yc2EAAAADAQAB/x+=", "8F3K-22LQ-9XZZ-71AB", "AB-12345-X"],
         ),

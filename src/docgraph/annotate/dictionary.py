@@ -218,7 +218,7 @@ class Dictionary:
         fitting = (
             (entry, words)
             for entry, words in self._fitting(forms, place, begin, end)
-            if (upos is None or _may_be(upos[place], entry))
+            if (upos is None or (_may_be(upos[place], entry) and not _is_name(upos[place], forms[place], entry)))
             and (heads is None or len(entry.parts) == 1 or _are_linked(words, heads))
         )
         return max(fitting, key=lambda pair: len(pair[1]), default=None)
@@ -291,6 +291,11 @@ def _may_be(upos: str, entry: Entry) -> bool:
     if len(entry.words) == 1:
         return entry.word_class in CLASSES.get(upos, ())
     return entry.word_class != "v" or upos not in ("NOUN", "PROPN")
+
+
+def _is_name(upos: str, form: str, entry: Entry) -> bool:
+    """Returns whether a singular noun that begins a sentence without an article is a name: Walker arrived."""
+    return upos == "PROPN" and (form.lower(),) == entry.words and form != entry.words[0]
 
 
 def _are_linked(words: Sequence[int], heads: IntArray) -> bool:

@@ -49,6 +49,8 @@ _CODE = (
     r"|(?<!\w)[A-Za-z0-9][A-Za-z0-9+/=_]{63,}+"
 )
 """Keys, digests, serial numbers and what is too long for a word: `9f86d081884c7d65`, `8F3K-22LQ-9XZZ-71AB`."""
+_FORMULA = r"(?<![\w=<>!])=[A-Z][A-Z0-9.]{1,40}\((?:[^()\n]|\((?:[^()\n]|\([^()\n]{0,200}\)){0,200}\)){0,300}\)"
+"""Formulas of spreadsheets: `=SUM(A1:A5)`."""
 
 PLACEHOLDER = "|".join([_TEMPLATE_TAG, _VARIABLE, FORMAT, _EMOJI, _IDENTIFIER, _OPTION])
 """What parsers of prose hide from the model."""
@@ -80,6 +82,7 @@ LITERAL = re.compile(
             _QUALIFIED,
             _VERSION,
             _CODE,
+            _FORMULA,
         ]
     )
 )

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from docgraph.model.batch import DocumentExample
-from docgraph.translation.decoding.constrained_search import ranking_score
+from docgraph.translation.decoding.constrained_search import forbid_unlikely_ends, ranking_score
 from docgraph.translation.decoding.constraints import Constraint, Constraints, Phrase
 from docgraph.translation.decoding.decoder import DecoderInput
 from docgraph.translation.decoding.document_decoding import decode_documents
@@ -177,3 +177,12 @@ def test_long_translations_have_no_advantage() -> None:
     twice, once = (-39.0, 26), (-20.0, 10)
     assert config.score(*twice) > config.score(*once)
     assert ranking_score(*twice, config) < ranking_score(*once, config)
+
+
+def test_a_sentence_is_not_broken_off() -> None:
+    probabilities = torch.tensor([[[0.001, 0.899, 0.1], [0.1, 0.8, 0.1]]])
+    expected = probabilities.clone()
+    expected[0, 0, 0] = 0.0  # an end that is much less likely than another token
+    found = probabilities.log()
+    forbid_unlikely_ends(found, eos=0)
+    torch.testing.assert_close(found.exp(), expected)

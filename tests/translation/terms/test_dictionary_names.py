@@ -24,8 +24,10 @@ ENTRIES = [
     Entry(("Sikhism",), "nm", ("sikhisme",)),
     Entry(("Cape", "Town"), "x", ("Le Cap",)),
     Entry(("caldera",), "nf", ("caldeira",)),
+    Entry(("Lucas", "number"), "nm", ("nombre de Lucas",)),
 ]
 NAMES = DictionaryNames(Dictionary(ENTRIES, ("en", "fr")))
+SEGMENT = Segment("Copernicus never saw Florida.", "Copernicus never saw Florida.", "", None)
 
 
 @pytest.mark.parametrize(
@@ -37,6 +39,7 @@ NAMES = DictionaryNames(Dictionary(ENTRIES, ("en", "fr")))
         ("Florida Evans met John Florida and President Copernicus.", []),
         ("The Kenyan studied Sikhism in Cape Town, near the caldera.", []),
         ("florida, COPERNICUS", []),
+        ("Lucas numbers, of which a Lucas number is one", ["nombre de Lucas"]),
     ],
 )
 def test_whole_proper_nouns_are_found(text: str, found: list[str]) -> None:
@@ -52,6 +55,13 @@ def test_names_of_several_words_may_have_other_capitals() -> None:
         "First Nations",
         "Florida",
     ]
+
+
+def test_names_that_are_adjectives_too_are_inflected() -> None:
+    catalan = Entry(("Catalan",), "nm", ("Catalan", "catalan"))
+    terms = DictionaryNames(Dictionary([catalan], ("en", "fr"))).find("Catalan authorities")
+    assert missing_terms(terms, "les autorités catalanes") == []
+    assert missing_terms(terms, "les autorités de Catalogne") == terms
 
 
 def test_what_the_user_writes_counts_more() -> None:
@@ -80,20 +90,57 @@ def test_words_of_the_dictionary_are_not_kept_as_names() -> None:
     assert "Sikhism" in kept.words
 
 
-def test_a_name_that_a_translation_kept_is_replaced_in_it() -> None:
-    translator = Translator.load("en-fr", device="cpu")
+@pytest.fixture(scope="module")
+def translator() -> Translator:
+    return Translator.load("en-fr", device="cpu")
+
+
+def enforced(
+    translator: Translator,
+    terms: DocumentTerms,
+    first: str,
+    other: str = "",
+    loss: float = 0.0,
+    segment: Segment = SEGMENT,
+) -> str:
+    """Returns the translation of a sentence with its names; a search for them finds `other`."""
     coder = translator.tokenizer.target
-    enforcer = TermEnforcer(translator.tokenizer.source, coder, "fr", None)
-    segment = Segment("Copernicus never saw Florida.", "Copernicus never saw Florida.", "", None)
-    kept = Hypothesis(tuple(coder.ids(["Copernicus n'a jamais vu la Florida."])[0][:-1].tolist()), -1.0, -9.0)
-    hypotheses = [[kept]]
-    terms = DocumentTerms([NAMES])
+
+    def hypothesis(text: str, score: float) -> Hypothesis:
+        return Hypothesis(tuple(coder.ids([text])[0][:-1].tolist()), score, score)
 
     def judge(segment: Segment, hypothesis: Hypothesis, terms: DocumentTerms) -> Attempt:
-        return Attempt(coder.decode(hypothesis.tokens), 0.0, 0.0, ())
+        text = coder.decode(hypothesis.tokens)
+        return Attempt(text, hypothesis.score, 0.0, tuple(terms.doubts(segment, text)))
 
     def decode(constraints: list[Constraints]) -> list[dict[int, list[Hypothesis]]]:
-        raise AssertionError(constraints)
+        assert other, constraints
+        return [{0: [hypothesis(other, -1.0 - loss)]}]
 
+    hypotheses = [[hypothesis(first, -1.0)]]
+    enforcer = TermEnforcer(translator.tokenizer.source, coder, "fr", None)
     enforcer.enforce([({0: segment}, hypotheses, terms)], judge, decode)
-    assert coder.decode(hypotheses[0][0].tokens) == "Copernic n'a jamais vu la Floride."
+    return coder.decode(hypotheses[0][0].tokens)
+
+
+def test_a_name_that_a_translation_kept_is_replaced_in_it(translator: Translator) -> None:
+    text = enforced(translator, DocumentTerms([NAMES]), "Copernicus n'a jamais vu la Floride.")
+    assert text == "Copernic n'a jamais vu la Floride."
+
+
+def test_a_title_that_a_translation_kept_is_replaced_in_it(translator: Translator) -> None:
+    names = find_names(["I saw Senator Copernicus."], [None], ("en", "fr"), lambda asked: asked)
+    terms = DocumentTerms([names])
+    segment = Segment("Senator Copernicus left.", "Senator Copernicus left.", "", None)
+    assert (
+        enforced(translator, terms, "Senator Copernicus est parti.", segment=segment)
+        == "sénateur Copernicus est parti."
+    )
+
+
+def test_a_name_is_not_worth_a_translation_that_is_much_less_likely(translator: Translator) -> None:
+    first, other = "L'astronome n'a jamais vu la Floride.", "Copernic n'a jamais vu la Floride."
+    terms = DocumentTerms([NAMES])
+    assert enforced(translator, terms, first, other, loss=1.0) == other
+    assert enforced(translator, terms, first, other, loss=1.5) == first
+    assert terms.doubts(SEGMENT, first) == []  # no reason to repair it, either

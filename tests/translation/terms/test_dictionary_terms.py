@@ -7,6 +7,7 @@ import pytest
 from docgraph.annotate.dictionary import Entry, load_dictionary
 from docgraph.document import Document
 from docgraph.model.hints import Hint
+from docgraph.translation.checks.doubts import Doubt
 from docgraph.translation.checks.repair import Attempt
 from docgraph.translation.corrections import translate_sentences
 from docgraph.translation.decoding.constraints import Constraint, Constraints
@@ -61,7 +62,9 @@ def test_a_translation_with_the_word_replaces_one_without_it_unless_it_is_unlike
         return Hypothesis(tuple(coder.ids([text])[0][:-1].tolist()), score, score)
 
     def judge(segment: Segment, found: Hypothesis, terms: DocumentTerms) -> Attempt:
-        return Attempt(coder.decode(found.tokens), found.score, found.log_probability, ())
+        text = coder.decode(found.tokens)
+        doubts = [Doubt("'vols' may not be a word", 4)] if "vols" in text else []
+        return Attempt(text, found.score, found.log_probability, tuple(doubts))
 
     def enforced(score: float, *instead_of: str) -> tuple[str, list[Constraints]]:
         asked: list[Constraints] = []

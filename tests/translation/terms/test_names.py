@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from docgraph.translation.corrections import translate_sentences
 from docgraph.translation.terms.names import NameTable, find_names
+from docgraph.translation.terms.term import missing_terms
 from docgraph.translation.translator import Translator
 
 PAIR = ("en", "fr")
@@ -39,6 +40,10 @@ def names_of(*texts: str, translations: list[str | None] | None = None) -> NameT
         ("A Franco-German plan for the Indo-Pacific and Austro-Hungarian Galicia.", {"Galicia"}),
         ("Getting Started With Onboarding Pipelines", set()),
         ("PLEASE CALL BINGLEY NOW", set()),
+        ("The land of Her Majesty and Le Touquet", {"Touquet"}),
+        ("They met Zorblin-like and Al-Qaeda-linked groups in Zorblin.", {"Zorblin"}),
+        ("They left Charlotte County for Florence Nightingale.", {"Charlotte", "Florence", "Nightingale"}),
+        ("Massachusetts Senator Says She Will Run", set()),
     ],
 )
 def test_words_that_are_names(text: str, expected: set[str]) -> None:
@@ -48,6 +53,13 @@ def test_words_that_are_names(text: str, expected: set[str]) -> None:
 def test_a_word_in_small_letters_elsewhere_is_no_name() -> None:
     assert "Zorbix" in names_of("We saw the Zorbix.", "It was big.").words
     assert "Zorbix" not in names_of("We saw the Zorbix.", "It was a zorbix.").words
+
+
+def test_a_family_name_may_be_a_word_of_the_language() -> None:
+    assert "Waters" in names_of("They met Zorblin Waters.", "Waters said no.").words
+    assert "Waters" in names_of("They met Zorblin Waters.", "No, said Waters.").words
+    assert "Waters" not in names_of("They met Zorblin Waters.", "Waters rose.").words
+    assert "Council" not in names_of("They met Zorblin Council.", "Council said no.").words
 
 
 def found(table: NameTable, text: str) -> list[tuple[str, str]]:
@@ -62,6 +74,9 @@ def test_names_of_a_text_have_their_titles_and_neighbours() -> None:
         ("Netherfield", "Netherfield"),
         ("Bingleys", "Bingley"),
     ]
+    [term] = names_of("We thank Senator Helen Marsh.").find("Senator Marsh")
+    assert missing_terms([term], "le sénateur démocrate Marsh") == []
+    assert missing_terms([term], "le sénateur") == [term]
 
 
 def test_files_are_names() -> None:

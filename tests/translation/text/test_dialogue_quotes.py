@@ -32,6 +32,16 @@ from docgraph.translation.text.dialogue_quotes import restore_quotes
         ('And it rains," Rose said.', "Et il pleut, dit Rose.", "Et il pleut», dit Rose."),
         ('Rose wrote, "Come home."', "Rose écrivit : « Rentre.", "Rose écrivit : « Rentre.»"),
         ("He wrote: 'Stay.'\"", "Il a écrit : « Reste. »", "Il a écrit : “Reste.”»"),
+        (
+            "\"He shouted: 'Stay!'\" Ana added.",
+            "« Il a crié : « Restez ! » a ajouté Ana.",
+            "« Il a crié : “Restez !”» a ajouté Ana.",
+        ),
+        (
+            '"It is late," he said, calling it "a pity."',
+            "« Il est tard, a-t-il dit en parlant d'« un malheur. »",
+            "« Il est tard», a-t-il dit en parlant d'« un malheur. »",
+        ),
         # Marks that the source does not have are removed.
         ('"I lost my key.', "« J'ai perdu ma clé. »", "« J'ai perdu ma clé."),
         ('Can you open?"', "« Pouvez-vous ouvrir ? »", "Pouvez-vous ouvrir ? »"),

@@ -63,6 +63,8 @@ def preprocessor() -> Preprocessor:
             "Lt. Gen. Ann Fox, Sen. J.B. Hill and Sgt Lee",
             "Lieutenant General Ann Fox, Senator J.B. Hill and Sergeant Lee",
         ),
+        ("Lt Col Ann Fox and Maj Gen Lee", "Lieutenant Colonel Ann Fox and Major General Lee"),
+        ("grave means a pit. (tombe des morts)", "grave means a pit. (tombe des morts)"),
         ("Ulm (German: Ulm; Latin: Ulma), c. 1320", "Ulm (in German: Ulm; in Latin: Ulma), about 1320"),
         ('A "bold" or "ASC" plan ("x=1"), "left(a)", "a {b}".', 'A " bold" or "ASC" plan ("x=1"), "left(a)", "a {b}".'),
         ('Her "The Salt Road" is "Salt and sand".', 'Her "The Salt Road" is " Salt and sand".'),

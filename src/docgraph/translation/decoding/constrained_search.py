@@ -45,6 +45,8 @@ MIN_BEGIN_SHARE = 0.05
 """Attention to its source without which a phrase does not begin, unless the sentence is complete."""
 COMPLETE = math.log(0.25)
 """Log-probability of end-of-sentence from which a sentence is complete."""
+BROKEN_OFF = math.log(0.005)
+"""Log-probability of end-of-sentence, relative to the likeliest token, below which a sentence would be broken off."""
 
 
 class Rows(Protocol):
@@ -90,6 +92,7 @@ def constrained_search(rows: Rows, constraints: Sequence[Sequence[Constraint]]) 
         log_probabilities = rows.step()
         current = [sentences[index] for index in rows.active]
         complete = (log_probabilities[:, :, rows.eos] > COMPLETE).tolist()
+        forbid_unlikely_ends(log_probabilities, rows.eos)
         attention = rows.state.cache.source_attention.tolist()
         for place, sentence in enumerate(current):
             sentence.read(attention[place], complete[place], rows.time)
@@ -188,6 +191,13 @@ def ranking_score(log_probability: float, tokens: int, config: SearchConfig) -> 
     """Returns the score by which hypotheses with constraints are compared."""
     alpha = min(config.length_penalty, RANKING_PENALTY)
     return replace(config, length_penalty=alpha).score(log_probability, tokens)
+
+
+def forbid_unlikely_ends(log_probabilities: Tensor, eos: int) -> None:
+    """Forbids the end of rows that would be broken off: after *l* of *l'eau*, a model leaves it some probability, and
+    ranking favours short translations."""
+    ends, likeliest = log_probabilities[:, :, eos], log_probabilities.amax(dim=2)
+    ends.masked_fill_(ends < likeliest + BROKEN_OFF, -torch.inf)
 
 
 def _forbid(log_probabilities: Tensor, sentences: Sequence[_Sentence], eos: int, not_before: dict[int, Tensor]) -> None:

@@ -2,17 +2,18 @@
 
 A model tends to keep a rare name as it is. A name of the dictionary is therefore a term, whose translation is enforced
 (term_enforcement.py), unless the user translates it otherwise. Parts of longer names (Florida Evans) and words that may
-be adjectives (Kenyan) are left to the model.
+be adjectives (Kenyan) are left to the model, and so are plurals (Academy Award nominations) without an entry.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache
 
 from docgraph.annotate.dictionary import NOUNS, Dictionary
+from docgraph.annotate.inflection import Lexicon
 from docgraph.translation.terms.glossary import Glossary
 from docgraph.translation.terms.glossary_files import Entry
 from docgraph.translation.terms.names import is_known
@@ -42,7 +43,9 @@ class DictionaryNames:
         return [
             replace(term, origin="name")
             for term in _names(self.dictionary).find(text)
-            if term.source not in self.others and not _is_part_of_a_name(text, term, self.dictionary.languages[0])
+            if term.source not in self.others
+            and (_letters(term.source), term.target) in _as_written(self.dictionary)
+            and not _is_part_of_a_name(text, term, self.dictionary.languages[0])
         ]
 
 
@@ -50,23 +53,40 @@ class DictionaryNames:
 def _names(dictionary: Dictionary) -> Glossary:
     """Returns the names of a dictionary as a glossary, which finds them as they are written."""
     adjectives = {entry.words for entry in dictionary.entries if entry.word_class == "adj"}
-    return Glossary(
-        [
-            Entry(entry.headword, _in_any_case(entry.translations))
-            for entry in dictionary.entries
-            if entry.word_class in NOUNS
-            and entry.words[0][0].isupper()
-            and any(map(str.isupper, entry.translations[0]))
-            and not entry.translations[0].startswith(_ARTICLES)
-            and entry.words not in adjectives
-        ],
-        (dictionary.languages[0], ""),
-    )
+    names = [
+        entry
+        for entry in dictionary.entries
+        if entry.word_class in NOUNS
+        and entry.words[0][0].isupper()
+        and any(map(str.isupper, entry.translations[0]))
+        and not entry.translations[0].startswith(_ARTICLES)
+        and entry.words not in adjectives
+    ]
+    small = (text for entry in names for text in entry.translations if text.islower())
+    lexicon = Lexicon(dictionary.languages[1], small)
+    entries = [Entry(entry.headword, tuple(_forms(entry.translations, lexicon))) for entry in names]
+    return Glossary(entries, (dictionary.languages[0], ""))
 
 
-def _in_any_case(translations: Iterable[str]) -> tuple[str, ...]:
-    """Returns translations, and those of several words also in small letters: Premières Nations, premières nations."""
-    return tuple(dict.fromkeys(form for text in translations for form in (text, text.lower() if " " in text else text)))
+@cache
+def _as_written(dictionary: Dictionary) -> frozenset[tuple[str, str]]:
+    """Returns the words of all entries, each with its best translation: that of a plural is another one."""
+    return frozenset((_letters(entry.headword), entry.translations[0]) for entry in dictionary.entries)
+
+
+def _letters(text: str) -> str:
+    return "".join(filter(str.isalnum, text)).lower()
+
+
+def _forms(translations: Iterable[str], lexicon: Lexicon) -> Iterator[str]:
+    """Yields translations, those of several words also in small letters (Premières Nations, premières nations), and the
+    forms of those that are adjectives, too (Catalan, catalane)."""
+    for text in translations:
+        yield text
+        if " " in text:
+            yield text.lower()
+        elif text.islower():
+            yield from lexicon.inflected(text)
 
 
 def _is_part_of_a_name(text: str, term: Term, language: str) -> bool:

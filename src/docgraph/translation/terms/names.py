@@ -7,7 +7,8 @@ if the model prefers that, as one other name, such as Londres. Sentences that de
 
 A word is taken for a name if it is capitalised inside a sentence, never in small letters in the document, and no word
 of the language; if it looks like a participle, but stands where a place does (in Woking); if it is a given name, or
-follows one or a title; if it has capitals inside (GitHub); or if it is the name of a file. Words of the language
+follows one or a title; if it follows an unknown word and speaks elsewhere (Maxine Waters; Waters said); if it has
+capitals inside (GitHub); or if it is the name of a file. Words of the language
 (Parliament, Monday, Germany) have translations that the model knows.
 """
 
@@ -40,6 +41,12 @@ _COMPOUND = re.compile(r"[A-Z][a-z]+o-([A-Z][a-z]+)")
 """A compound of two peoples or regions, which has a translation unless its second part is a name: Franco-German."""
 _ADJECTIVE = re.compile(r"\w+(?:an|ese|i|ic|ish|s)")
 """What an English adjective or plural noun of a people looks like: Azerbaijani, Zulus."""
+_SPEAKS = (
+    r"(?:add|admit|announce|argue|ask|claim|continue|explain|insist|recall|repl|testif|tweet|warn)\w*|denie[ds]|said|says"
+    r"|tells|told|writes|wrote"
+)
+_BEFORE_SPEAKER, _AFTER_SPEAKER = re.compile(rf"\b(?:{_SPEAKS}) $"), re.compile(rf",? (?:who|{_SPEAKS})\b")
+"""What stands beside a family name: Waters said, said Waters."""
 _PLACE = re.compile(r"\b(?:at|from|in|near|of|through|to|towards?) $")
 """Words before the name of a place."""
 _NOT_NAMES = frozenset(
@@ -52,6 +59,14 @@ _OFFICES = frozenset(
     Vice-President""".split()  # noqa: SIM905
 )
 """What people are addressed as after a title: Madam President is no person named President."""
+_INSTITUTIONS = frozenset(
+    """Act Agency Airport Avenue Award Awards Bank College Committee Corps Council County Department District Foundation
+    Government Group Hospital Hotel Institute Island Islands Library Medical Museum Peninsula Prize School Square
+    Stadium State Station Street Theater Theatre University Valley Village War""".split()  # noqa: SIM905
+)
+"""Words after a place or a person that is no family name: Charlotte County, Virginia University."""
+_LOOSE_TITLES = frozenset(["Captain", "Colonel", "Doctor", "Inspector", "Professor", "Senator", "Sergeant"])
+"""Titles that need not stand beside the name: le sénateur démocrate Chris Coons."""
 _LONG = 4
 """Letters of words that are capitalised in Title Case, where capitals say nothing."""
 _SIMILAR = 0.5
@@ -128,6 +143,7 @@ class NameTable:
             has_article = _ARTICLE.search(text, 0, first.start) is not None or text[first.start : end].endswith("shire")
             return Term(text[first.start : end], first.start, end, forms, "name", has_article)
         titled = tuple(f"{title} {form}" for title in titles for form in forms)
+        titled += forms if first.title in _LOOSE_TITLES else ()
         return Term(text[first.title_start : end], first.title_start, end, titled, "name")
 
 
@@ -198,22 +214,42 @@ def _name_words(texts: Sequence[str], occurrences: Sequence[Sequence[_Word]]) ->
     The value says whether that is certain: a given name alone may be a place, such as Virginia.
     """
     given, found = _given_names(), dict[str, bool]()
+    after_names, speakers = set[str](), set[str]()
     for text, words in zip(texts, occurrences, strict=True):
         for place, word in enumerate(words):
             before = words[place - 1] if place and text[words[place - 1].end : word.start] == " " else None
             addressed = word.title is not None or (before is not None and before.text in _OFFICES)
             if word.text in _NOT_NAMES or (addressed and word.text in _OFFICES) or len(word.text) < 2:
                 continue
+            if _is_compound(word.text) or (is_function_word(word.text.lower()) and word.text.lower() not in given):
+                continue
             after = next((each for each in words[place + 1 : place + 2] if each.start == word.end + 1), None)
             is_given, unknown = word.text.lower() in given, not _is_english(word.text)
             leads = after is not None and (after.inside or not _is_english(after.text))
             is_person = before is not None and (before.title is not None or before.text.lower() in given)
-            follows = is_person and (word.inside or unknown)
-            certain = word.title is not None or _CAMEL.fullmatch(word.text) or follows or (is_given and leads)
+            follows = is_person and word.text not in _INSTITUTIONS and (word.inside or unknown)
+            if before is None and after is None and _speaks(text, word):
+                speakers.add(word.text)
+            if before is not None and word.inside and not _is_english(before.text) and word.text not in _INSTITUTIONS:
+                after_names.add(word.text)
+            is_titled = word.title is not None and (word.inside or is_given or unknown)
+            certain = is_titled or _CAMEL.fullmatch(word.text) or follows or (is_given and leads)
             is_place = word.text.endswith("ing") and _PLACE.search(text, 0, word.start) is not None
             if certain or (word.inside and (is_given or unknown or is_place)):
                 found[word.text] = found.get(word.text, False) or bool(certain) or unknown
-    return found
+    return found | dict.fromkeys(after_names & speakers, True)
+
+
+def _speaks(text: str, word: _Word) -> bool:
+    """Returns whether a word stands where somebody is said to speak."""
+    is_speaker = _AFTER_SPEAKER.match(text, word.end) or _BEFORE_SPEAKER.search(text, 0, word.start)
+    return is_speaker is not None and _ARTICLE.search(text, 0, word.start) is None
+
+
+def _is_compound(word: str) -> bool:
+    """Returns whether a word ends in a small word after a hyphen: Taliban-like, Al-Qaeda-linked."""
+    *_, last = word.split("-")
+    return last != word and last.islower() and is_known(last, "en")
 
 
 def _decide(

@@ -8,6 +8,7 @@ sentences.
 
 from __future__ import annotations
 
+import math
 import re
 import unicodedata
 from collections import Counter
@@ -47,6 +48,8 @@ _FORMALITY_WEIGHT = 3
 """Weight of the wrong formality, which is less than that of any doubt."""
 _WORD_WEIGHT, _WORD_LOSS = 2, 1.0
 """Weight of a missing word of a dictionary, and how much less likely than the first a translation with it may be."""
+_NAME_LOSS = 1.25
+"""How much less likely a translation with a name may be; beyond that, it is no name, or the model has translated it."""
 
 
 @dataclass(eq=False)
@@ -80,6 +83,13 @@ class DocumentTerms:
         """Returns the terms of a segment that a translation lacks."""
         return missing_terms(self.find(segment.text), translation)
 
+    def give_up_names(self, segment: Segment, translation: str) -> None:
+        """Forgets the names of a segment that a translation lacks: the model translates them otherwise."""
+        missing = self.missing(segment, translation)
+        self._found[segment.text] = [
+            term for term in self.find(segment.text) if term.origin != "name" or term not in missing
+        ]
+
     def doubts(self, segment: Segment, translation: str) -> list[Doubt]:
         """Returns a doubt for each term that a translation lacks."""
         return [Doubt(_reason(term), _WEIGHT) for term in self.missing(segment, translation)]
@@ -104,10 +114,15 @@ def _badness(segment: Segment, attempt: Attempt, first: Attempt, terms: Document
     the missing ones of some words of a dictionary."""
     marks = [Counter(char for char in each.text if char in _QUOTATION_MARKS) for each in (attempt, first)]
     quotation = 0 if marks[0] == marks[1] else _QUOTATION_WEIGHT
-    is_likely = attempt.score >= first.score - _WORD_LOSS
+    is_likely = _is_likely(attempt, first, _WORD_LOSS)
     lacking = sum(not is_likely or word.entry is None or not word.entry.is_translated(attempt.text) for word in words)
     formality = _formality_weight(segment, attempt, first, terms)
     return weight(attempt.doubts) + quotation + formality + _WORD_WEIGHT * lacking
+
+
+def _is_likely(attempt: Attempt, first: Attempt, max_loss: float) -> bool:
+    """Returns whether an attempt is not much less likely than the first one."""
+    return attempt.score >= first.score - max_loss
 
 
 def _formality_weight(segment: Segment, attempt: Attempt, first: Attempt, terms: DocumentTerms) -> int:
@@ -138,6 +153,11 @@ def _repeats(text: str) -> bool:
     return len({*phrases}) < len(phrases)
 
 
+def _find(words: str, text: str) -> re.Match[str] | None:
+    """Returns where a text has some whole words."""
+    return re.search(rf"(?<!\w){re.escape(words)}(?!\w)", text)
+
+
 def _kept_names(terms: Sequence[Term]) -> list[Term]:
     """Returns the names with a translation of the same first letter, so that the words before them stay the same."""
     return [
@@ -164,6 +184,8 @@ class _Lacking:
     constraints: list[Constraint | ForbiddenWords]
     words: list[Term]
     """The words of a dictionary among the terms that it lacks."""
+    max_loss: float
+    """How much less likely a translation that does not lack it may be."""
 
 
 class TermEnforcer:
@@ -203,9 +225,12 @@ class TermEnforcer:
                 own = terms.at(m)
                 first = judge(segments[m], hypotheses[m][0], own)
                 attempts = [(each, judge(segments[m], each, own)) for each in new]
+                likely = [pair for pair in attempts if _is_likely(pair[1], first, lacking[m].max_loss)]
+                if not likely:
+                    own.give_up_names(segments[m], first.text)
                 whole = [
                     (_badness(segments[m], attempt, first, own, lacking[m].words), each)
-                    for each, attempt in attempts
+                    for each, attempt in likely
                     if not is_padded(attempt, first, lacking[m].constraints)
                 ]
                 whole.sort(key=lambda pair: pair[0])
@@ -216,10 +241,11 @@ class TermEnforcer:
         return enforced
 
     def _with_names(self, hypothesis: Hypothesis, names: Sequence[Term]) -> Hypothesis:
-        """Returns a translation in which the translations of names stand for names that it kept."""
+        """Returns a translation in which the translations of names stand for names that it kept, with their titles."""
         text = kept = self._target.decode(hypothesis.tokens)
-        for term in missing_terms(names, text):
-            if match := re.search(rf"(?<!\w){re.escape(term.source)}(?!\w)", text):
+        for term in names:
+            match = _find(term.source, text)
+            if match and not _find(term.target, text):
                 text = text[: match.start()] + term.target + text[match.end() :]
         if text == kept:
             return hypothesis
@@ -237,11 +263,13 @@ class TermEnforcer:
                 continue
             text = judge(segment, hypotheses[m][0], own).text
             words = self._dictionary_terms(segment, text, own.find(segment.text), own.lookups.get(m, ()))
-            encoded = self._encoded(segment, [*own.missing(segment, text), *words])
+            missing = own.missing(segment, text)
+            encoded = self._encoded(segment, [*missing, *words])
+            max_loss = max((_NAME_LOSS if term.origin == "name" else math.inf for term in missing), default=_WORD_LOSS)
             if own.formality is not None and own.disagrees(segment, text):
-                yield m, _Lacking([*encoded, self._words_of(segment, text, own.formality)], words)
+                yield m, _Lacking([*encoded, self._words_of(segment, text, own.formality)], words, math.inf)
             elif encoded:
-                yield m, _Lacking([*encoded, *self.forbidden(segment, text, own)], words)
+                yield m, _Lacking([*encoded, *self.forbidden(segment, text, own)], words, max_loss)
 
     def _dictionary_terms(
         self, segment: Segment, translation: str, others: Sequence[Term], lookups: Sequence[Hint]

@@ -19,6 +19,9 @@ _MARKS, _MARKS_LEFT, _CLOSING_MARK = re.compile(r"[«»\"“”]"), re.compile(r
 _WHOLE = re.compile(r"(?:«[^«»]*»|\"[^\"]*\")[.,;]?")
 _LAST_MARK = re.compile(r"\s*[»\"](?=[.,;]?$)")
 _CLOSED_EARLY = re.compile(r"«[^«»\"]*»[^«»\"]*")
+_OPENED_TWICE = re.compile(r"«(?P<first>[^«»]*)«(?P<inner>[^«»]*)»(?P<rest>[^«»]*)")
+_CLOSED_TWICE = re.compile(r"(?<=[\w.,!?…])(?:['’][,.]?|[\"”])[\"”](?!\w)")
+"""The ends of a quotation and of another one inside it: 'I was lost'," she said."""
 _CLITICS = r"(?:(?:me|te|se|lui|leur|nous|vous|en|y) |[mtsl]['’])*"
 _INCISE = re.compile(
     r"(?P<before>,\s|[?!…]\s|\.{3}\s)"
@@ -74,6 +77,12 @@ def restore_quotes(source: str, text: str) -> str:
         return _with_closing(text, source, marks[1].place)
     if ends and len(marks) == 2 and text.count("«") == count == 1:
         return f"{text}»"
+    if starts and count == 3 and (opened := _OPENED_TWICE.fullmatch(text)):
+        if _CLOSED_TWICE.search(source):
+            return f"«{opened['first']}“{opened['inner'].strip()}”»{opened['rest']}"
+        if len(marks) == 4:
+            first = _with_closing(f"«{opened['first']}", source[: marks[2].place], marks[1].place)
+            return f"{first}{text[opened.start('inner') - 1 :]}"
     if starts and ends and len(marks) == 4 and _CLOSED_EARLY.fullmatch(text):
         return f"{_CLOSING_MARK.sub('', text)}»"
     return text

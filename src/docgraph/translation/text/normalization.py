@@ -12,6 +12,7 @@ from docgraph.translation.text.dates_and_times import read_dates, read_times
 from docgraph.translation.text.dialogue_quotes import without_outer_quotes
 from docgraph.translation.text.digits import plain_digits
 from docgraph.translation.text.informal_english import CAPITAL, is_name_in_dictionary, standard_english
+from docgraph.translation.text.language_check import is_function_word
 from docgraph.translation.text.protected_text import TextProtector
 from docgraph.translation.text.source_style import plain_style
 from docgraph.translation.text.spoken_english import written
@@ -87,7 +88,8 @@ _RANKS = {
     "Supt": "Superintendent",
 }
 _RANK = re.compile(
-    rf"\b(?:({'|'.join(_RANKS)})\.|(Capt|Cmdr|Cpl|Insp|Lt|Sgt|Supt)) (?=(?:[A-Z]\. ?)*[A-Z][\w'’-]*[a-z])"
+    rf"\b(?:({'|'.join(_RANKS)})\.|((?<=Lt )(?:Col|Gen)|(?<=Maj )Gen|Capt|Cmdr|Cpl|Insp|Lt|Maj(?= Gen )|Sgt|Supt)) "
+    r"(?=(?:[A-Z]\. ?)*[A-Z][\w'’-]*[a-z])"
 )
 """A rank before a name; some have no full stop in British texts."""
 _LANGUAGE = re.compile(
@@ -193,6 +195,8 @@ class Normalizer:
 
     def _capitalize_name(self, word: str) -> str:
         """Returns a word with a capital if the sub-words or the dictionary only know it with one: london."""
+        if is_function_word(word):  # of French, beside English: plan de réduction des émissions
+            return word
         title = word.capitalize()
         is_name = self.is_whole_word(title) and not self.is_whole_word(word)
         return title if is_name or is_name_in_dictionary(word) else word

@@ -50,6 +50,7 @@ _ITEM = re.compile(r"(?<![\w)])\((?P<item>[a-z]|[ivx]{1,4}|\d{1,2})\)(?= )")
 _AFTER_COLON = re.compile(r"(?<=[ \u00a0]:)(?=\d)")
 _MARK = re.compile(r"(?P<word>[^\W_]|[)\]»\"'%°…€$£])(?P<space>[ \u00a0\u202f]?)(?P<mark>[:;]|[!?]+)(?=[\s\"'»)\]]|$)")
 _HOUR = re.compile(r"(?<=\d) ?h ?(?=\d\d\b)")
+_FULL_HOUR = re.compile(rf"(?<=\d{WIDE}h){WIDE}00\b")
 _SIGN = re.compile(r"(?<=\d) (?=[%‰€$£])")
 _PERCENT = re.compile(r"(?<![\w.,])(\d[\d.,]*)%")
 _SPEAKER = re.compile(r"[A-Z][A-Z .'’-]{0,24}(?: \([^()]*\))?: [\"“]?[A-Z]")
@@ -183,7 +184,7 @@ def french_typography(source: str, text: str) -> str:
     text = _with_rare_signs(source, french_times(source, text))
     text = _BELOW_TWO.sub(r"\1", _AMOUNT.sub(_french_amount, text))
     text = _BYTES.sub(_french_bytes, _MEASURE.sub(r"\1,\2", text))
-    text = _SIGN.sub(WIDE, _HOUR.sub(f"{WIDE}h{WIDE}", text))
+    text = _SIGN.sub(WIDE, _FULL_HOUR.sub("", _HOUR.sub(f"{WIDE}h{WIDE}", text)))
     text = _PERCENT.sub(lambda match: match[0] if _is_style(match[0], source) else f"{match[1]}{WIDE}%", text)
     text = _with_same_decimal_marks(source, text)
     text = restore_quotes(source, _french_quotes(source, text))
@@ -193,9 +194,9 @@ def french_typography(source: str, text: str) -> str:
 
 
 def _any_grouping(number: str) -> re.Pattern[str]:
-    """Returns a pattern of a number with commas, however its groups of digits are separated: 1 234,567 or 1234 567."""
+    """Returns a pattern of a number with commas, however its groups of digits are separated: 1 234,567 or 1, 234567."""
     groups = number.split(",")
-    separator = rf"[ ,.{NARROW}{WIDE}]?" if len(groups) > 2 else rf"[ ,{NARROW}{WIDE}]?"
+    separator = rf"(?:, |[ ,.{NARROW}{WIDE}]?)" if len(groups) > 2 else rf"(?:, |[ ,{NARROW}{WIDE}]?)"
     return re.compile(rf"(?<![\w,.]){separator.join(groups)}(?!\d|,\d{{3}})")
 
 
