@@ -49,6 +49,12 @@ _CODE = (
     r"|(?<!\w)[A-Za-z0-9][A-Za-z0-9+/=_]{63,}+"
 )
 """Keys, digests, serial numbers and what is too long for a word: `9f86d081884c7d65`, `8F3K-22LQ-9XZZ-71AB`."""
+_PATH_PART = r"[^\s\\/:*?\"<>|,;]+"
+_WINDOWS_PATH = (
+    r"(?<![\w\\])(?:[A-Za-z]:\\{1,2}|\\\\(?=\w))"
+    rf"(?:{_PATH_PART}(?: {_PATH_PART}(?=\\))?\\{{1,2}})*(?:{_PATH_PART}(?<![.!)'\]]))?"
+)
+"""Paths of Windows: `C:\\Program Files\\Acme`, `\\\\server\\share`."""
 
 PLACEHOLDER = "|".join([_TEMPLATE_TAG, _VARIABLE, FORMAT, _EMOJI, _IDENTIFIER, _OPTION])
 """What parsers of prose hide from the model."""
@@ -69,6 +75,7 @@ LITERAL = re.compile(
     "|".join(
         [
             ADDRESS,
+            _WINDOWS_PATH,
             _BLANK,
             _TOPIC,
             PLACEHOLDER,
