@@ -50,6 +50,12 @@ def preprocessor() -> Preprocessor:
         ("Tue, 4 Mar 2025, Sept. 2024 and on 1 Jan.", "Tuesday, 4 March 2025, September 2024 and on 1 January."),
         ("From Jan 21-23, 2024, on Mon and Fri.", "From 21 to 23 January 2024, on Monday and Friday."),
         ("Mon-Fri 9am-5pm", "From Monday to Friday from 9:00 to 17:00"),
+        ("It is at 14:00–15:30 (9:00-10:30).", "It is from 14:00 to 15:30 (9:00 to 10:30)."),
+        (
+            "Come between 10:00–18:00, 21:19–21:15, not 1:20-2:47.",
+            "Come between 10:00 and 18:00, 21:19–21:15, not 1:20-2:47.",
+        ),
+        ("12:00 – 13:00", "12:00 – 13:00"),
         ("In March 20 people died.", "In March, 20 people died."),
         ("By December 15 countries had joined.", "By December, 15 countries had joined."),
         ("It costs $20k, $1.5M or £50-60k.", "It costs $20,000, $1.5 million or £50,000 to £60,000."),
