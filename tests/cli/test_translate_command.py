@@ -315,7 +315,7 @@ def test_bad_input_is_reported_in_one_line(
     assert "of its source, text, but this name means docx" in failure("--model", model, a, "-o", tmp_path / "a.docx")
     known = tmp_path / "known.txt"
     for text, told in (
-        ("Un.\n", "known.txt: has 1 lines but the text has 7; keep one line for each"),
+        ("Un.\n", "known.txt: has 1 line but the text has 7; keep one line for each"),
         ("\n\nUn.\n\n\n\n\n", "known.txt:3: this translation belongs to a blank line of the text"),
     ):
         known.write_text(text, encoding="utf-8")

@@ -72,6 +72,21 @@ def test_cases_of_icu_plurals_are_translated_one_by_one() -> None:
     assert load('{"n": "{n, plural, one{# item} other{"}', "arb").texts == []
 
 
+def test_cases_of_java_choices_are_translated_one_by_one() -> None:
+    source = "files=Found {0,choice,0#no files|1#one file|1<{0} files in {1}} today.\n"
+    assert load(source, "properties").texts == ["Found", "no files", "one file", "{0} files in {1}", "today."]
+    assert translate(source, "properties") == "files=FOUND {0,choice,0#NO FILES|1#ONE FILE|1<{0} FILES IN {1}} TODAY.\n"
+    broken = "files={0,choice,no files|1#one file}\n"
+    assert load(broken, "properties").texts == []
+
+
+@pytest.mark.parametrize("format", ["json", "properties"])
+def test_tabs_separate_texts_and_stay(format: str) -> None:
+    source = {"json": '{"save": "&Save file\\tCtrl+S"}', "properties": "save=&Save file\\tCtrl+S\n"}[format]
+    assert load(source, format).texts == ["Save file", "Ctrl+S"]
+    assert translate(source, format, None) == source.replace("Save file", "SAVE FILE").replace("Ctrl+S", "CTRL+S")
+
+
 def test_the_number_of_a_plural_is_kept() -> None:
     message = "{n, plural, one {Add # file} other {Add # files}}"
     document = load(json.dumps({"n": message, "tag": "Use # first"}), "json")

@@ -202,6 +202,12 @@ def test_code_in_mdx_stays(source: str, written: str) -> None:
     assert shout(read_one(source, "mdx")) == written
 
 
+def test_labels_of_components_are_text() -> None:
+    source = '<TabItem value="npm" label="Use npm">\n\nRun it.\n\n</TabItem>\n\n<Frame caption=\'A view\'>\n</Frame>\n'
+    assert read_one(source, "mdx").texts == ["Use npm", "Run it.", "A view"]
+    assert read_one('<p label="x" caption="y">One.</p>\n', "mdx").texts == ["One."]
+
+
 def test_mdx_shows_the_text_that_was_written() -> None:
     written = render([read_one("old\n", "mdx")], [["a {b} < c &lt; {d"]])
     assert written == "a \\{b\\} &lt; c &amp;lt; \\{d\n"

@@ -55,6 +55,13 @@ def test_a_longer_translation_spreads_over_the_lines_of_the_paragraph() -> None:
     assert abs(len(lines[0]) - len(lines[1])) < 30
 
 
+def test_tabs_separate_cells_and_stay() -> None:
+    source = "Name:\tJohn Smith\nItem \t Unit price\t\tQuantity\n\nThe end.\n"
+    [document] = read(io.BytesIO(source.encode()), "text")
+    assert document.texts == ["Name:", "John Smith", "Item", "Unit price", "Quantity", "The end."]
+    assert render([document], [[text.upper() for text in document.texts]]) == source.upper()
+
+
 def test_short_lines_are_not_joined() -> None:
     (document,) = read_text("Red roses\nBlue violets\nWhite lilies\n", "text")
     assert document.texts == ["Red roses", "Blue violets", "White lilies"]

@@ -88,6 +88,7 @@ def directives(text: str) -> list[str]:
         ("&Name: {name}", "Name: {name}", "{name} : nom", "{name} : &nom"),
         ("&Find", "Find", "Cherc&her", "Cherc&her"),
         ("_Yes", "Yes", "!", "!"),
+        ("&Save\tCtrl+S", "Save\tCtrl+S", "Conserver\tCtrl+S", "Con&server\tCtrl+S"),
     ],
 )
 def test_mnemonics(raw: str, text: str, new: str, written: str) -> None:

@@ -96,6 +96,16 @@ def test_a_file_is_translated_in_its_format(client: TestClient) -> None:
     assert 'filename="report.md"' in answer.headers["content-disposition"]
 
 
+def test_files_that_the_command_refuses_are_refused(client: TestClient) -> None:
+    upload = {"file": ("setup.py", b"import sys\n")}
+    for route in ("/v1/translate", "/v1/jobs"):
+        answer = client.post(route, files=upload)
+        assert answer.status_code == 422
+        assert "no format reads .py files; if it is plain text, send format=text" in answer.json()["error"]["message"]
+    assert client.post("/v1/translate", files=upload, data={"format": "text"}).status_code == 200
+    assert client.post("/v1/translate", files={"file": ("talk.en", b"The harbour is closed.")}).status_code == 200
+
+
 def test_subtitles_are_divided_as_by_the_command(client: TestClient, tmp_path: Path) -> None:
     first = "1\n00:00:01,000 --> 00:00:03,000\nThe harbour master asked for\n\n"
     second = "2\n00:00:03,000 --> 00:00:06,000\na new seawall.\n"

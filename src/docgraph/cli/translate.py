@@ -29,7 +29,7 @@ def translate(
     files: Annotated[
         list[Path] | None,
         typer.Argument(
-            metavar="[FILES]...", help="Files or folders to translate (default: standard input).", show_default=False
+            metavar="FILES", help="Files or folders to translate (default: standard input).", show_default=False
         ),
     ] = None,
     output: Annotated[

@@ -27,7 +27,7 @@ _UNDERLINE = re.compile(r"[^\n]*\r?\n[ \t]*([=\-~^\"'`#*+])\1{2,}[ \t]*(?:\r?\n|
 """The line under a heading (Markdown, reStructuredText)."""
 _TAG = re.compile(
     r"<(?P<close>/?)(?:(?P<space>\w+):)?(?P<name>title|h[1-6]|h|li|list-item|td|th|table-cell|tc|dt|dd|blockquote|figcaption)"
-    r"(?P<rest>[^<>]*)>"
+    r"(?P<rest>(?:[\s/][^<>]*)?)>"
 )
 _KINDS = {
     "title": "heading",

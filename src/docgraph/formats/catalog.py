@@ -34,15 +34,18 @@ _TAG = re.compile(
     r"<!--(?:[^<]|<(?!!--))*?-->"
     rf"|(?i:<(?P<code>code|kbd|pre|samp|script|style|var)(?=[\s>]){ATTRIBUTES}>.{{0,2000}}?</(?P=code)\s*>)"
     rf"|<(?P<close>/?)(?P<name>[a-zA-Z][^\s<>/]*|\d{{1,3}}(?=/?>))(?P<attributes>{ATTRIBUTES})>"
-    rf"|(?P<entity>{ENTITY.pattern})|(?P<count>\#)"
+    rf"|(?P<entity>{ENTITY.pattern})|(?P<count>\#)|(?P<tab>\t)"
 )
 _INLINE_TAGS = names(
     "a abbr b bdi bdo big br cite del dfn div em font h1 h2 h3 h4 h5 h6 hr i img ins label li mark ol p q s small span"
     " strike strong sub sup table tbody td th thead time tr tt u ul wbr"
 )
 _BLOCK_TAGS = names("br div h1 h2 h3 h4 h5 h6 hr li ol p table tbody td th thead tr ul")
-_ICU_ARGUMENT = re.compile(r"\{\s*\w+\s*,\s*(?P<kind>plural|select|selectordinal)\s*,")
+_ICU_ARGUMENT = re.compile(r"\{\s*\w+\s*,\s*(?P<kind>plural|select|selectordinal|choice)\s*,")
 _BRACE = re.compile("[{}]")
+_CHOICE_MARK = re.compile("[{}|]")
+_LIMIT = re.compile(r"\s*[^\s#<\u2264{}|]+\s*[#<\u2264]")
+"""What comes before the text of a case of a Java choice: 0#, 1<."""
 _MAX_ICU_DEPTH = 20
 _MAX_ELEMENT = 2_000
 """Maximum length of an element whose name is not one of HTML; a longer search would be slow."""
@@ -239,7 +242,7 @@ def message_paragraphs(source: str, unit: Span) -> Iterator[tuple[list[Span], bo
 
 
 def _blocks(source: str, lines: list[Span], counts: bool) -> Iterator[Block]:
-    """Yield the blocks of a paragraph, which tags may separate."""
+    """Yield the blocks of a paragraph, which tags and tabs may separate."""
     block = Block(source)
     for index, (start, end) in enumerate(lines):
         if index:
@@ -247,7 +250,7 @@ def _blocks(source: str, lines: list[Span], counts: bool) -> Iterator[Block]:
         for token in _TAG.finditer(source, start, end):
             block.text(start, token.start())
             start = token.end()
-            if (token["name"] or "").lower() in _BLOCK_TAGS:
+            if token["tab"] or (token["name"] or "").lower() in _BLOCK_TAGS:
                 yield block
                 block = Block(source)
             else:
@@ -291,12 +294,14 @@ def _icu_texts(source: str, unit: Span, counts: bool = False, depth: int = 0) ->
     """
     start, end = unit
     while argument := _ICU_ARGUMENT.search(source, start, end):
-        cases, close = _icu_cases(source, argument.end(), end)
+        is_choice = argument["kind"] == "choice"
+        cases, close = (_choice_cases if is_choice else _icu_cases)(source, argument.end(), end)
         if close is None or depth == _MAX_ICU_DEPTH:
             return  # malformed, so that the rest stays as it is
         yield (start, argument.start()), counts
         for case in cases:
-            yield from _icu_texts(source, case, counts or argument["kind"] != "select", depth + 1)
+            has_count = argument["kind"] in ("plural", "selectordinal")
+            yield from _icu_texts(source, case, counts or has_count, depth + 1)
         start = close
     yield (start, end), counts
 
@@ -317,6 +322,23 @@ def _icu_cases(source: str, start: int, end: int) -> tuple[list[Span], int | Non
             elif level < 0:
                 return cases, position + 1
     return cases, None
+
+
+def _choice_cases(source: str, start: int, end: int) -> tuple[list[Span], int | None]:
+    """Return the spans of the cases of a Java choice (`0#no files|1<{0} files`), and its end; None as above."""
+    cases, level, opening = [], 0, start
+    for mark in _CHOICE_MARK.finditer(source, start, end):
+        position = mark.start()
+        level += (mark[0] == "{") - (mark[0] == "}")
+        if level < 0 or (mark[0] == "|" and level == 0):
+            limit = _LIMIT.match(source, opening, position)
+            if limit is None:
+                return [], None
+            cases.append((limit.end(), position))
+            opening = position + 1
+        if level < 0:
+            return cases, position + 1
+    return [], None
 
 
 def safe_apostrophes(old: str, new: str) -> str:

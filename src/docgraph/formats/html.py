@@ -147,6 +147,8 @@ def _text_attributes(tag: str, values: Mapping[str, str]) -> frozenset[str]:
 
     The value of a button is its caption. A submit button with a name sends it to the server: it must not change.
     """
+    if re.match(r"<[A-Z][a-z]", tag):
+        return _TEXT_ATTRIBUTES | {"label", "caption"}  # a component of MDX, such as <TabItem label="...">
     match = re.match(r"<(meta|input|option|optgroup)\b", tag, re.I)
     name = match[1].lower() if match else ""
     if name == "meta":

@@ -51,6 +51,12 @@ _CODE = (
 """Keys, digests, serial numbers and what is too long for a word: `9f86d081884c7d65`, `8F3K-22LQ-9XZZ-71AB`."""
 _FORMULA = r"(?<![\w=<>!])=[A-Z][A-Z0-9.]{1,40}\((?:[^()\n]|\((?:[^()\n]|\([^()\n]{0,200}\)){0,200}\)){0,300}\)"
 """Formulas of spreadsheets: `=SUM(A1:A5)`."""
+_PATH_PART = r"[^\s\\/:*?\"<>|,;]+"
+_WINDOWS_PATH = (
+    r"(?<![\w\\])(?:[A-Za-z]:\\{1,2}|\\\\(?=\w))"
+    rf"(?:{_PATH_PART}(?: {_PATH_PART}(?=\\))?\\{{1,2}})*(?:{_PATH_PART}(?<![.!)'\]]))?"
+)
+"""Paths of Windows: `C:\\Program Files\\Acme`, `\\\\server\\share`."""
 
 PLACEHOLDER = "|".join([_TEMPLATE_TAG, _VARIABLE, FORMAT, _EMOJI, _IDENTIFIER, _OPTION])
 """What parsers of prose hide from the model."""
@@ -71,6 +77,7 @@ LITERAL = re.compile(
     "|".join(
         [
             ADDRESS,
+            _WINDOWS_PATH,
             _BLANK,
             _TOPIC,
             PLACEHOLDER,

@@ -14,6 +14,7 @@ from docgraph.formats.sentences import split_sentences
 _NUL = re.compile("\0+")
 # Unicode has no white space beyond U+3000.
 _NUL_OR_SPACE = "\0" + "".join(char for char in map(chr, range(0x3001)) if char.isspace())
+_TAB = re.compile(r"[ \t]*\t[ \t]*")
 _SENTENCE_ENDS = tuple(".!?…。！？\"'”’»:;)")
 _SAMPLE_LINES = 200
 _MIN_WIDTH, _MAX_WIDTH = 40, 160
@@ -88,6 +89,10 @@ def _paragraphs(source: str) -> Iterator[Block]:
         for index, (start, end) in enumerate(lines):
             if index:
                 block.line_break(lines[index - 1][1], start)
+            for tab in _TAB.finditer(source, start, end):
+                block.text(start, tab.start())
+                yield block
+                block, start = Block(source), tab.end()
             block.text(start, end)
         yield block
 

@@ -20,8 +20,8 @@ _DIRECTIVE = re.compile(
     r"(?:(?:hh?|ll?|[zjtqL])?[diouxXeEfFgGcCsSpr@]|<PRI[a-zA-Z0-9]{1,9}>))"
 )
 """A directive of printf or of the % operator of Python; `%%` is the per cent sign."""
-_UNTOUCHED = re.compile(rf"<[^<>]*>|{ENTITY.pattern}|{LITERAL.pattern}")
-"""Where no mnemonic goes: tags, entities, placeholders."""
+_UNTOUCHED = re.compile(rf"<[^<>]*>|{ENTITY.pattern}|\t[^\n]*|{LITERAL.pattern}")
+"""Where no mnemonic goes: tags, entities, a shortcut after a tab, placeholders."""
 _LETTERS_BEFORE = re.compile(r"(?:(?<=[\s(\"'“‘«\[])|(?<!.))[^\W\d_]*\Z", re.S)
 _LETTERS_AFTER = re.compile(r"[^\W_]++(?![\w/\\@=;&]|[.:-]\w)")
 _SENTENCE_END = re.compile(r"(?<!\.)[.!?]\s*\Z")

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 from starlette.requests import Request
 
 from docgraph.document import Document
+from docgraph.errors import DocgraphError
 from docgraph.formats import render
 from docgraph.model.cpu_threads import split_no_operations
 from docgraph.server.batching import BatchDecoder
@@ -24,6 +25,7 @@ from docgraph.server.queue import JobQueue
 from docgraph.server.sessions import Sessions, read_upload
 from docgraph.server.storage import Store
 from docgraph.server.tickets import Ticket
+from docgraph.translation.files.jobs import is_readable, unreadable
 from docgraph.translation.result import Translation
 from docgraph.translation.text.language_check import language_name, other_language
 from docgraph.translation.translator import Translator
@@ -95,6 +97,9 @@ class ServerState:
 
     def parse(self, content: bytes, name: str, format: str | None) -> list[Document]:
         """Returns the documents of an uploaded file or a text."""
+        path = Path(name)
+        if format is None and not is_readable(path, (self.translator.languages or (None,))[0]):
+            raise DocgraphError(f"{unreadable(path)}; if it is plain text, send format=text", path=path)
         return read_upload(content, name, format, self.translator.language, self.limits.max_bytes)
 
     def check_language(self, documents: Sequence[Document]) -> None:

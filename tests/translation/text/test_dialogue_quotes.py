@@ -22,6 +22,13 @@ from docgraph.translation.text.dialogue_quotes import restore_quotes
         ("“Two,” I answered.", "— Deux, ai-je répondu.", "«Deux», ai-je répondu."),
         ('"So," he said, "we wait."', "— Alors, dit-il, on attend.", "«Alors, dit-il, on attend.»"),
         ("“She said ‘never’ twice.”", "— Elle a dit « jamais » deux fois.", "«Elle a dit “jamais” deux fois.»"),
+        ('"So," he said, "we wait.', "— Alors, dit-il, on attend.", "«Alors, dit-il, on attend."),
+        ("‘So,’ he said, ‘we can’t wait.’", "— Alors, dit-il, on attend.", "«Alors, dit-il, on attend.»"),
+        ("'It is,' said Rose, and left.", "— Oui, dit Rose, et il partit.", "«Oui», dit Rose, et il partit."),
+        ("‘I’m cold.", "— J'ai froid.", "«J'ai froid."),
+        ("It’s far,’ Rose said.", "C'est loin, dit Rose.", "C'est loin», dit Rose."),
+        ("It isn’t far.’", "Ce n'est pas loin.", "Ce n'est pas loin.»"),
+        ("The ‘new’ one of the boys’ dogs.", "— Le nouveau.", "— Le nouveau."),
         # Its end is not certain.
         ('"If you can, go," he muttered.', "— Si tu peux, va-t'en.", "— Si tu peux, va-t'en."),
         ("He left — at last.", "— Il est parti.", "— Il est parti."),

@@ -93,7 +93,9 @@ def find_jobs(
     several = len(inputs) > 1 or any(path.is_dir() for path in files)
     jobs = Jobs(several=several, skipped=[f"{display_name(each.path)}: {each.skip}" for each in inputs if each.skip])
     inputs = [each for each in inputs if not each.skip]
-    readable = [format is not None or _is_readable(each, several, language) for each in inputs]
+    readable = [
+        format is not None or each.path == STANDARD or is_readable(each.name, language, several) for each in inputs
+    ]
     if not any(readable):
         _refuse(files, inputs)
     if several and known is not None:
@@ -135,16 +137,16 @@ def unreadable(path: Path) -> str:
     return f"no format reads {display_name(path.suffix)} files" if path.suffix else "is not known to be a text"
 
 
-def _is_readable(file: _Input, several: bool, language: str | None) -> bool:
-    """Returns whether a format reads a file.
+def is_readable(name: Path, language: str | None, several: bool = False) -> bool:
+    """Returns whether a format reads a file of this name.
 
     A file without an extension is read as plain text if it was named alone, or if its name is that of a document.
     """
-    if file.path == STANDARD or by_extension(file.name.name) is not None:
+    if by_extension(name.name) is not None:
         return True
-    if not _EXTENSION.fullmatch(file.name.suffix):
-        return not several or _DOCUMENT_NAME.fullmatch(file.name.name) is not None
-    return language is not None and file.name.suffix.lower() == f".{language}"
+    if not _EXTENSION.fullmatch(name.suffix):
+        return not several or _DOCUMENT_NAME.fullmatch(name.name) is not None
+    return language is not None and name.suffix.lower() == f".{language}"
 
 
 def _size(path: Path) -> int:

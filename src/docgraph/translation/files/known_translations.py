@@ -34,8 +34,8 @@ def _read_lines(path: Path, documents: Sequence[Document]) -> list[list[str]]:
     count = len(_split_lines("".join(document.source for document in documents)))
     if len(lines) != count:
         raise DocgraphError(
-            f"has {len(lines):,} lines but the text has {count:,}; keep one line for each, empty if its translation is"
-            " unknown",
+            f"has {len(lines):,} line{'' if len(lines) == 1 else 's'} but the text has {count:,}; keep one line for"
+            " each, empty if its translation is unknown",
             path=path,
         )
     known, first = [], 0

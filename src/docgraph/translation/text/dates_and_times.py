@@ -19,6 +19,12 @@ _RANGE = re.compile(
     re.IGNORECASE,
 )
 _BEFORE_RANGE = re.compile(r"\b(at|from|between) $", re.IGNORECASE)
+_HOURS = re.compile(
+    r"(?:\b(?P<before>at|between) |(?<![\d:.,/-]))(?P<first>(?:[01]?\d|2[0-3]):[0-5][05])\s?[-–—]\s?"
+    r"(?P<last>(?:[01]?\d|2[0-4]):[0-5][05])(?![:.,-]?\d)",
+    re.IGNORECASE,
+)
+"""A range of hours such as 14:00–15:30, in steps of five minutes: 21:19–21:15 is a score."""
 _TWICE_TWELVE = re.compile(r"\b12(?:[:.]00)? (?=(?:noon|midnight)\b)")
 _WRITTEN_HOUR = re.compile(r"(?<![\d:.,])(\d{1,2}):([0-5]\d)(?![\d:])")
 
@@ -122,7 +128,8 @@ _MAIL = re.compile(
 
 
 def read_times(text: str) -> str:
-    """Returns an English text with times in 24 hours: 18:00 for 6 p.m., noon for 12 p.m."""
+    """Returns an English text with times in 24 hours: 18:00 for 6 p.m., 9:00 to 10:30 for 9:00–10:30."""
+    text = _HOURS.sub(_range_of_hours, text)
     text = _TIME.sub(_to_24_hours, _RANGE.sub(_range_to_24_hours, text))
     return _TWICE_TWELVE.sub("", text)
 
@@ -221,6 +228,16 @@ def _range_to_24_hours(times: re.Match[str]) -> str:
     if before:
         return f"{first} {'and' if before[1].lower() == 'between' else 'to'} {last}"
     return f"{'from' if times.start() else 'From'} {first} to {last}"
+
+
+def _range_of_hours(times: re.Match[str]) -> str:
+    """Returns 9:00 to 10:30 for 9:00–10:30; the same text if it is nothing else, or if the first hour is later."""
+    first, last = (tuple(map(int, times[name].split(":"))) for name in ("first", "last"))
+    if first >= last or times[0] == times.string.strip():
+        return times[0]
+    words = {"": ("", "to"), "at": ("from ", "to"), "between": (f"{times['before']} ", "and")}
+    before, joint = words[(times["before"] or "").lower()]
+    return f"{before}{times['first']} {joint} {times['last']}"
 
 
 def _full_stop(time: re.Match[str]) -> str:

@@ -13,6 +13,10 @@ from typing import NamedTuple
 
 _OPENING, _CLOSING = "“«„", "”»"
 _SOURCE_MARK = re.compile(r'[“”„«»"]')
+_SINGLE_QUOTED = re.compile(r"(?<![\w'’])[‘'](?=[^\W\d_])(?P<words>(?:[^‘’'\"“”]|(?<=\w)['’](?=\w))*[.,!?…])['’](?!\w)")
+"""Speech in single quotation marks, which ends with punctuation: not a ‘new’ word."""
+_SINGLE_OPENING = re.compile(r"^‘(?=[A-Z][^’]*(?:’\w[^’]*)*$)")
+_SINGLE_CLOSING = re.compile(r"^(?P<before>[^‘]*[.,!?…])’(?=\s|$)")
 _DASH = re.compile(r"[—–-]\s+(?=\S)")
 _INNER = re.compile(r"«\s*([^«»\"]*?)\s*»|\"([^«»\"]*)\"")
 _MARKS, _MARKS_LEFT, _CLOSING_MARK = re.compile(r"[«»\"“”]"), re.compile(r"[«»\"]"), re.compile(r"\s*»")
@@ -60,6 +64,7 @@ def restore_quotes(source: str, text: str) -> str:
 
     Guillemets are inserted without the spaces that belong to them. A text whose marks cannot be placed stays.
     """
+    source = _with_double_quotes(source)
     marks = quote_marks(source)
     if not text or not marks:
         return text
@@ -86,6 +91,14 @@ def restore_quotes(source: str, text: str) -> str:
     if starts and ends and len(marks) == 4 and _CLOSED_EARLY.fullmatch(text):
         return f"{_CLOSING_MARK.sub('', text)}»"
     return text
+
+
+def _with_double_quotes(source: str) -> str:
+    """Returns a sentence with “ ” for the single quotation marks of British speech, unless it has double ones."""
+    if _SOURCE_MARK.search(source):
+        return source
+    text = _SINGLE_QUOTED.sub("“\\g<words>”", source)
+    return text if text != source else _SINGLE_OPENING.sub("“", _SINGLE_CLOSING.sub(r"\g<before>”", source))
 
 
 def without_outer_quotes(source: str) -> str:
@@ -143,6 +156,8 @@ def _without_dash(text: str, source: str, marks: list[QuoteMark], ends: bool) ->
         return ""
     if ends:
         return f"«{_CLOSING_MARK.sub('', text)}»" if len(marks) == 4 else ""
+    if [mark.opens for mark in marks] == [True, False, True]:  # the next sentence goes on with the quotation
+        return "" if "»" in text else f"«{text}"
     closed = text if "»" in text else _with_closing(text, source, marks[1].place)
     return f"«{closed}" if len(marks) == 2 and "»" in closed else ""
 

@@ -32,11 +32,35 @@ _SCALE_RANGE = re.compile(
     rf"([{_SIGNS}])(\d[\d.,]*)(bn|mn|tn|[kKmMB])?\s?[-–]\s?\1?(\d[\d.,]*)(bn|mn|tn|[kKmMB])\b(?![-'’])"
 )
 _SCALES = {"bn": "billion", "mn": "million", "tn": "trillion", "m": "million", "M": "million", "B": "billion"}
+_AMOUNT_RANGE = re.compile(
+    rf"(?P<before>\b[Bb]etween )?(?P<sign>[{_SIGNS}])(?P<low>\d[\d.,]*(?: (?:million|billion|trillion))?)"
+    r"(?P<space>\s?)(?:[–—]|-(?!.\d\b(?![.,]\d)))(?P=space)(?=(?P=sign)\d)"
+)
+"""A range of amounts: $5–$10; not $1-$2, which may be code."""
+_RATE = re.compile(
+    rf"(?P<amount>[{_SIGNS}]\d(?:[\d.,]*\d)?(?: (?:million|billion|trillion))?)"
+    r"(?P<units>(?: ?/ ?[A-Za-z]+\b){1,2})(?!/)"
+)
+"""An amount for each unit: $9.99/month, $12/user/month."""
+_RATE_UNITS = {"hr": "hour", "wk": "week", "mo": "month", "mth": "month", "yr": "year"}
 RARE_AMOUNT = re.compile(rf"([{_RARE_SIGNS}])\s?(\d[\d.,]*\d|\d)((?: (?:million|billion|trillion)\b)?)")
 _CODE_BEFORE_AMOUNT = re.compile(
     r"\b(AED|AUD|BRL|CAD|CHF|CNY|CZK|DKK|HKD|HUF|INR|JPY|KRW|MXN|NOK|NZD|PLN|RMB|RUB|SEK|SGD|TRY|ZAR)[ \u00a0]"
     r"(\d[\d.,]*\d|\d)((?: (?:million|billion)\b)?)"
 )
+_DOLLARS = {
+    **dict.fromkeys(("A", "AU", "AUD"), "Australian dollars"),
+    **dict.fromkeys(("C", "CA", "CAD"), "Canadian dollars"),
+    **dict.fromkeys(("S", "SG", "SGD"), "Singapore dollars"),
+    **dict.fromkeys(("US", "USD"), "US dollars"),
+    "HK": "Hong Kong dollars",
+    "NZ": "New Zealand dollars",
+    "R": "Brazilian reais",
+}
+_DOLLARS_OF = re.compile(
+    rf"(?<![\w$])({'|'.join(_DOLLARS)})\$ ?(\d[\d.,]*\d|\d)((?: (?:million|billion|trillion)\b)?)(?![\w/])"
+)
+"""An amount in the dollars of a country: A$25."""
 _UNIT = re.compile(
     r"(?<![\w.,/])(\d+(?:[.,]\d+)*)(?:[ \u00a0]?|-(?=mph))"
     r"(ft|hrs?|lbs?|mins|oz|secs|yd|yrs?|mph|sq\.? ?(?:ft|in|km|m|mi|yd))\b"
@@ -262,8 +286,10 @@ def read_abbreviations(text: str) -> str:
 
 
 def read_amounts(text: str) -> str:
-    """Returns an English text with amounts as the model knows them: $20,000 for $20k, 20 CHF for CHF 20."""
-    return RARE_AMOUNT.sub(r"\2\3 yen", _CODE_BEFORE_AMOUNT.sub(r"\2\3 \1", written_out_amounts(text)))
+    """Returns an English text with amounts as the model knows them: $20,000 for $20k, $5 to $10, $9 per month."""
+    text = _AMOUNT_RANGE.sub(_range_of_amounts, written_out_amounts(text))
+    text = _DOLLARS_OF.sub(lambda amount: f"{amount[2]}{amount[3]} {_DOLLARS[amount[1]]}", text)
+    return RARE_AMOUNT.sub(r"\2\3 yen", _CODE_BEFORE_AMOUNT.sub(r"\2\3 \1", _RATE.sub(_rate, text)))
 
 
 def written_out_amounts(text: str) -> str:
@@ -293,6 +319,18 @@ def _inches(match: re.Match[str]) -> str:
     if len(_QUOTATION_MARK.findall(text, 0, match.end(1))) % 2:
         return match[0]
     return f"{number} inches" if _MEASURED.match(text, match.end()) else f"{number}-inch"
+
+
+def _range_of_amounts(match: re.Match[str]) -> str:
+    """Returns $5 to, or between $5 and."""
+    before = match["before"] or ""
+    return f"{before}{match['sign']}{match['low']} {'and' if before else 'to'} "
+
+
+def _rate(match: re.Match[str]) -> str:
+    """Returns $9.99 per month for $9.99/month."""
+    units = (unit.strip() for unit in match["units"].split("/")[1:])
+    return match["amount"] + "".join(f" per {_RATE_UNITS.get(unit, unit)}" for unit in units)
 
 
 def _written_out(amount: re.Match[str]) -> str:

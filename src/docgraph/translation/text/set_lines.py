@@ -31,13 +31,17 @@ wood woods wren wright young
 _US_STATES = (
     "A[KLRZ]|C[AOT]|D[CE]|FL|GA|HI|I[ADLN]|K[SY]|LA|M[ADEINOST]|N[CDEHJMVY]|O[HKR]|PA|RI|S[CD]|T[NX]|UT|V[AT]|W[AIVY]"
 )
-_POSTAL = re.compile(
-    r"\d+[A-Za-z]? (?:[A-Z][\w'’.-]+ )+(?:Avenue|Ave|Boulevard|Close|Court|Drive|Lane|Place|Road|Rd|Square|Street|St"
-    r"|Terrace|Way)[.,]?"
-    r"|(?:[A-Z][\w'’.-]*(?: (?=[a-z]+ )(?:upon|on|under|le|the|by|in))*,? )+"
-    rf"(?:[A-Z]{{1,2}}\d[\dA-Z]? \d[A-Z]{{2}}|(?<=, )(?:{_US_STATES}) \d{{5}}(?:-\d{{4}})?)[.,]?"
+_UNIT = r"(?:Apartment|Apt|Flat|Floor|Room|Suite|Ste|Unit)\.? #?\w+"
+_STREET = (
+    rf"(?:{_UNIT},? )?\d+[A-Za-z]? (?:[A-Z][\w'’.-]+ )+(?:Avenue|Ave|Boulevard|Blvd|Close|Court|Drive|Lane|Place|Road"
+    rf"|Rd|Square|Street|St|Terrace|Way)\.?(?: (?:[NS][EW]?|[EW])\b)?(?:,? {_UNIT})?|P\.?O\.? Box \d+"
 )
-"""A line of a British or American postal address."""
+_TOWN = (
+    r"(?:[A-Z][\w'’.-]*(?: (?=[a-z]+ )(?:upon|on|under|le|the|by|in))*,? )+"
+    rf"(?:[A-Z]{{1,2}}\d[\dA-Z]? \d[A-Z]{{2}}|(?<=, )(?:{_US_STATES}) \d{{5}}(?:-\d{{4}})?)"
+)
+_POSTAL = re.compile(rf"(?:(?:{_STREET}), {_TOWN}|{_STREET}|{_TOWN})[.,]?")
+"""A line of a British or American postal address, or all of it."""
 _PARTICLES = r"(?:(?:de|del|di|du|la|le|van|von|der|den|ten) )*"
 _OFFICE = (
     r"(?:Ambassador|Chair\w*|Commissioner|Governor|Judge|Justice|Mayor|Minister|President|Prime|Secretary|Speaker)\b"
@@ -110,6 +114,11 @@ _SOUND_CAPTIONS = {
 _CAPTION = re.compile(r"(?P<open>[\[(])(?P<sound>[A-Za-z ]+)(?P<close>[\])])")
 """What a subtitle or a transcript says of sounds: [laughter]."""
 _TO_ANYBODY = re.compile(r"to whom it may concern(?P<end>[,:.]?)", re.IGNORECASE)
+_CLOSING = re.compile(
+    r"(?:yours (?:sincerely|faithfully)|(?:very )?(?:sincerely|truly|faithfully) yours)(?P<end>,?)", re.I
+)
+"""The end of a letter. The model would add Madame or Monsieur, or say *tu*."""
+_FRENCH_CLOSING = "Veuillez agréer mes salutations distinguées"
 
 
 def copied_line(source: str, normalizer: Normalizer) -> bool:
@@ -121,14 +130,22 @@ def copied_line(source: str, normalizer: Normalizer) -> bool:
 def french_line(source: str, translation: str) -> str:
     """Returns the French form of a set phrase; empty for any other text.
 
-    Set phrases are salutations, the line before a quoted e-mail, short days and months alone in a line, and sounds.
+    Set phrases are salutations and ends of letters, the line before a quoted e-mail, short days and months alone in a
+    line, and sounds.
     """
     return (
         _french_salutation(source)
+        or _french_closing(source)
         or _french_sounds(source)
         or french_mail_header(source)
         or french_calendar_line(source, translation)
     )
+
+
+def _french_closing(source: str) -> str:
+    """Returns the phrase before the signature of a formal letter; empty for any other text."""
+    match = _CLOSING.fullmatch(source)
+    return "" if match is None else f"{_FRENCH_CLOSING.upper() if source.isupper() else _FRENCH_CLOSING}{match['end']}"
 
 
 def _french_sounds(source: str) -> str:
