@@ -91,7 +91,7 @@ class DocumentGraph:
 
     @cached_property
     def degrees(self) -> tuple[LongArray, LongArray]:
-        """In- and out-degree in the union, [N] each (equation 5.1), without expanding."""
+        """In- and out-degree in the union, [N] each (equation 6), without expanding."""
         indegree = np.bincount(self.explicit.target, minlength=self.num_nodes)
         outdegree = np.bincount(self.explicit.source, minlength=self.num_nodes)
         if self.lexical is not None:

@@ -100,11 +100,11 @@ class GatedContextLayer(ContextLayer):
         return torch.where(layout.some, self.blend(x, context, weight), x)
 
     def gate_weight(self, x: Tensor, context: Tensor) -> Tensor:
-        """lambda = sigmoid(W_a X + W_c H_c) (equation 10)."""
+        """lambda = sigmoid(W_a X + W_c H_c) (equation 12)."""
         return torch.sigmoid(self.gate_input(x) + self.gate_context(context))
 
     def blend(self, x: Tensor, context: Tensor, weight: Tensor) -> Tensor:
-        """lambda X + (1 - lambda) H_c (equation 9), or X + (1 - lambda) H_c with the identity start."""
+        """lambda X + (1 - lambda) H_c (equation 11), or X + (1 - lambda) H_c with the identity start."""
         kept = x if self.identity_start else weight * x
         return kept + (1.0 - weight) * context
 
@@ -165,7 +165,7 @@ class ContextAttention(GatedContextLayer):
         return SlotKeys(memory.in_slots(key), memory.in_slots(value))
 
     def attend(self, x: Tensor, projected: SlotKeys, layout: SlotLayout | PrefixLayout) -> Tensor:
-        """H_c = Context-Attn(X, H_G, H_G) (equation 8): [N, d]."""
+        """H_c = Context-Attn(X, H_G, H_G) (equation 10): [N, d]."""
         query = self.attention.split(self.attention.query(x))
         return self.attention.join(layout.attend(query, projected.key, projected.value))
 

@@ -121,7 +121,10 @@ class DocumentTransformer(nn.Module):
         return base if decoded.copies is None else decoded.copies.mix_(base)
 
     def forward(self, batch: DocumentBatch, smoothing: float = 0.0) -> tuple[Tensor, Tensor]:
-        """Summed label-smoothed loss and summed negative log-likelihood of the reference."""
+        """Returns the summed label-smoothed loss and the summed negative log-likelihood of the references.
+
+        Each sentence is translated given the graphs of its document: P(Y | X) = prod_m P(Y^m | X^m, G) (equation 3).
+        """
         assert batch.gold is not None
         return self.loss(self.states(batch, self.memories(batch)), batch.gold, smoothing, self.chunk_loss)
 

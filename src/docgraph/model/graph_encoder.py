@@ -27,7 +27,7 @@ Floats = npt.NDArray[np.float64]
 
 
 class GraphLayer(nn.Module):
-    """One convolution per direction t in {in, out, self}, and their fusion."""
+    """One graph convolution per direction t in {in, out, self} (equation 7), and their fusion (equations 8 and 9)."""
 
     def __init__(self, dimension: int, config: GraphConfig) -> None:
         super().__init__()
@@ -42,16 +42,19 @@ class GraphLayer(nn.Module):
         nn.init.zeros_(self.transform.bias)
 
     def forward(self, nodes: Tensor, structure: GraphStructure, sentences_only: bool = False) -> Tensor:
-        """H [N, d] -> [N, d], or [M, d] if only the sentence nodes are needed."""
+        """Returns the states of the next layer: H [N, d] -> [N, d], or [M, d] of the sentence nodes only."""
         # Sums before products, A (H W) = (A H) W: if H is frozen, no gradient goes through the sums.
         if not sentences_only:
-            return self.merge(nodes, *structure.aggregate(nodes), structure.mass_in, structure.mass_out)
+            return self.convolve(nodes, *structure.aggregate(nodes), structure.mass_in, structure.mass_out)
         masses = structure.split(structure.mass_in)[1], structure.split(structure.mass_out)[1]
-        return self.merge(structure.split(nodes)[1], *structure.aggregate_at_sentences(nodes), *masses)
+        return self.convolve(structure.split(nodes)[1], *structure.aggregate_at_sentences(nodes), *masses)
 
-    def merge(self, nodes: Tensor, towards: Tensor, away: Tensor, mass_in: Tensor, mass_out: Tensor) -> Tensor:
-        """Fused states: H [N, d], its sums over incoming and outgoing edges [N, d], their masses [N, 1] -> [N, d]."""
-        # H_t = sigma(D_t^-1/2 A_t D_t^-1/2 (W_t H + B_t)), equation 6
+    def convolve(self, nodes: Tensor, towards: Tensor, away: Tensor, mass_in: Tensor, mass_out: Tensor) -> Tensor:
+        """Returns the fused H_t = sigma(D_t^-1/2 A_t D_t^-1/2 (W_t H + B_t)) (equation 7; equation 4 by direction).
+
+        H is `nodes` [N, d]; `towards` and `away` [N, d] are D^-1/2 A D^-1/2 H over incoming and outgoing edges; the
+        masses [N, 1] are their factors of the biases.
+        """
         weights, biases = self.transform.weight.chunk(3), self.transform.bias.chunk(3)
         directions = [
             self.activation(F.linear(towards, weights[0]) + mass_in.to(nodes.dtype) * biases[0]),
@@ -62,11 +65,11 @@ class GraphLayer(nn.Module):
         return fused if self.norm is None else self.norm(nodes + self.dropout(fused))
 
     def fuse(self, nodes: Tensor, directions: list[Tensor]) -> Tensor:
-        """The weighted sum of the three directions at each node: H [N, d], H_t [N, d] each -> [N, d]."""
+        """Returns the fused directions, sum_t alpha_t H_t (equation 8): H [N, d], H_t [N, d] each -> [N, d]."""
         if self.gates is not None:  # gating units (Bastings et al. 2017)
             gates = torch.sigmoid(self.gates(nodes)).chunk(3, dim=-1)
             return sum_of(gate * direction for gate, direction in zip(gates, directions, strict=True))
-        # alpha_t = softmax_t(H . H_t / sqrt(d)), equation 7; written out, so that it compiles to one kernel.
+        # alpha_t = softmax_t(H . H_t / sqrt(d)), equation 9; written out, so that it compiles to one kernel.
         scores = [(nodes * direction).sum(-1, keepdim=True) / nodes.shape[-1] ** 0.5 for direction in directions]
         top = torch.maximum(torch.maximum(scores[0], scores[1]), scores[2]).detach()
         alphas = [(score - top).exp() for score in scores]
@@ -118,7 +121,7 @@ class GraphStructure:
     outgoing: Rows
     """Row i: the targets of the listed edges out of node i, [N] rows."""
     scale_in: Tensor
-    """[N, 1]: D_in^-1/2 (equation 5.1), degrees clamped at 1."""
+    """[N, 1]: D_in^-1/2 (equation 6), degrees clamped at 1."""
     scale_out: Tensor
     mass_in: Tensor
     """[N, 1]: the row sums of D^-1/2 A D^-1/2, which are the factors of a bias."""
@@ -138,7 +141,7 @@ class GraphStructure:
         return self.num_words + self.num_sentences
 
     def aggregate(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        """D^-1/2 A D^-1/2 x over incoming and over outgoing edges (equation 6): [N, d] -> [N, d] each."""
+        """D^-1/2 A D^-1/2 x over incoming and over outgoing edges (equation 7): [N, d] -> [N, d] each."""
         if self.complete:
             return self._complete_sums(x)
         if self.plain is not None:
