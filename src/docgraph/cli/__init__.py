@@ -73,7 +73,7 @@ COMMANDS: dict[str, dict[str, tuple[Callable[..., None] | typer.Typer, str]]] = 
 
 
 def _unwrap(text: str) -> str:
-    """Join lines that were wrapped at the width of the source, so that the terminal wraps them at its own.
+    """Joins lines that were wrapped at the width of the source, so that the terminal wraps them at its own.
 
     A line that begins with "name: " is an item of a list and stays a line.
     """
@@ -86,7 +86,7 @@ def _unwrap(text: str) -> str:
 
 
 def _register(app: typer.Typer) -> None:
-    """Add all commands to the app."""
+    """Adds all commands to the app."""
     for panel, commands in COMMANDS.items():
         for name, (command, summary) in commands.items():
             if isinstance(command, typer.Typer):
@@ -120,7 +120,7 @@ def common(
 
 
 def main() -> None:
-    """Run a command; a DocgraphError or an operating-system error becomes one sentence and exit code 2."""
+    """Runs a command; a DocgraphError or an operating-system error becomes one sentence and exit code 2."""
     try:
         app()
     except (DocgraphError, OSError) as error:

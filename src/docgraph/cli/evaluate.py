@@ -132,7 +132,7 @@ def evaluate(
 
 
 def system_files(systems: list[str]) -> dict[str, Path]:
-    """Name -> file. A FILE without a name is named by its stem, or by its path if stems are not unique."""
+    """Returns name -> file. A FILE without a name is named by its stem, or by its path if stems are not unique."""
     files: dict[str, Path] = {}
     stems = [Path(system).stem for system in systems]
     for system in systems:
@@ -149,7 +149,7 @@ def system_files(systems: list[str]) -> dict[str, Path]:
 
 
 def _split_choices(text: str, kind: str, known: Sequence[str]) -> list[Any]:
-    """The comma-separated names in `text`, each of which must be known."""
+    """Returns the comma-separated names in `text`, each of which must be known."""
     names = [name.strip() for name in text.split(",") if name.strip()]
     for name in names:
         if name not in known:
@@ -160,7 +160,7 @@ def _split_choices(text: str, kind: str, known: Sequence[str]) -> list[Any]:
 def _significance(
     systems: list[str], baseline: str | None, test: Test, unit: Unit, samples: int | None, seed: int
 ) -> Significance | None:
-    """The significance test; None for a single system."""
+    """Returns the significance test; None for a single system."""
     from docgraph.evaluation.significance import SAMPLES, Significance
 
     if baseline is not None and baseline not in systems:

@@ -102,7 +102,7 @@ def _print_report(console: Console, report: Report) -> None:
 
 
 def _peak_megabytes() -> float:
-    """Return the peak memory of the largest process, this one or a worker."""
+    """Returns the peak memory of the largest process, this one or a worker."""
     import resource
 
     unit = 1 if sys.platform == "darwin" else 1024

@@ -52,7 +52,7 @@ class DataConfig:
     test: Entries[DataEntry] = ()
 
     def splits(self) -> dict[str, tuple[DataEntry, ...]]:
-        """The splits that have entries."""
+        """Returns the splits that have entries."""
         return {name: getattr(self, name) for name in SPLITS if getattr(self, name)}
 
 

@@ -66,12 +66,12 @@ class Report:
     """By name and system: share of aligned words, cases of pronouns."""
 
     def to_json(self) -> dict[str, Any]:
-        """All fields, unrounded."""
+        """Returns all fields, unrounded."""
         return asdict(self)
 
 
 def evaluate(data: EvaluationSet, request: Request, progress: Progress = lambda stage: None) -> Report:
-    """Measure all systems of a set; `progress` is called with the name of each stage."""
+    """Measures all systems of a set; `progress` is called with the name of each stage."""
     if request.needs_source and data.source is None:
         raise DocgraphError("consistency, pronouns and distance need the source text; pass --source")
     scores, notes = _metric_scores(data, request, progress)
@@ -92,7 +92,7 @@ def evaluate(data: EvaluationSet, request: Request, progress: Progress = lambda 
 
 
 def _metric_scores(data: EvaluationSet, request: Request, progress: Progress) -> tuple[list[Score], list[str]]:
-    """The scores of the metrics, and a note if COMET was skipped."""
+    """Returns the scores of the metrics, and a note if COMET was skipped."""
     scores: list[Score] = []
     notes: list[str] = []
     for name in request.metrics:
@@ -125,7 +125,7 @@ def _bleu_breakdowns(data: EvaluationSet, request: Request, progress: Progress) 
 
 
 def score_grid(report: Report) -> Grid:
-    """A table of systems by metrics, with significance marks."""
+    """Returns a table of systems by metrics, with significance marks."""
     metrics = {score.metric: f"{score.metric} ↓" if score.lower_is_better else score.metric for score in report.scores}
     baseline = report.significance.baseline if report.significance is not None else None
     baseline_values = {score.metric: score.value for score in report.scores if score.system == baseline}
@@ -139,14 +139,14 @@ def score_grid(report: Report) -> Grid:
 
 
 def _mark(score: Score, baseline: float | None) -> str:
-    """Asterisks by p-value; none if the score equals the baseline's, to which sacreBLEU gives the smallest p-value."""
+    """Returns asterisks by p-value; none if the score equals the baseline's (sacreBLEU's p-value is then minimal)."""
     if score.p_value is None or score.value == baseline:
         return ""
     return next((mark for level, mark in LEVELS if score.p_value < level), "")
 
 
 def breakdown_grid(part: Breakdown, *others: Breakdown) -> Grid:
-    """A table of buckets by systems, with the size of each bucket; `others` of the same buckets add columns."""
+    """Returns a table of buckets by systems, with the size of each bucket; `others` of the same buckets add columns."""
 
     def cell(breakdown: Breakdown, system: str, bucket: int) -> str:
         value, interval = breakdown.values[system][bucket], breakdown.intervals[system][bucket]
@@ -167,7 +167,7 @@ def breakdown_grid(part: Breakdown, *others: Breakdown) -> Grid:
 
 
 def legend(report: Report) -> list[str]:
-    """The lines below the table of scores: sizes, marks, notes."""
+    """Returns the lines below the table of scores: sizes, marks, notes."""
     lines = [f"{report.sentences:,} sentences in {report.documents:,} documents"]
     test = report.significance
     if test is not None:
@@ -178,13 +178,13 @@ def legend(report: Report) -> list[str]:
 
 
 def signatures(report: Report) -> list[str]:
-    """The signature of every metric, after its name."""
+    """Returns the signature of every metric, after its name."""
     by_metric = {score.metric: score.signature for score in report.scores}
     return [f"{metric}|{signature}" for metric, signature in by_metric.items()]
 
 
 def text(report: Report) -> list[RenderableType]:
-    """The report as Rich tables and lines."""
+    """Returns the report as Rich tables and lines."""
     from rich.text import Text
 
     parts: list[RenderableType] = [text_table(score_grid(report))] if report.scores else []
@@ -196,7 +196,7 @@ def text(report: Report) -> list[RenderableType]:
 
 
 def text_table(grid: Grid, heading: str | None = None) -> RenderableType:
-    """A grid as a Rich table."""
+    """Returns a grid as a Rich table."""
     from rich.table import Table
     from rich.text import Text
 
@@ -209,7 +209,7 @@ def text_table(grid: Grid, heading: str | None = None) -> RenderableType:
 
 
 def markdown(report: Report) -> str:
-    """The report in GitHub's Markdown."""
+    """Returns the report in GitHub's Markdown."""
     lines = markdown_table(score_grid(report)) if report.scores else []
     lines += ["", *(line.replace("*", r"\*") + "  " for line in legend(report)), ""]
     lines += [f"- `{line}`" for line in signatures(report)]
@@ -220,7 +220,7 @@ def markdown(report: Report) -> str:
 
 
 def markdown_table(grid: Grid) -> list[str]:
-    """The lines of a grid as a Markdown table."""
+    """Returns the lines of a grid as a Markdown table."""
 
     def line(cells: Sequence[str]) -> str:
         return "| " + " | ".join(cell.replace("|", r"\|").replace("*", r"\*") for cell in cells) + " |"
@@ -230,7 +230,7 @@ def markdown_table(grid: Grid) -> list[str]:
 
 
 def latex(report: Report) -> str:
-    """The report as LaTeX tables with booktabs."""
+    """Returns the report as LaTeX tables with booktabs."""
     below = [*legend(report), *signatures(report)]
     parts = [_latex_table(score_grid(report), "", below)] if report.scores else []
     parts += [

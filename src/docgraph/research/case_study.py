@@ -54,18 +54,18 @@ class Text:
 
     @classmethod
     def of(cls, sentences: list[str], annotations: Sequence[Annotation]) -> Text:
-        """Text whose documents have these annotations."""
+        """Returns sentences with the words of their annotated documents."""
         columns = [np.stack([one.starts, one.ends], 1) for one in annotations]
         return cls(sentences, Words.of(annotations), np.concatenate([np.empty((0, 2), np.int64), *columns]))
 
     def find(self, sentence: int, keys: tuple[str, ...]) -> list[range]:
-        """The places of a sentence with these keys in a row."""
+        """Returns the places of a sentence with these keys in a row."""
         begin, end = self.words.offsets[sentence : sentence + 2].tolist()
         places = (range(first, first + len(keys)) for first in range(begin, end - len(keys) + 1))
         return [place for place in places if tuple(self.words.keys[place.start : place.stop]) == keys]
 
     def characters(self, words: Sequence[int]) -> list[tuple[int, int]]:
-        """The spans of words in their sentence; words that are close together share one."""
+        """Returns the spans of words in their sentence; words that are close together share one."""
         spans: list[tuple[int, int]] = []
         for begin, end in sorted(self.spans[list(words)].tolist()):
             if spans and begin <= spans[-1][1] + GAP:
@@ -170,7 +170,7 @@ def study(data: EvaluationSet, annotator: BitextAnnotator, relation: ChainRelati
 
 
 def _defined_chains(data: EvaluationSet, annotations: Sequence[Annotation], pipeline: Pipeline) -> Iterator[Chain]:
-    """The uses of each defined term whose definition prints an equivalent."""
+    """Returns the uses of each defined term whose definition prints an equivalent."""
     first_word = 0
     for document, annotation in enumerate(annotations):
         first_sentence = int(data.documents[document])
@@ -202,7 +202,7 @@ def _keys(text: str, pipeline: Pipeline) -> tuple[str, ...]:
 
 
 def _repeated_chains(source: Words, reference: Words, best: LongArray) -> Iterator[Chain]:
-    """The repetitions of each noun and name, with the translation that the reference has most often."""
+    """Returns the repetitions of each noun and name, with the translation that the reference has most often."""
     sentences, tags = source.sentences.tolist(), source.tags or ["NOUN"] * len(source.forms)
     groups: dict[tuple[int, str], list[int]] = {}
     for word in np.flatnonzero(source.content).tolist():
@@ -217,7 +217,7 @@ def _repeated_chains(source: Words, reference: Words, best: LongArray) -> Iterat
 
 
 def _counted(chain: Chain, reference: Text) -> Chain:
-    """The chain with one entry for each later sentence whose reference has the expected translation."""
+    """Returns the chain with one entry for each later sentence whose reference has the expected translation."""
     by_sentence: dict[int, tuple[int, ...]] = {}
     for sentence, words in chain.uses:
         if sentence != chain.origin[0] and reference.find(sentence, chain.expected):

@@ -42,7 +42,7 @@ EXPECTED = {
 
 
 def to_html(study: CaseStudy, licence: str = "") -> str:
-    """The page: the uses of the chosen term in the source and both systems, their links, and all chains in numbers."""
+    """Returns the page: the chosen term and its uses in the source and both systems, and the counts of all chains."""
     title = "Case study" if study.chosen is None else f"Case study: “{study.chosen.term}”"
     body = [f"<h1>{html.escape(title)}</h1>", *_chosen(study), *_counts(study)]
     if licence:
@@ -93,7 +93,7 @@ def _row(study: CaseStudy, number: int) -> str:
 
 
 def _marked(text: str, marks: Sequence[tuple[int, int, str]]) -> str:
-    """The text with its marks (begin, end, class); of overlapping marks the first one counts."""
+    """Returns the text with its marks (begin, end, class); of overlapping marks the first one counts."""
     parts, position = [], 0
     for begin, end, kind in marks:
         if begin >= position:

@@ -188,7 +188,7 @@ def _by_content(
 def _by_choice(
     losses: Losses, fits: Mapping[str, CacheFit], counts: Sequence[int], document_of: LongArray, set_name: str
 ) -> Breakdown:
-    """Returns what a cache of so many sentences gains, by who chooses them; counts are the tokens it changes."""
+    """Returns the gain of a cache by number and choice of sentences; counts are the tokens that the cache changes."""
     labels = (*map(str, counts), ALL)
     values: dict[str, list[float | None]] = {}
     intervals: dict[str, list[tuple[float, float] | None]] = {}

@@ -66,9 +66,9 @@ def resolve_model_config(config: TrainingConfig) -> ModelConfig:
 
 
 def _check_layers(config: TrainingConfig) -> None:
-    """Refuses a store without the annotation that a relation of the model's graphs is made of.
+    """Refuses a store without the annotation that a relation of the model's graphs needs.
 
-    Systems that only follow links between sentences work with those that there are.
+    Systems that only follow links between sentences (linked, pointer) work without the missing ones.
     """
     needs, splits = context_needs(config.model), read_manifest(config.data)["splits"]
     if needs.relations is None or needs.links or "train" not in splits:

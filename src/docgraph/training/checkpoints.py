@@ -1,4 +1,4 @@
-"""What a run keeps on disk: the resume state, the best checkpoints, the last one, and an average of the best.
+"""The files that a run keeps on disk: the resume state, the best checkpoints, the last one, and an average of the best.
 
 A resume state is one folder: counters as JSON, tensors as safetensors. A new state is written under a new name, and
 only then the previous one is removed, so the newest folder is complete whenever the process dies. Dropout and the order

@@ -103,7 +103,7 @@ def pair_features(pairs: Pairs) -> Columns:
 
 
 def _sieves(p: Pairs) -> list[BoolArray]:
-    """The link that the sieves choose, whether they choose any for the mention, and which sieves the pair passes."""
+    """Returns [P] each: whether the sieves choose this pair, whether they link its mention at all, and each sieve."""
     chosen, passed = choose(p), [sieve(p) for sieve in SIEVES]
     link = np.zeros(len(p), dtype=np.bool_)
     link[chosen[chosen >= 0]] = True
