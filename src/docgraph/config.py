@@ -187,7 +187,7 @@ def _fields(cls: type, place: Sequence[int | str]) -> dict[str, FieldInfo]:
 
 
 def _types_in(annotation: Any) -> Iterator[Any]:
-    """Returns an annotation and every type nested in it."""
+    """Yields an annotation and every type nested in it."""
     yield annotation
     for inner in typing.get_args(annotation):
         yield from _types_in(inner)

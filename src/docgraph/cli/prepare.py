@@ -253,9 +253,7 @@ def hints(
     store: Annotated[Path, typer.Argument(metavar="STORE", help="Prepared corpus.", show_default=False)],
     model: Annotated[
         str | None,
-        typer.Option(
-            "--model", "-m", help="Model that aligns antecedents with their translations; without it, only definitions."
-        ),
+        typer.Option("--model", "-m", help="Model that aligns antecedents with translations; needed for pronouns."),
     ] = None,
     split: Annotated[
         list[str] | None, typer.Option(help="Split (default: all splits of the store). Repeatable.")

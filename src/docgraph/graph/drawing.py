@@ -212,7 +212,7 @@ def _word_pairs(graph: DocumentGraph, name: str, content: BoolArray) -> list[tup
 def _heading(
     graph: DocumentGraph, names: Sequence[str], title: str, through_text: bool, complete: bool
 ) -> Iterator[_Text | _Curves]:
-    """Returns the title, counts, legend and remarks."""
+    """Yields the title, counts, legend and remarks."""
     yield _Text(MARGIN, 40, title, 19, INK, bold=True)
     counts = f"{graph.num_words:,} words · {graph.num_sentences:,} sentences · {graph.num_edges:,} edges"
     yield _Text(MARGIN, 62, counts, 13, SOFT)
@@ -334,7 +334,7 @@ def _curves_through_text(name: str, pairs: Sequence[tuple[int, int]], boxes: Seq
 def _arcs_in_margin(
     graph: DocumentGraph, name: str, content: BoolArray, boxes: Sequence[_Box], x: float
 ) -> Iterator[_Curves]:
-    """Returns the strongest sentence pairs of a relation: arcs in the margin, heavier for stronger pairs."""
+    """Yields the strongest sentence pairs of a relation: arcs in the margin, heavier for stronger pairs."""
     numbers, span = boxes[graph.num_words :], max(graph.num_sentences - 1, 1)
     pairs = sentence_pairs(graph, name, content)
     for heavy in (False, True):

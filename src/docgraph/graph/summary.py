@@ -177,7 +177,7 @@ def _most_connected(graph: DocumentGraph, annotation: Annotation, content: BoolA
 
 
 def render(summary: GraphSummary, title: str) -> Iterator[RenderableType]:
-    """Returns the summary as Rich tables; sentences are numbered from 1."""
+    """Yields the summary as Rich tables; sentences are numbered from 1."""
     yield f"[bold]{_printable(title)}[/]: {summary.words:,} words and {summary.sentences:,} sentences"
     table = _table("Relations", ["relation"], ["edges", "between sentences"], ["longest link, in sentences"])
     for row in summary.relations:

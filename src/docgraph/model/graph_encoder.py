@@ -278,7 +278,7 @@ def _links_sentences(edges: Edges, sentence_of: npt.NDArray[np.int32]) -> bool:
 def _masses(
     scales: tuple[Floats, ...], edges: Edges, between: npt.NDArray[np.int64], cliques: OrderedCliques | None
 ) -> Iterator[Floats]:
-    """Returns row sums of D^-1/2 A D^-1/2 over incoming, then outgoing edges: [N] each."""
+    """Yields row sums of D^-1/2 A D^-1/2 over incoming, then outgoing edges: [N] each."""
     for scale, (source, target) in zip(scales, itertools.permutations((edges.source, edges.target)), strict=True):
         mass = np.bincount(target, scale[source], len(scale)).astype(np.float64)
         mass[: len(between)] += scale[: len(between)] * between

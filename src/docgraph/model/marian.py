@@ -190,7 +190,7 @@ def convert_weights(tensors: Mapping[str, Tensor], config: TransformerConfig, pa
 
 
 def _layer_names(config: TransformerConfig) -> Iterator[tuple[str, str]]:
-    """Returns (our name, Marian's name) of every weight and bias of the layers."""
+    """Yields (our name, Marian's name) of every weight and bias of the layers."""
     stacks = (("encoder", config.encoder_layers, ENCODER_PARTS), ("decoder", config.decoder_layers, DECODER_PARTS))
     for stack, layers, parts in stacks:
         for layer in range(layers):
