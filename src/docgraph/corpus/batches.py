@@ -210,7 +210,7 @@ class BatchBuilder:
 
     corpus: PreparedCorpus
     model: ModelConfig
-    """Only the inputs that this model reads are made."""
+    """The config of the model; inputs that the model does not read are not built."""
     unit: str = "document"
     room: Sizes | None = None
     """The sizes to which batches are padded, if they fit; a captured CUDA graph needs fixed sizes."""
@@ -294,9 +294,9 @@ class Step:
     epoch: int
     step: int
     tokens: int
-    """Target sub-words of the whole batch over all processes; the sum of their losses is divided by it."""
+    """Target sub-words of the whole batch over all processes: the divisor of the summed loss."""
     batch: DocumentBatch | None
-    """None if there are fewer sentences than processes and this process has none; its gradient is zero."""
+    """None if this process has no sentences (fewer sentences than processes); its gradient is then zero."""
 
 
 @dataclass(frozen=True)

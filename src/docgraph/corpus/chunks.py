@@ -61,7 +61,7 @@ def split_into_chunks(split: str, documents: Iterable[ParallelDocument]) -> Iter
 
 @dataclass(frozen=True)
 class Task:
-    """Everything that a worker needs, on whichever machine it runs."""
+    """The inputs of a worker on any machine."""
 
     annotator: str
     tokenizer: tuple[tuple[str, bytes], ...]

@@ -59,7 +59,7 @@ def make_hints(
 
 
 def write_hints(corpus: PreparedCorpus, documents: Iterable[Iterable[Hint]]) -> Path:
-    """Writes the hints of all documents of a split into its store, in place of those it has."""
+    """Writes the hints of all documents of a split into its store, and replaces existing hints."""
     parts = ([[row[name] for row in rows] for name in HINTS.names] for rows in _rows(documents))
     return write_table(hints_path(corpus.folder, corpus.split), HINTS, corpus, parts)
 

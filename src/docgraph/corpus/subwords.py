@@ -188,7 +188,7 @@ class EncodedSide:
 
 @dataclass(frozen=True, eq=False)
 class EncodedDocument:
-    """A document as the store keeps it."""
+    """A document in the form in which the store keeps it."""
 
     id: str
     path: str

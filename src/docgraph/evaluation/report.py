@@ -30,7 +30,7 @@ LEVELS = ((0.01, "**"), (0.05, "*"))
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What to measure."""
+    """The measures to compute."""
 
     metrics: tuple[str, ...] = ("bleu", "d-bleu", "chrf", "ter")
     options: MetricOptions = field(default_factory=MetricOptions)

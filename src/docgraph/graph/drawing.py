@@ -24,11 +24,11 @@ from docgraph.graph.relations import RELATIONS, is_function_word
 STRONGEST = 150
 """Pairs of sentences shown per relation."""
 COMMON = 60
-"""A word with more occurrences than this contributes a chain to the sentence pairs, not a clique."""
+"""A word with more occurrences contributes a chain to the sentence pairs, not a clique."""
 SPARSE = 20
-"""Up to this many repetitions in all, those of punctuation and function words are drawn too."""
+"""If a document has at most this many repetitions, those of punctuation and function words are drawn, too."""
 FEW = 260
-"""Up to this many edges between sentences are drawn through the text."""
+"""If there are at most this many edges between sentences, they are drawn through the text."""
 
 FONTS = ("DejaVu Sans", "Verdana", "Noto Sans", "Noto Sans CJK SC", "Noto Sans CJK JP", "Arial Unicode MS")
 INK, SOFT, FAINT, PAPER = "#22252b", "#666c78", "#a7acb6", "#fbfaf8"

@@ -15,7 +15,7 @@ from docgraph.graph.links import Edges, LexicalLinks, Links, LongArray
 from docgraph.graph.relations import RELATIONS, RelationOptions, resolve_relations
 
 NOTEBOOK_SENTENCES = 300
-"""A notebook shows the drawing of a graph up to this many sentences, and its repr beyond."""
+"""A notebook shows the drawing of a graph with at most this many sentences, otherwise its repr."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -33,7 +33,7 @@ class DocumentGraph:
     documents: IntArray | None = None
     """[D+1]: in a batch, the sentences of document d are documents[d] .. documents[d+1]-1; None for one document."""
     document: Document | None = None
-    """The document, if `build_graph` was given it; drawings need it."""
+    """The document, if it was passed to `build_graph`; drawings need it."""
     annotation: Annotation | None = None
     """The annotation of `document`."""
 

@@ -93,7 +93,7 @@ def _read_documents(source: Source, format: str | None, language: str) -> list[D
 
 
 def _is_path(source: Source) -> bool:
-    """Returns False for a Document and for text; `read_graph` says what a string is."""
+    """Returns whether the source is a path; `read_graph` documents how a string is interpreted."""
     if not isinstance(source, str):
         return isinstance(source, Path)
     if len(words := source.split()) < 2:

@@ -63,7 +63,7 @@ class Relation:
     name: str
     build: Build
     requires: Layer
-    """The annotation layer it reads."""
+    """The annotation layer that the relation reads."""
     scope: Scope
     """intra: within a sentence; inter: any two words; structure: word to sentence node; alternative: other nodes."""
     doc: str = field(default="", compare=False)

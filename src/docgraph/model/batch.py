@@ -56,7 +56,7 @@ class DocumentExample:
     hints: Sequence[Hint] = ()
     """What words of the document refer to, if the model reads hints."""
     lookups: Sequence[Hint] = ()
-    """Hints of a dictionary. A sentence reads those whose words its translation without them lacks."""
+    """Hints of a dictionary. A sentence reads one only if its translation without the hint lacks the word."""
     context_translations: Sequence[Ids] = ()
     """M arrays like `target`: the translations that other sentences see, if they differ from `target`."""
 
@@ -104,7 +104,7 @@ class GraphInput:
     """[W+1] int64: the first sub-word of each word, and P."""
     structure: GraphStructure
     places: Tensor | None = None
-    """[P] int64: the index of each of these sub-words among all sub-words of its side; None if they are not there."""
+    """[P] int64: the index of each sub-word among all sub-words of its side; None if they are not part of a side (random words)."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -49,7 +49,7 @@ SCALES = ".scales"
 MAX_HEADER = 1 << 24
 """Bytes of the header of a safetensors file."""
 MAX_COMPRESSION = 32
-"""Times that gzipped weights may grow; those of real models grow by less than two."""
+"""Maximum ratio of unpacked to gzipped weights; real models have less than two."""
 UNPACKED_BLOCK = 1 << 24
 """Gzipped weights are unpacked in blocks of this size."""
 CARD = "README.md"

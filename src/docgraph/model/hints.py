@@ -1,4 +1,4 @@
-"""Hints: beside a word, in the source sentence, the translation of what the word refers to elsewhere in the document.
+"""Hints: translations of referents elsewhere in the document, inserted after words of the source sentence.
 
 The document graph says what a word refers to: a use of a defined term to the equivalent that its definition prints
 (relation `definition`), a pronoun to its antecedent in an earlier sentence (relation `coreference`). The translation of
@@ -46,7 +46,7 @@ MAX_READER = 24
 
 @dataclass(frozen=True)
 class Referent:
-    """Words of another sentence, by the indices of their sub-words in it."""
+    """Words of another sentence, as indices of their sub-words in that sentence."""
 
     sentence: int
     head: tuple[int, ...]
@@ -64,13 +64,13 @@ class Hint:
     """The words of the hint; empty if they are to be found in the translation of the referent, or not there."""
     relation: str = "definition"
     referent: Referent | None = None
-    """Whose translation the hint says; None if the document itself prints it."""
+    """The words whose translation the hint gives; None if the document prints the translation."""
     first: int | None = None
-    """The first sub-word of what the hint is about, which ends at `place`; None if it was not recorded."""
+    """The first sub-word of the annotated words, which end at `place`; None if it was not recorded."""
     printed_in: int | None = None
     """The sentence that prints the words of the hint, if any; in a long document, among all its sentences."""
     entry: Entry | None = None
-    """The entry of the dictionary that the hint comes from, if any; it may be one of words that the user corrects."""
+    """The dictionary entry that the hint comes from, if any; it may be an entry of user corrections."""
 
     @property
     def is_open(self) -> bool:
@@ -87,7 +87,7 @@ def hints_by_sentence(hints: Iterable[Hint]) -> dict[int, list[Hint]]:
 
 
 def referents(hints: Iterable[Hint]) -> dict[int, set[int]]:
-    """Returns, for each sentence with open hints, the sentences whose translations it reads; they come before it."""
+    """Returns, for each sentence with open hints, the earlier sentences whose translations it reads."""
     read: dict[int, set[int]] = {}
     for hint in hints:
         if hint.is_open and hint.referent is not None:

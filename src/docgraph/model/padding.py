@@ -26,7 +26,7 @@ Sizes = Mapping[str, int]
 ROUND = 64
 """Capacities are rounded up to a multiple of this, which matrix products prefer, if that costs little."""
 SPARE = {"documents": 0.5, "sentences": 0.1}
-"""Larger margins for what costs little: an extra document or sentence is one row of a table."""
+"""Larger margins for cheap sizes: an extra document or sentence is one row of a table."""
 WIDTHS = {"document": 256, "sentence": 64}
 """Rows of a document, or of a sentence, that read a memory as one block with its own copy of keys and values: enough
 rows that scores cost more than the copy, and that few sentences need two blocks."""

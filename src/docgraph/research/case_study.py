@@ -93,7 +93,7 @@ class Chain:
 
 @dataclass(frozen=True)
 class Use:
-    """What a system says in a sentence."""
+    """A system's translation of a sentence with the term."""
 
     text: str
     right: bool
@@ -117,7 +117,7 @@ class CaseStudy:
     chosen: Chain | None
     source: Text
     uses: dict[str, list[Use]]
-    """What each system says at the origin of the chosen chain and at each of its uses."""
+    """The translations of each system at the origin of the chosen chain and at each of its uses."""
 
     @property
     def cases(self) -> int:

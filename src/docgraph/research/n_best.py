@@ -38,7 +38,7 @@ Words = list[str]
 
 @dataclass(frozen=True, eq=False)
 class SentenceContext:
-    """What is known of a sentence beyond its translations."""
+    """Properties of a sentence that the choices depend on."""
 
     linked: BoolArray
     """[W]: source words with a link to another sentence."""

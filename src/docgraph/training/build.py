@@ -1,4 +1,4 @@
-"""Builds what a training config describes: the model, its starting weights, and the translations used as context."""
+"""Builds the parts of a training config: the model, its starting weights, and the translations used as context."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def build_model(config: TrainingConfig, model: ModelConfig) -> DocumentTransform
 
 
 def freeze(model: DocumentTransformer, config: TrainingConfig) -> None:
-    """Freezes what `model.freeze` names in stage context; stage base trains everything."""
+    """Freezes the parameters that `model.freeze` names in stage context; stage base trains all parameters."""
     model.freeze(config.model.freeze if config.stage == "context" else "none")
 
 

@@ -116,7 +116,7 @@ def pack_state(masters: MasterWeights, optimizer: torch.optim.Optimizer, sums: U
 def unpack_state(
     tensors: dict[str, Tensor], masters: MasterWeights, optimizer: torch.optim.Optimizer, sums: UpdateSums
 ) -> None:
-    """Restores what `pack_state` packed."""
+    """Restores the state that `pack_state` packed."""
     parts: dict[int, dict[str, Tensor]] = {index: {} for index in range(len(masters.parameters))}
     for name, tensor in tensors.items():
         index_text, _, part = name.partition(".")

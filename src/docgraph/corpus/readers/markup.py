@@ -23,7 +23,7 @@ _HEADERS = frozenset({"url", "speaker", "talkid", "title", "description", "keywo
 MAX_SEGMENT_LINES = 10_000
 """A longer segment is taken for one that is never closed."""
 MAX_WAITING = 64
-"""With --skip-bad, a document waits for its other side until this many others wait, too."""
+"""With --skip-bad, at most this many documents of a side wait for their partners; then the oldest is dropped."""
 
 
 @dataclass

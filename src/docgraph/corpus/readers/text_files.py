@@ -1,4 +1,4 @@
-"""Text files, plain or compressed, as streams of lines; and what to do with bad lines and sentence pairs."""
+"""Text files, plain or compressed, as streams of lines; and the policy for bad lines and sentence pairs."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ from docgraph.translation.model_input import example_from_text
 Context = Literal["gold", "source", "own", "none"]
 Texts = tuple[str, ...]
 SentenceInContext = tuple[Texts, Texts]
-"""The source sentences, of which the last is scored, and the given translations of those before it."""
+"""The source sentences, the last of which is scored, and given translations of the earlier ones."""
 Progress = Callable[[str, int, int], None]
 """Called with (stage, done, total)."""
 

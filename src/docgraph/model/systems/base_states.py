@@ -1,4 +1,4 @@
-"""Context made of the states of Base: the base class of systems that read what Base computed for each word."""
+"""Context from the states of Base: the base class of systems that read the state of Base at each word."""
 
 from __future__ import annotations
 
