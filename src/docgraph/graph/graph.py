@@ -129,7 +129,7 @@ def build_graph(
     size = annotation.num_words + annotation.num_sentences
     for name, edges in links.items():
         if isinstance(edges, Edges) and not edges.within(size):
-            raise DocgraphError(f"relation '{name}' made an edge that leaves the document's {size} nodes")
+            raise DocgraphError(f"relation '{name}' made an edge to a node outside 0..{size - 1}; correct the relation")
     return DocumentGraph(
         annotation.num_words,
         annotation.num_sentences,

@@ -104,7 +104,7 @@ class GraphInput:
     """[W+1] int64: the first sub-word of each word, and P."""
     structure: GraphStructure
     places: Tensor | None = None
-    """[P] int64: the index of each sub-word among all sub-words of its side; None if they are not part of a side (random words)."""
+    """[P] int64: the index of each sub-word among those of its side; None if they are random words of no side."""
 
 
 @dataclass(frozen=True, eq=False)

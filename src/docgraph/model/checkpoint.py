@@ -137,7 +137,7 @@ def load_base(model: DocumentTransformer, folder: str | Path | ModelFolder) -> N
         mine, other = getattr(ours, name), getattr(theirs, name)
         if mine != other:
             raise DocgraphError(
-                f"'{name}' is {other} in this base model and {mine} in yours; make them equal", path=source.path
+                f"'{name}' is {other} in this base model and {mine} in your config; make them equal", path=source.path
             )
     tensors = {name: t for name, t in _read_weights(source).items() if name.startswith(BASE_MODULES)}
     state = model.state_dict()

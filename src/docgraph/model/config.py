@@ -126,7 +126,7 @@ class ConcatenationConfig:
 
     def __post_init__(self) -> None:
         if self.target > self.source:
-            raise ValueError(f"{self.source} sentences cannot become {self.target}; raise 'source'")
+            raise ValueError(f"'target' is {self.target}, more than 'source', {self.source}; lower 'target'")
 
 
 @config_class
@@ -177,4 +177,6 @@ class ModelConfig:
         ):
             raise ValueError(f"'concatenation.separator' is {joined.separator}; name another token of the vocabulary")
         if self.context is not None and base.dimension % self.context.heads:
-            raise ValueError(f"dimension {base.dimension} is not a multiple of {self.context.heads} context heads")
+            raise ValueError(
+                f"dimension {base.dimension} is not a multiple of {self.context.heads} context heads"
+            )

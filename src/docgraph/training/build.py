@@ -147,7 +147,7 @@ def dry_run(config: TrainingConfig) -> DryRun:
     freeze(model, config)
     sizes = [(parameter.numel(), parameter.requires_grad) for parameter in model.parameters()]
     if not any(trains for _, trains in sizes):
-        raise DocgraphError("'model.freeze' leaves nothing to train")
+        raise DocgraphError("'model.freeze' leaves nothing to train; set it to base_but_embeddings or none")
     splits = read_manifest(config.data)["splits"] if has_store else None
     return DryRun(
         checkpoint.system_name(resolved),

@@ -266,7 +266,8 @@ def read_contrapro_texts(folder: str | Path) -> Suite:
     contrasts = []
     for first in range(0, len(source), 2):
         if source[first] != source[first + 1]:
-            raise DocgraphError("this line differs from the one before, its pair", path=current, line=first + 2)
+            message = "this line differs from the line before, which must be the same sentence; download the file again"
+            raise DocgraphError(message, path=current, line=first + 2)
         # The longest context: near the beginning of a film the files of longer contexts have blank lines.
         context = next((windows[first] for windows in contexts if all(windows[first][0])), ((), ()))
         pair = target[first], target[first + 1]
