@@ -13,7 +13,7 @@ from docgraph.errors import DocgraphError
 
 if TYPE_CHECKING:
     from docgraph.evaluation.metrics import Unit
-    from docgraph.evaluation.report import Report
+    from docgraph.evaluation.report import EvaluationReport
     from docgraph.evaluation.significance import Significance, Test
 
 Format = Literal["text", "json", "markdown", "latex"]
@@ -99,7 +99,7 @@ def evaluate(
     from docgraph.evaluation.evaluation_set import read_evaluation_set
     from docgraph.evaluation.metrics import COMET_MODEL, METRICS, MetricOptions
     from docgraph.evaluation.plots import check_plot_path, write_plot
-    from docgraph.evaluation.report import BreakdownName, Request
+    from docgraph.evaluation.report import BreakdownName, EvaluationRequest
     from docgraph.evaluation.report import evaluate as run
     from docgraph.workers import available_cores
 
@@ -113,7 +113,7 @@ def evaluate(
     )
     significance = _significance(list(files), baseline, test, unit, samples, seed)
     with Console(stderr=True).status("reading") as status:  # silent unless standard error is a terminal
-        request = Request(
+        request = EvaluationRequest(
             metrics=tuple(_split_choices(metrics, "metric", (*METRICS, "comet"))),
             options=MetricOptions(lowercase, tokenize),
             comet_model=comet_model or COMET_MODEL,
@@ -170,7 +170,7 @@ def _significance(
     return Significance(baseline or systems[0], test, unit, samples or SAMPLES[test], seed)
 
 
-def _print(report: Report, format: Format) -> None:
+def _print(report: EvaluationReport, format: Format) -> None:
     from docgraph.evaluation.report import latex, markdown, text
 
     if format == "json":

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-    from docgraph.corpus.prepare import Report
+    from docgraph.corpus.prepare import PreparationReport
     from docgraph.corpus.statistics import SplitStatistics
 
 debug_app = typer.Typer(no_args_is_help=True, rich_markup_mode="rich")
@@ -74,7 +74,7 @@ def prepare(
     _print_report(Console(), report)
 
 
-def _print_report(console: Console, report: Report) -> None:
+def _print_report(console: Console, report: PreparationReport) -> None:
     from rich.markup import escape
     from rich.table import Table
 

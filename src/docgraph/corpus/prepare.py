@@ -56,7 +56,7 @@ class SplitReport:
 
 
 @dataclass(frozen=True)
-class Report:
+class PreparationReport:
     """Result of a preparation."""
 
     folder: str
@@ -94,7 +94,7 @@ def prepare(
     engine: Engine = ENGINES["local"],
     cache: str | Path | None = None,
     progress: Progress = lambda stage, done, total: None,
-) -> Report:
+) -> PreparationReport:
     """Prepares a corpus into the folder `config.out`, unless the store there is up to date."""
     config = _with_language_tag(_with_tmx_languages(config))
     start, folder, pipeline = time.monotonic(), Path(config.out), load_pipeline(config.pipeline)
@@ -299,12 +299,12 @@ def _current_manifest(folder: Path, fingerprint: str) -> dict[str, Any] | None:
     return manifest if complete else None
 
 
-def _report(folder: Path, manifest: dict[str, Any], seconds: float, unchanged: bool) -> Report:
+def _report(folder: Path, manifest: dict[str, Any], seconds: float, unchanged: bool) -> PreparationReport:
     config = subwords.token_config(folder / "tokenizer")
     splits = {name: SplitReport(**values) for name, values in manifest["splits"].items()}
     size = sum(path.stat().st_size for split in splits for path in (folder / split).glob("*.arrow"))
     vocabulary = config.source_vocabulary, config.target_vocabulary
-    return Report(str(folder), unchanged, splits, vocabulary, size, seconds, tuple(manifest["notes"]))
+    return PreparationReport(str(folder), unchanged, splits, vocabulary, size, seconds, tuple(manifest["notes"]))
 
 
 def _versions(config: PrepareConfig) -> dict[str, Any]:

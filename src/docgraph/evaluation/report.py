@@ -29,7 +29,7 @@ LEVELS = ((0.01, "**"), (0.05, "*"))
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class EvaluationRequest:
     """The measures to compute."""
 
     metrics: tuple[str, ...] = ("bleu", "d-bleu", "chrf", "ter")
@@ -53,7 +53,7 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class EvaluationReport:
     """The results of an evaluation."""
 
     sentences: int
@@ -70,7 +70,9 @@ class Report:
         return asdict(self)
 
 
-def evaluate(data: EvaluationSet, request: Request, progress: Progress = lambda stage: None) -> Report:
+def evaluate(
+    data: EvaluationSet, request: EvaluationRequest, progress: Progress = lambda stage: None
+) -> EvaluationReport:
     """Measures all systems of a set; `progress` is called with the name of each stage."""
     if request.needs_source and data.source is None:
         raise DocgraphError("consistency, pronouns and distance need the source text; pass --source")
@@ -88,10 +90,12 @@ def evaluate(data: EvaluationSet, request: Request, progress: Progress = lambda 
             breakdowns += ratio.breakdown(data)
         details = measures.details
     sizes = len(data.reference), data.num_documents
-    return Report(*sizes, tuple(scores), tuple(breakdowns), request.significance, tuple(notes), details)
+    return EvaluationReport(*sizes, tuple(scores), tuple(breakdowns), request.significance, tuple(notes), details)
 
 
-def _metric_scores(data: EvaluationSet, request: Request, progress: Progress) -> tuple[list[Score], list[str]]:
+def _metric_scores(
+    data: EvaluationSet, request: EvaluationRequest, progress: Progress
+) -> tuple[list[Score], list[str]]:
     """Returns the scores of the metrics, and a note if COMET was skipped."""
     scores: list[Score] = []
     notes: list[str] = []
@@ -109,7 +113,7 @@ def _metric_scores(data: EvaluationSet, request: Request, progress: Progress) ->
     return scores, notes
 
 
-def _bleu_breakdowns(data: EvaluationSet, request: Request, progress: Progress) -> list[Breakdown]:
+def _bleu_breakdowns(data: EvaluationSet, request: EvaluationRequest, progress: Progress) -> list[Breakdown]:
     if not request.by:
         return []
     progress("buckets")
@@ -124,7 +128,7 @@ def _bleu_breakdowns(data: EvaluationSet, request: Request, progress: Progress) 
     return breakdowns
 
 
-def score_grid(report: Report) -> Grid:
+def score_grid(report: EvaluationReport) -> Grid:
     """Returns a table of systems by metrics, with significance marks."""
     metrics = {score.metric: f"{score.metric} ↓" if score.lower_is_better else score.metric for score in report.scores}
     baseline = report.significance.baseline if report.significance is not None else None
@@ -166,7 +170,7 @@ def breakdown_grid(part: Breakdown, *others: Breakdown) -> Grid:
     return [[part.axis, *(system for _, system in columns), part.counted], *rows]
 
 
-def legend(report: Report) -> list[str]:
+def legend(report: EvaluationReport) -> list[str]:
     """Returns the lines below the table of scores: sizes, marks, notes."""
     lines = [f"{report.sentences:,} sentences in {report.documents:,} documents"]
     test = report.significance
@@ -177,13 +181,13 @@ def legend(report: Report) -> list[str]:
     return [*lines, *report.notes]
 
 
-def signatures(report: Report) -> list[str]:
+def signatures(report: EvaluationReport) -> list[str]:
     """Returns the signature of every metric, after its name."""
     by_metric = {score.metric: score.signature for score in report.scores}
     return [f"{metric}|{signature}" for metric, signature in by_metric.items()]
 
 
-def text(report: Report) -> list[RenderableType]:
+def text(report: EvaluationReport) -> list[RenderableType]:
     """Returns the report as Rich tables and lines."""
     from rich.text import Text
 
@@ -208,7 +212,7 @@ def text_table(grid: Grid, heading: str | None = None) -> RenderableType:
     return table
 
 
-def markdown(report: Report) -> str:
+def markdown(report: EvaluationReport) -> str:
     """Returns the report in GitHub's Markdown."""
     lines = markdown_table(score_grid(report)) if report.scores else []
     lines += ["", *(line.replace("*", r"\*") + "  " for line in legend(report)), ""]
@@ -229,7 +233,7 @@ def markdown_table(grid: Grid) -> list[str]:
     return [line(grid[0]), rule, *map(line, grid[1:])]
 
 
-def latex(report: Report) -> str:
+def latex(report: EvaluationReport) -> str:
     """Returns the report as LaTeX tables with booktabs."""
     below = [*legend(report), *signatures(report)]
     parts = [_latex_table(score_grid(report), "", below)] if report.scores else []

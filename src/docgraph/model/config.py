@@ -177,6 +177,4 @@ class ModelConfig:
         ):
             raise ValueError(f"'concatenation.separator' is {joined.separator}; name another token of the vocabulary")
         if self.context is not None and base.dimension % self.context.heads:
-            raise ValueError(
-                f"dimension {base.dimension} is not a multiple of {self.context.heads} context heads"
-            )
+            raise ValueError(f"dimension {base.dimension} is not a multiple of {self.context.heads} context heads")
