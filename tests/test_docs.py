@@ -104,6 +104,23 @@ def test_the_functions_of_the_equations_are_in_their_files() -> None:
     assert found > 15
 
 
+def test_every_equation_of_the_paper_is_named_in_its_file_and_on_the_model_page() -> None:
+    """Equations 1 and 2 are steps towards 3, the translation of a document sentence by sentence."""
+    files = {
+        "document_transformer": [3],
+        "graph_encoder": [4, 5, 6, 7, 8, 9],
+        "context_attention": [10, 11, 12],
+    }
+    table = MODEL_PAGE.partition("The other files:")[0]
+    for name, equations in files.items():
+        code = (ROOT / f"src/docgraph/model/{name}.py").read_text("utf-8")
+        named = {number for pair in re.findall(r"equations? (\d+)(?: and (\d+))?", code) for number in pair}
+        rows = "".join(row.split(" | ")[0] for row in table.splitlines() if f"`{name}.py`" in row)
+        listed = {number for group in re.findall(r"\((\d[^-)]*)\)", rows) for number in re.findall(r"\d+", group)}
+        assert {str(number) for number in equations} <= named
+        assert {str(number) for number in equations} <= listed
+
+
 def test_the_methods_that_a_system_overrides_exist() -> None:
     table = (
         (ROOT / "docs/systems.md").read_text("utf-8").partition("| Method | Says | Example |")[2].partition("\n\n")[0]

@@ -99,7 +99,7 @@ def config_class(cls: type[T]) -> type[T]:
 
 
 def parse(cls: type[T], values: Any, path: str | Path | None = None) -> T:
-    """The config of class `cls` from nested mappings; a mistake is reported for the file `path`."""
+    """Returns the config of class `cls` from nested mappings; a mistake is reported for the file `path`."""
     if not isinstance(values, Mapping):
         raise DocgraphError(f"a config must be a mapping of fields, not {_quoted(values)}", path=path)
     try:
@@ -110,17 +110,17 @@ def parse(cls: type[T], values: Any, path: str | Path | None = None) -> T:
 
 
 def read_config(cls: type[T], path: str | Path, overrides: Iterable[str] = ()) -> T:
-    """The config of class `cls` in a YAML file, with `a.b=c` overrides."""
+    """Returns the config of class `cls` in a YAML file, with `a.b=c` overrides."""
     return parse(cls, read_values(path, overrides), path)
 
 
 def to_dict(config: Any) -> dict[str, Any]:
-    """The config as nested plain values that JSON and YAML can store."""
+    """Returns the config as nested plain values that JSON and YAML can store."""
     return dataclasses.asdict(config)
 
 
 def _sentence(cls: type, error: ErrorDetails) -> str:
-    """One sentence about a mistake that pydantic found in a config of class `cls`."""
+    """Returns one sentence about a mistake that pydantic found in a config of class `cls`."""
     place, kind = error["loc"], error["type"]
     name = _dotted(place)
     if kind == "value_error":
@@ -138,7 +138,7 @@ def _sentence(cls: type, error: ErrorDetails) -> str:
 
 
 def _dotted(place: Sequence[int | str]) -> str:
-    """A field's path as users write it: data.train[0].source."""
+    """Returns a field's path as users write it: data.train[0].source."""
     return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in place).removeprefix(".")
 
 
@@ -161,7 +161,7 @@ _BOUNDS = {"ge": "at least", "gt": "above", "le": "at most", "lt": "below"}
 
 
 def _allowed(cls: type, error: ErrorDetails) -> str:
-    """What a field of the wrong type or outside its range may be."""
+    """Returns the allowed values of a field of the wrong type or outside its range."""
     place, kind = error["loc"], error["type"]
     if kind == "literal_error":
         return f"one of {error['ctx']['expected']}".replace(" or ", ", ").replace("'", "")
@@ -177,7 +177,7 @@ def _allowed(cls: type, error: ErrorDetails) -> str:
 
 
 def _fields(cls: type, place: Sequence[int | str]) -> dict[str, FieldInfo]:
-    """The fields of the config class that stands at `place` inside a config of class `cls`."""
+    """Returns the fields of the config class that stands at `place` inside a config of class `cls`."""
     fields: dict[str, FieldInfo] = cls.__pydantic_fields__  # type: ignore[attr-defined]
     for part in place:
         if isinstance(part, str):
@@ -187,28 +187,28 @@ def _fields(cls: type, place: Sequence[int | str]) -> dict[str, FieldInfo]:
 
 
 def _types_in(annotation: Any) -> Iterator[Any]:
-    """An annotation and every type nested in it."""
+    """Yields an annotation and every type nested in it."""
     yield annotation
     for inner in typing.get_args(annotation):
         yield from _types_in(inner)
 
 
 def _bounds(field: FieldInfo) -> dict[str, Any]:
-    """The limits of a number's range by their names: ge, gt, le, lt."""
+    """Returns the limits of a number's range by their names: ge, gt, le, lt."""
     nested = [inner for part in _types_in(field.annotation) if isinstance(part, FieldInfo) for inner in part.metadata]
     limits = (*field.metadata, *nested)
     return {name: getattr(limit, name) for name in _BOUNDS for limit in limits if hasattr(limit, name)}
 
 
 def locate(path: str | Path) -> Path:
-    """`path` itself, or its copy in the installed package if `path` begins with configs/ and does not exist."""
+    """Returns `path`, or its copy in the installed package if it begins with configs/ and does not exist."""
     path = Path(path)
     packaged = PACKAGED.joinpath(*path.parts[1:])
     return packaged if path.parts[:1] == ("configs",) and not path.exists() and packaged.exists() else path
 
 
 def read_values(path: str | Path, overrides: Iterable[str] = ()) -> dict[str, Any]:
-    """The mapping in a YAML file, merged over the file it `extends`, with `a.b=c` overrides applied.
+    """Returns the mapping in a YAML file, merged over the file it `extends`, with `a.b=c` overrides applied.
 
     `extends: other.yaml` is relative to the file. Mappings are merged field by field; any other value, including a
     list, replaces the inherited one. In the path of an override, a number is an index into a list.
@@ -220,7 +220,7 @@ def read_values(path: str | Path, overrides: Iterable[str] = ()) -> dict[str, An
 
 
 def _read_chain(path: Path, children: tuple[Path, ...]) -> dict[str, Any]:
-    """The mapping in `path` merged over the file it extends; `children` are the files that extend `path`."""
+    """Returns the mapping in `path` merged over the file it extends; `children` are the files that extend `path`."""
     if path.resolve() in [child.resolve() for child in children]:
         raise DocgraphError("this config extends itself, directly or through other files; break the cycle", path=path)
     try:
@@ -253,7 +253,7 @@ def _read_mapping(path: Path) -> dict[str, Any]:
 
 
 def _load_yaml(text: str) -> Any:
-    """The value of a YAML text. Raises YAMLError, ValueError (a malformed date or number) or RecursionError."""
+    """Returns the value of a YAML text. Raises YAMLError, ValueError (a malformed date or number) or RecursionError."""
     import yaml
 
     loader = yaml.SafeLoader(text)
@@ -300,7 +300,7 @@ def _apply(values: dict[str, Any], override: str) -> None:
 
 
 def _enter(container: Any, name: str, override: str) -> Any:
-    """The mapping or list under `name`; a missing one is created as an empty mapping."""
+    """Returns the mapping or list under `name`; a missing one is created as an empty mapping."""
     if isinstance(container, list):
         inner = container[_index(container, name, override)]
     else:

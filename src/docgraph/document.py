@@ -108,7 +108,7 @@ class Document:
     def from_sentences(
         cls, texts: Sequence[str], id: str = "", speakers: Sequence[str | None] | None = None
     ) -> Document:
-        """Build a document from plain sentences, written one per line; line breaks in a sentence become spaces."""
+        """Builds a document from plain sentences, written one per line; line breaks in a sentence become spaces."""
         sentences, start = [], 0
         for index, text in enumerate(texts):
             line = " ".join(text.splitlines()) if "\n" in text or "\r" in text else text

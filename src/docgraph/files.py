@@ -23,13 +23,13 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
 
 def display_name(path: str | Path) -> str:
-    """Return a path in printable characters: bytes that are not UTF-8 and control characters are escaped."""
+    """Returns a path in printable characters: bytes that are not UTF-8 and control characters are escaped."""
     text = os.fsencode(path).decode("utf-8", "backslashreplace")
     return _CONTROL.sub(lambda char: char[0].encode("unicode_escape").decode(), text)
 
 
 def hidden_sibling(path: Path, suffix: str) -> Path:
-    """Return `.NAME` + suffix beside a file; a name that would be too long is replaced by its digest."""
+    """Returns `.NAME` + suffix beside a file; a name that would be too long is replaced by its digest."""
     name = f".{path.name}{suffix}"
     if len(os.fsencode(name)) > _NAME_BYTES:
         name = f".{hashlib.sha256(os.fsencode(path.name)).hexdigest()[:32]}{suffix}"
@@ -38,7 +38,7 @@ def hidden_sibling(path: Path, suffix: str) -> Path:
 
 @contextmanager
 def report_errors_as(path: Path) -> Iterator[None]:
-    """Report errors of a temporary file under the name of the target file, which the user knows."""
+    """Reports errors of a temporary file under the name of the target file, which the user knows."""
     try:
         yield
     except OSError as error:
@@ -47,7 +47,7 @@ def report_errors_as(path: Path) -> Iterator[None]:
 
 @contextmanager
 def _report_write_errors_as(path: Path, temporary: Path) -> Iterator[None]:
-    """Report a full disk and errors of a temporary file under the name of the target file; keep other names."""
+    """Reports a full disk and errors of a temporary file under the name of the target file; keeps other names."""
     try:
         yield
     except OSError as error:
@@ -58,7 +58,7 @@ def _report_write_errors_as(path: Path, temporary: Path) -> Iterator[None]:
 
 @contextmanager
 def replacing(path: str | Path) -> Iterator[Path]:
-    """Yield a temporary path, which replaces `path` when the block succeeds and is deleted when it fails.
+    """Yields a temporary path, which replaces `path` when the block succeeds and is deleted when it fails.
 
     A special file (/dev/null, a pipe) is written to instead of replaced.
     """
@@ -89,7 +89,7 @@ def replacing(path: str | Path) -> Iterator[Path]:
 
 
 def lock(folder: Path) -> IO[str] | None:
-    """Lock a folder until the returned file is closed; return None if another process has locked it."""
+    """Locks a folder until the returned file is closed; returns None if another process has locked it."""
     file = (folder / LOCK).open("w")
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -107,7 +107,7 @@ def _umask() -> int:
 
 @contextmanager
 def new_folder(path: Path) -> Iterator[Path]:
-    """Yield a temporary folder, which becomes `path` when the block succeeds; `path` must not exist."""
+    """Yields a temporary folder, which becomes `path` when the block succeeds; `path` must not exist."""
     with report_errors_as(path):
         temporary = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp"))
     try:

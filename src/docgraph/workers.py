@@ -87,7 +87,7 @@ def let_idle_threads_sleep() -> None:
 
 
 def available_cores() -> int:
-    """Return the number of CPU cores that this process may use."""
+    """Returns the number of CPU cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
@@ -99,7 +99,7 @@ def run_in_processes(
     arguments: tuple[Any, ...],
     ordered: bool = False,
 ) -> Iterator[R]:
-    """Yield work(item) for all items, computed in `jobs` processes, each of which calls start(*arguments) first.
+    """Yields work(item) for all items, computed in `jobs` processes, each of which calls start(*arguments) first.
 
     Results are in the order in which they finish or, with `ordered`, in the order of the items.
     """
@@ -119,7 +119,7 @@ def run_in_processes(
 
 
 def run_on_ray(work: Callable[[S, T], R], shared: S, items: Iterable[T], jobs: int) -> Iterator[R]:
-    """Yield work(shared, item) for all items, computed on the cluster of $RAY_ADDRESS, or on a local Ray of `jobs`
+    """Yields work(shared, item) for all items, computed on the cluster of $RAY_ADDRESS, or on a local Ray of `jobs`
     processes. Results are in the order in which they finish; items of a process that dies are computed again.
 
     docgraph must be installed on every machine of the cluster. `shared` is copied to each machine once.
@@ -167,7 +167,7 @@ def _ray_result(ray: Any, reference: Any) -> Any:
 def _collect(
     executor: ProcessPoolExecutor, work: Callable[[T], R], items: Iterable[T], window: int, ordered: bool
 ) -> Iterator[R]:
-    """Keep at most `window` items submitted, because submitted items are copied."""
+    """Keeps at most `window` items submitted, because submitted items are copied."""
     waiting = iter(items)
     running: list[Future[R]] = []
     while True:
@@ -181,7 +181,7 @@ def _collect(
 
 
 def _start(start: Callable[..., None], arguments: tuple[Any, ...]) -> None:
-    """Leave Ctrl-C to the parent process, and end when the parent ends."""
+    """Leaves Ctrl-C to the parent process, and ends when the parent ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     end_with_parent()
     start(*arguments)
@@ -201,7 +201,7 @@ def _die_with_parent() -> None:
 
 @contextmanager
 def _single_threaded() -> Iterator[None]:
-    """Give each worker one thread, because there are as many workers as cores."""
+    """Gives each worker one thread, because there are as many workers as cores."""
     before = {name: os.environ.get(name) for name in THREADS}
     os.environ.update(dict.fromkeys(THREADS, "1"))
     try:

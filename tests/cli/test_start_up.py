@@ -85,10 +85,12 @@ def test_every_command_has_one_short_line_and_an_example() -> None:
 
 
 def test_help_is_wrapped_by_the_terminal() -> None:
-    wrapped = f"{'a word ' * 14}that ends\nhere; a list:\n\nname: of {'something ' * 10}thing\nother: thing"
+    wrapped = (
+        f"{'a word ' * 14}that ends\nhere; a list:\n\nname: of {'something ' * 10}thing\n[bold]other[/bold]: thing"
+    )
     assert _unwrap(wrapped).split("\n") == [
         f"{'a word ' * 14}that ends here; a list:",
         "",
         f"name: of {'something ' * 10}thing",
-        "other: thing",
+        "[bold]other[/bold]: thing",
     ]

@@ -9,7 +9,7 @@ from corpus_examples import blank_lines, corpus_config, write
 
 from docgraph.corpus import chunks
 from docgraph.corpus.config import PrepareConfig
-from docgraph.corpus.prepare import Report, prepare
+from docgraph.corpus.prepare import PreparationReport, prepare
 from docgraph.errors import DocgraphError
 
 
@@ -24,7 +24,7 @@ def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> PrepareConfig:
     return corpus_config(tmp_path)
 
 
-def run(config: PrepareConfig, folder: Path, name: str, engine: chunks.Engine, jobs: int) -> Report:
+def run(config: PrepareConfig, folder: Path, name: str, engine: chunks.Engine, jobs: int) -> PreparationReport:
     from dataclasses import replace
 
     return prepare(replace(config, out=str(folder / name)), jobs=jobs, engine=engine, cache=folder / f"cache of {name}")

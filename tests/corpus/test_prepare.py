@@ -25,7 +25,7 @@ from docgraph.corpus import prepare as preparation
 from docgraph.corpus import store, subwords
 from docgraph.corpus.chunks import Chunk, Shard, Task, run_local
 from docgraph.corpus.config import PrepareConfig
-from docgraph.corpus.prepare import Report, prepare
+from docgraph.corpus.prepare import PreparationReport, prepare
 from docgraph.corpus.store import PreparedCorpus
 from docgraph.document import Document
 from docgraph.errors import DocgraphError
@@ -82,7 +82,7 @@ def counts(monkeypatch: pytest.MonkeyPatch) -> Counts:
     return counts
 
 
-def run(config: PrepareConfig, folder: Path, counts: Counts, skip_bad: bool = False) -> Report:
+def run(config: PrepareConfig, folder: Path, counts: Counts, skip_bad: bool = False) -> PreparationReport:
     counts.annotated, counts.chunks, counts.learnt = [], [], 0
     return prepare(config, cache=folder / "cache", engine=counts.engine, skip_bad=skip_bad)
 

@@ -12,7 +12,7 @@ from evaluation_examples import make_set
 
 from docgraph.errors import DocgraphError
 from docgraph.evaluation.metrics import measure_comet
-from docgraph.evaluation.report import Request, evaluate
+from docgraph.evaluation.report import EvaluationRequest, evaluate
 from docgraph.evaluation.significance import Significance, score_systems
 
 PLAIN = make_set(["ein Haus", "ein Hund"], [1, 1], a=["ein Haus", "Hund"], b=["Haus", "ein Hund"])
@@ -64,8 +64,8 @@ def test_a_missing_part_is_noted_and_the_rest_is_scored(
     fake_comet(monkeypatch, present=missing != "model")
     if missing == "package":
         monkeypatch.setitem(sys.modules, "comet", None)  # type: ignore[arg-type]
-    report = evaluate(data, Request(metrics=("chrf", "comet")))
+    report = evaluate(data, EvaluationRequest(metrics=("chrf", "comet")))
     assert [score.metric for score in report.scores] == ["chrF2", "chrF2"]
     assert report.notes[0].startswith(message)
     with pytest.raises(DocgraphError, match="COMET was skipped"):
-        evaluate(data, Request(metrics=("comet",)))
+        evaluate(data, EvaluationRequest(metrics=("comet",)))

@@ -42,7 +42,7 @@ def annotated(
 
 
 def nick() -> tuple[Document, Annotation]:
-    """The ellipsis example of section 5: 'told' and 'did' meet through 'Nick' and 'he' alone."""
+    """The ellipsis example of the paper (section 4.3): 'told' and 'did' meet through 'Nick' and 'he' alone."""
     return annotated(
         ["Nick told you what happened , right ?", "Yeah , he did ."],
         lemmas=["Nick tell you what happen , right ?", "yeah , he do ."],

@@ -55,7 +55,7 @@ def complete_adjacency(sizes: list[int]) -> Array:
 
 
 def normalised(matrix: Array, direction: str) -> Array:
-    """D^-1/2 A D^-1/2 over incoming edges, or over outgoing ones, degrees clamped at 1 (equation 6)."""
+    """D^-1/2 A D^-1/2 over incoming edges, or over outgoing ones, degrees clamped at 1 (equation 7)."""
     directed = matrix if direction == "in" else matrix.T
     scale = np.maximum(directed.sum(1), 1) ** -0.5
     return scale[:, None] * directed * scale[None, :]
@@ -66,7 +66,7 @@ def sigmoid(x: Array) -> Array:
 
 
 def encode_layer(layer: GraphLayer, activation: str, nodes: Array, matrix: Array) -> Array:
-    """One layer: equation 6 by direction, equation 7 or gating units, then residual and LayerNorm where it has them."""
+    """One layer: equation 7, then equations 8 and 9 or gating units, then residual and LayerNorm if it has them."""
     weight, bias = (x.detach().double().numpy() for x in (layer.transform.weight, layer.transform.bias))
     size = nodes.shape[1]
     squash = {"tanh": np.tanh, "sigmoid": sigmoid, "relu": lambda x: np.maximum(x, 0)}[activation]

@@ -1,4 +1,4 @@
-"""The graph encoder and the linear-time adjacency against dense matrices (equations 5 to 7)."""
+"""The graph encoder and the linear-time adjacency against dense matrices (equations 5 to 9)."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def encoder_of(fields: dict[str, Any], seed: int = 0) -> GraphEncoder:
 
 
 @pytest.mark.parametrize("fields", SETTINGS, ids=str)
-def test_equations_6_and_7(fields: dict[str, Any]) -> None:
+def test_equations_7_to_9(fields: dict[str, Any]) -> None:
     annotation = random_annotation(np.random.default_rng(0), [4, 0, 6, 1])
     encoder = encoder_of(fields).double()
     words = torch.randn(annotation.num_words, 8, dtype=torch.float64)
@@ -213,7 +213,7 @@ def assert_same(left: GraphStructure, right: GraphStructure, dimension: int = 4)
 
 
 def assert_dense(structure: GraphStructure, matrix: np.ndarray) -> None:
-    """`structure` multiplies as equation 6 says, with A = `matrix`."""
+    """`structure` multiplies as equation 7 says, with A = `matrix`."""
     x = torch.randn(structure.num_nodes, 4)
     for direction in DIRECTIONS:
         expected = torch.from_numpy(normalised(matrix, ("in", "out")[direction])) @ x.double()

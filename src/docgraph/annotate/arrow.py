@@ -148,5 +148,5 @@ def _annotation(batch: Any, row: int) -> Annotation:
 def _document(batch: Any, row: int) -> Document:
     texts, speakers, paragraphs = (batch.column(name)[row].as_py() for name in ("texts", "speakers", "paragraphs"))
     if texts is None:
-        raise DocgraphError("this file has annotations without their texts")
+        raise DocgraphError("this file has annotations without their texts; read them with ArrowReader.annotation")
     return document_from_lines(texts, batch.column("id")[row].as_py(), speakers, paragraphs)

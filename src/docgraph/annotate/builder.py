@@ -15,7 +15,7 @@ from docgraph.document import Document, Sentence
 MAX_PIECE = 4000
 """Maximum number of characters passed to a parser at once; the cost of some parsers is quadratic in the length."""
 _LONG_RUN = re.compile(r"[^\w\s]{100}")
-"""A run of signs such as a drawn line (=====). Tokenizers split off one sign at a time and copy the rest."""
+"""A run of signs such as a drawn line (=====), which is slow: tokenizers split off one sign and copy the rest."""
 
 
 class Word(NamedTuple):

@@ -94,7 +94,7 @@ class ConlluAnnotator:
             yield from conllu.parse(lines, str(self._path), first_line=location.line, entity_fields=fields)
 
     def _raise_difference(self, document: Document, stored: Document) -> NoReturn:
-        """Raises the error for the first sentence that differs."""
+        """Raises the error that names the first sentence that differs."""
         pairs = zip(document.texts, stored.texts, strict=False)
         first = next(
             (index for index, (ours, theirs) in enumerate(pairs) if _without_spaces(ours) != _without_spaces(theirs)),
@@ -127,7 +127,7 @@ def _document_ranges(path: Path) -> Iterator[_FileRange]:
 
 
 def _map_offsets(starts: IntArray, ends: IntArray, theirs: str, ours: str) -> tuple[IntArray, IntArray]:
-    """Maps offsets in their text to ours; the texts differ only in white space."""
+    """Maps character offsets in the file's text to offsets in the document's text; they differ only in white space."""
     their_positions, our_positions = _visible_positions(theirs), _visible_positions(ours)
     first = np.searchsorted(their_positions, starts)
     last = np.searchsorted(their_positions, ends) - 1

@@ -1,7 +1,7 @@
 """Bilingual dictionaries: translations of words and expressions that a model does not learn from its corpus.
 
 An embedded dictionary has one entry per line: a word or an expression, a class, translations, best first, and, if only
-certain mistranslations are to be corrected, what these have instead:
+certain mistranslations are to be corrected, the words of those mistranslations:
 
     caldera<TAB>nf<TAB>caldeira
     rebound<TAB>v<TAB>rebondir | se remettre
@@ -63,7 +63,7 @@ _NEGATION = re.compile(r"n['’]t\b")
 _LETTERS = re.compile(r"[^\W\d_]+")
 _FRENCH_CLITICS = "ce|ci|elles?|en|ils?|je|la|là|le|les|leur|lui|moi|nous|on|t|toi|tu|vous|y"
 _FRENCH_WORD = re.compile(rf"[^\W\d_]+(?:-(?!(?:{_FRENCH_CLITICS})\b)[^\W\d_]+)*")
-"""A word with its hyphens, but without pronouns behind it: casse-noix; dit, il."""
+"""A word with its hyphens, but without attached pronouns: casse-noix is one word, dit-il is dit and il."""
 _FRENCH_FUNCTION_WORDS = frozenset(
     [
         *("d", "de", "des", "du", "l", "la", "le", "les", "un", "une", "ne", "n", "pas"),
@@ -71,7 +71,7 @@ _FRENCH_FUNCTION_WORDS = frozenset(
         *("sa", "ses", "son", "ta", "tes", "ton", "vos", "votre"),
     ]
 )
-"""Words in which a translation and an entry may differ: se casser la jambe, il s'est cassé une jambe."""
+"""Words that are ignored when an entry is compared with a translation: se casser la jambe, il s'est cassé une jambe."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ class Entry:
     language: str = ""
     """The language of the translations."""
     instead_of: tuple[str, ...] = ()
-    """The words that the translations replace; none if they replace any."""
+    """Mistranslations that the entry corrects; if empty, it corrects every translation that lacks it."""
     allows_infinitive: bool = True
     """Whether the infinitive of a French verb counts as its translation; not if the English verb is finite."""
 
@@ -102,13 +102,15 @@ class Entry:
         return self.words[:place], self.words[place + 1 :]
 
     def is_translated(self, text: str) -> bool:
-        """Returns whether a text of the target language has a translation of the entry, in any form."""
+        """Returns whether a text in the target language contains a translation of the entry, in any form."""
         has = _lemmas(text, self.language) if self.allows_infinitive else self._without_infinitives(text)
         return any(lemmas in has for lemmas in self._translations)
 
     def is_missing(self, text: str) -> bool:
-        """Returns whether a text of the target language lacks the entry: it has no translation of it and, if the entry
-        says which words its translations replace, one of these."""
+        """Returns whether a text in the target language lacks a translation of the entry.
+
+        If the entry lists mistranslations (`instead_of`), the text must also contain one of them.
+        """
         if self.is_translated(text):
             return False
         has = _lemmas(text, self.language)
@@ -116,7 +118,7 @@ class Entry:
 
     @property
     def finite(self) -> Entry:
-        """The entry of a verb that is finite."""
+        """The entry for a finite verb: a French infinitive does not count as its translation."""
         return replace(self, allows_infinitive=False) if self.language == "fr" and self.word_class == "v" else self
 
     def _without_infinitives(self, text: str) -> str:
@@ -136,13 +138,13 @@ class Entry:
 
 @dataclass(frozen=True)
 class Use:
-    """An entry at a place of a document."""
+    """An occurrence of an entry in a document."""
 
     words: tuple[int, ...]
     """Indices of words in the document, without those in a gap."""
     entry: Entry
     translation: str
-    """The best translation, in the number of the word."""
+    """The best translation, singular or plural like the word."""
 
 
 class Dictionary:
@@ -159,17 +161,17 @@ class Dictionary:
             self._by_first_word.setdefault(entry.words[0].lower(), []).append(entry)
 
     def may_occur(self, text: str) -> bool:
-        """Returns False if a text surely has no entry, whatever the parts of speech of its words."""
+        """Returns False only if a text cannot contain an entry; ignores parts of speech."""
         return next(self.may_have(text), None) is not None
 
     def may_have(self, text: str) -> Iterator[Entry]:
-        """Yields the entries that a text may have, whatever the parts of speech of its words."""
+        """Yields the entries that a text may contain; ignores parts of speech."""
         forms = _WORD.findall(_NEGATION.sub(" not", text))
         for place in range(len(forms)):
             yield from (entry for entry, _ in self._fitting(forms, place, 0, len(forms)))
 
     def proper_words(self, text: str) -> set[str]:
-        """Returns the capitalised words of a text that belong to entries with a capital: Sikhism, Kenyans."""
+        """Returns the capitalised words of a text that belong to capitalised entries, such as Sikhism or Kenyans."""
         forms = _WORD.findall(text)
         return {
             forms[word]
@@ -183,8 +185,8 @@ class Dictionary:
     def find(self, annotation: Annotation) -> Iterator[Use]:
         """Yields the uses of entries in a document, in order; the longest entry at each place.
 
-        Words with a capital inside a sentence are taken for names, unless the entry has a capital itself, as Kenyan
-        has. Without parts of speech, the first entry of a word is used.
+        Capitalised words inside a sentence are taken for names, unless the entry itself is capitalised (Kenyan).
+        Without parts of speech, the first entry of a word is used.
         """
         forms = annotation.forms.to_list()
         feats = None if annotation.feats is None else annotation.feats.to_list()
@@ -203,7 +205,7 @@ class Dictionary:
                 place += len(entry.parts[0])
 
     def _translation(self, entry: Entry, is_plural: bool) -> str:
-        """Returns the best translation; a French noun of one word is in the plural if the word is."""
+        """Returns the best translation, in the plural if the word is plural and the translation is one French noun."""
         best = entry.translations[0]
         has_plural = (
             self._is_french and entry.word_class in ("n", "nm", "nf") and " " not in best and best[1:].islower()
@@ -224,8 +226,7 @@ class Dictionary:
         return max(fitting, key=lambda pair: len(pair[1]), default=None)
 
     def _fitting(self, forms: list[str], place: int, begin: int, end: int) -> Iterator[tuple[Entry, tuple[int, ...]]]:
-        """Yields the entries of which words from `place` on are a form, and these; their sentence is `begin` to
-        `end`."""
+        """Yields the entries that match the words from `place` on, with the matched words of the sentence begin:end."""
         for key in _keys(forms[place], self._language):
             for entry in self._by_first_word.get(key, ()):
                 for words in _places(forms, entry, place, end):
@@ -273,7 +274,7 @@ def parse_entry(line: str, language: str) -> Entry:
 
 
 def _places(forms: list[str], entry: Entry, place: int, end: int) -> Iterator[tuple[int, ...]]:
-    """Yields the indices of words from `place` on that may be those of an entry, the nearest ones first."""
+    """Yields the word indices from `place` on that may match an entry, the smallest gap first."""
     first, *others = map(len, entry.parts)
     for gap in range(1, MAX_GAP + 1) if others else (0,):
         words = (*range(place, place + first), *range(place + first + gap, place + first + gap + sum(others)))
@@ -299,13 +300,13 @@ def _is_name(upos: str, form: str, entry: Entry) -> bool:
 
 
 def _are_linked(words: Sequence[int], heads: IntArray) -> bool:
-    """Returns whether the word after a gap depends on the first word."""
+    """Returns whether the word after a gap depends on the first word of the entry."""
     return int(heads[words[-1]]) == words[0]
 
 
 @lru_cache(1 << 16)
 def _keys(word: str, language: str | None) -> tuple[str, ...]:
-    """The word in small letters, its lemmas and, for a word such as Kenyans, its singular."""
+    """Returns the word in small letters, its lemmas and, for a word such as Kenyans, its singular."""
     small = word.lower()
     if language is None:
         return (small,)
@@ -325,8 +326,10 @@ def _lemmas(text: str, language: str) -> str:
 
 
 def _ambiguous_forms(phrase: str) -> Iterator[str]:
-    """Yields a French phrase with other forms of its verb: jouer un rôle has joué un rôle, which may be an adjective,
-    and joue un rôle, which may be a noun."""
+    """Yields a French phrase with verb forms that the lemmatizer may take for another word.
+
+    For "jouer un rôle" these are "joué un rôle" (joué may be an adjective) and "joue un rôle" (joue may be a noun).
+    """
     if (verb := _french_verb(phrase)) is not None:
         present = [verb[0][:-1]] if verb[0].endswith("er") else []
         for form in (*french_participles(verb[0]), *present):

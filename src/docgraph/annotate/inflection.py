@@ -53,7 +53,7 @@ class Lexicon:
         return list(dict.fromkeys([word, *participles, *self._forms.get(word.lower(), [])]))[:_MAX_FORMS]
 
     def is_verb(self, phrase: str) -> bool:
-        """Returns whether the first word of a phrase is a verb, as far as its forms show."""
+        """Returns whether the first word of a phrase has verb forms."""
         first = next(iter(words(phrase)), "")
         return len(self._forms.get(first.lower(), [])) > _MANY_FORMS
 
@@ -120,7 +120,7 @@ def french_participles(infinitive: str) -> list[str]:
 
 @lru_cache(1 << 16)
 def lemma(word: str, language: str) -> str:
-    """Returns the lemma of a word by simplemma's dictionary of a language that has one."""
+    """Returns the lemma of a word from simplemma's dictionary; the language must have one."""
     from simplemma import lemmatize
 
     return str(lemmatize(word, lang=language)).lower()

@@ -91,7 +91,7 @@ def store(folder: Path, keys: Sequence[str], annotations: Sequence[Annotation]) 
 
 
 @dataclass(frozen=True, slots=True)
-class Chunk:
+class AnnotationChunk:
     """Documents that are annotated and stored together, with their content keys."""
 
     keys: tuple[str, ...]
@@ -148,7 +148,7 @@ def _read_in_order(
             temporary.cleanup()
 
 
-def _chunks(missing: dict[str, Document]) -> Iterator[Chunk]:
+def _chunks(missing: dict[str, Document]) -> Iterator[AnnotationChunk]:
     keys: list[str] = []
     documents: list[Document] = []
     size = 0
@@ -157,13 +157,15 @@ def _chunks(missing: dict[str, Document]) -> Iterator[Chunk]:
         documents.append(replace(document, container=None))
         size += sum(len(text) for text in document.texts)
         if size >= CHUNK_CHARACTERS:
-            yield Chunk(tuple(keys), tuple(documents))
+            yield AnnotationChunk(tuple(keys), tuple(documents))
             keys, documents, size = [], [], 0
     if keys:
-        yield Chunk(tuple(keys), tuple(documents))
+        yield AnnotationChunk(tuple(keys), tuple(documents))
 
 
-def _annotate_chunks(chunks: Sequence[Chunk], pipeline: Pipeline, folder: Path, jobs: int) -> Iterator[StoredChunk]:
+def _annotate_chunks(
+    chunks: Sequence[AnnotationChunk], pipeline: Pipeline, folder: Path, jobs: int
+) -> Iterator[StoredChunk]:
     """Annotates and stores the chunks: in this process if `jobs` is 1, else in workers that load the pipeline anew."""
     if jobs <= 1:
         for chunk in chunks:
@@ -172,7 +174,7 @@ def _annotate_chunks(chunks: Sequence[Chunk], pipeline: Pipeline, folder: Path, 
     yield from run_in_processes(_work, chunks, jobs, _start_worker, (pipeline.spec or pipeline, folder))
 
 
-def annotate_chunk(chunk: Chunk, pipeline: Pipeline, folder: Path) -> StoredChunk:
+def annotate_chunk(chunk: AnnotationChunk, pipeline: Pipeline, folder: Path) -> StoredChunk:
     """Annotates the documents of a chunk and stores them in the folder of a cache."""
     annotations = [pipeline(document) for document in chunk.documents]
     path = store(folder, chunk.keys, annotations)
@@ -188,6 +190,6 @@ def _start_worker(pipeline: Pipeline | str, folder: Path) -> None:
     _worker = load_pipeline(pipeline) if isinstance(pipeline, str) else pipeline, folder
 
 
-def _work(chunk: Chunk) -> StoredChunk:
+def _work(chunk: AnnotationChunk) -> StoredChunk:
     assert _worker is not None
     return annotate_chunk(chunk, *_worker)

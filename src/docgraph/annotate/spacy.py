@@ -53,7 +53,9 @@ class SpacyAnnotator:
             ) from None
         except (ValueError, ImportError) as error:
             reason = str(error).strip().splitlines()[0]
-            raise DocgraphError(f"spaCy cannot load '{pipeline}' ({reason}); install what it needs") from error
+            raise DocgraphError(
+                f"spaCy cannot load '{pipeline}' ({reason}); install the package that it needs"
+            ) from error
         meta = nlp.meta
         version = f"{package_version('spacy')} {meta['lang']}_{meta['name']} {meta['version']}"
         if folder.is_dir():

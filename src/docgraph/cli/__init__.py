@@ -66,27 +66,28 @@ COMMANDS: dict[str, dict[str, tuple[Callable[..., None] | typer.Typer, str]]] = 
     "Reproduce the paper": {
         "experiment": (experiment.experiment, "Run an experiment and print its table"),
         "analyse": (analyse.analyse, "Analyse how systems use context"),
-        "case-study": (case_study.case_study, "Draw a term that one system translates steadily"),
+        "case-study": (case_study.case_study, "Compare how two systems translate one term"),
     },
 }
 """Panel of `docgraph --help` -> command -> function (or group of commands) and one-line help."""
 
 
 def _unwrap(text: str) -> str:
-    """Join lines that were wrapped at the width of the source, so that the terminal wraps them at its own.
+    """Joins lines that were wrapped at the width of the source, so that the terminal wraps them at its own.
 
-    A line that begins with "name: " is an item of a list and stays a line.
+    A line that begins with "name: " (also in bold) is a list item and stays a line.
     """
     first, *rest = inspect.cleandoc(text).split("\n")
     lines = [first]
     for line, before in zip(rest, [first, *rest], strict=False):
-        wrapped = line and len(before) + 1 + len(line.split()[0]) > 100 and not re.match(r"[\w-]+: ", line)
+        item = re.match(r"(\[bold\])?[\w-]+(\[/bold\])?: ", line)
+        wrapped = line and len(before) + 1 + len(line.split()[0]) > 100 and not item
         lines[-1:] = [f"{lines[-1]} {line}"] if wrapped else [lines[-1], line]
     return "\n".join(lines)
 
 
 def _register(app: typer.Typer) -> None:
-    """Add all commands to the app."""
+    """Adds all commands to the app."""
     for panel, commands in COMMANDS.items():
         for name, (command, summary) in commands.items():
             if isinstance(command, typer.Typer):
@@ -120,7 +121,7 @@ def common(
 
 
 def main() -> None:
-    """Run a command; a DocgraphError or an operating-system error becomes one sentence and exit code 2."""
+    """Runs a command; a DocgraphError or an operating-system error becomes one sentence and exit code 2."""
     try:
         app()
     except (DocgraphError, OSError) as error:

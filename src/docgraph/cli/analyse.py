@@ -54,7 +54,9 @@ def analyse(
         ),
     ] = None,
     draws: Annotated[int, typer.Option(min=1, help="Random trees for each rate of dependency-noise.")] = 3,
-    documents: Annotated[int | None, typer.Option(min=1, help="Analyse only the first documents.")] = None,
+    documents: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help="Analyse only the first N documents.")
+    ] = None,
     beams: Annotated[int, typer.Option(min=1, help="Beam size.")] = 4,
     known: Annotated[
         bool, typer.Option("--known", help="For context-size: use references as the target context.")
@@ -72,18 +74,17 @@ def analyse(
 ) -> None:
     """Analyse how systems use their context.
 
-    [bold]context-size[/bold]: BLEU if each sentence sees only so many sentences before and after it.
-    [bold]document-size[/bold]: BLEU if documents are cut into parts of at most so many sentences.
-    [bold]dependency-noise[/bold]: BLEU if words of the syntax trees are attached to another head at a given rate.
-    [bold]attention-distance[/bold]: attention to context by its distance.
-    [bold]context-use[/bold]: loss (and BLEU) of sentences with and without links to earlier ones, and of repeated rare
-    words, with the right and with another document's context; differences to the first model.
+    [bold]context-size[/bold]: BLEU with at most N sentences of context before and after each sentence.
+    [bold]document-size[/bold]: BLEU of documents that are cut into parts of at most N sentences.
+    [bold]dependency-noise[/bold]: BLEU with a share of the words attached to wrong heads.
+    [bold]attention-distance[/bold]: attention to context by distance in sentences.
+    [bold]context-use[/bold]: loss and BLEU of sentences with and without links to earlier sentences, and of repeated
+    rare words, with the right and with another document's context; differences to the first model.
     [bold]evidence[/bold]: loss of the Base of a system with a cache of references, of its own translations, of another
-    document's, and of a few sentences that the graph selects.
-    [bold]n-best[/bold]: BLEU if each sentence gets the best of its `--beams` translations by the reference: of all, and
-    of those that differ from the first one only in words with a link to another sentence.
-    [bold]mechanism[/bold]: gates, gradients and wrong-context loss from the metrics of runs
-    (folders of runs/ or results/).
+    document's references, or of a few sentences selected by the graph.
+    [bold]n-best[/bold]: BLEU of the best of `--beams` translations of each sentence, chosen by the reference among all,
+    or among those that differ from the first one only in words with a link to another sentence.
+    [bold]mechanism[/bold]: gates, gradients and wrong-context loss of runs, from folders of runs/ or results/.
 
     [bold]Examples[/bold]
 

@@ -1,4 +1,4 @@
-"""docgraph case-study: a term that one system translates in several ways and another steadily."""
+"""docgraph case-study: a term that one system translates in several ways and another always as expected."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ def case_study(
     licence: Annotated[str, typer.Option(help="Attribution to print below the page.")] = "",
     jobs: AnnotationJobsOption = None,
 ) -> None:
-    """Draw a document in which one system wavers between translations of a term and another is steady.
+    """Write a page about a term that one system translates in several ways and another always as the reference does.
 
-    The term is chosen by a rule that the page states, with how often it goes the other way round. Files have one
-    sentence per line and blank lines between documents.
+    The page states the rule that chose the term, and how often the systems change places. Files have one sentence per
+    line and blank lines between documents.
 
     [bold]Examples[/bold]
 
@@ -67,7 +67,8 @@ def case_study(
         path.write_text(to_html(found, licence), encoding="utf-8")
     first, second = found.systems
     typer.echo(f"{found.chains:,} terms with three or more uses, in {found.documents:,} documents")
-    typer.echo(f"{first} wavers and {second} is steady: {found.cases:,}; the other way round: {found.opposite:,}")
+    cases = f"as expected by {first} sometimes, by {second} always: {found.cases:,}"
+    typer.echo(f"{cases}; the other way round: {found.opposite:,}")
     if found.chosen is None:
         typer.echo("no term fits the rule")
     else:

@@ -13,7 +13,7 @@ from docgraph.errors import DocgraphError
 
 if TYPE_CHECKING:
     from docgraph.evaluation.metrics import Unit
-    from docgraph.evaluation.report import Report
+    from docgraph.evaluation.report import EvaluationReport
     from docgraph.evaluation.significance import Significance, Test
 
 Format = Literal["text", "json", "markdown", "latex"]
@@ -99,7 +99,7 @@ def evaluate(
     from docgraph.evaluation.evaluation_set import read_evaluation_set
     from docgraph.evaluation.metrics import COMET_MODEL, METRICS, MetricOptions
     from docgraph.evaluation.plots import check_plot_path, write_plot
-    from docgraph.evaluation.report import BreakdownName, Request
+    from docgraph.evaluation.report import BreakdownName, EvaluationRequest
     from docgraph.evaluation.report import evaluate as run
     from docgraph.workers import available_cores
 
@@ -113,7 +113,7 @@ def evaluate(
     )
     significance = _significance(list(files), baseline, test, unit, samples, seed)
     with Console(stderr=True).status("reading") as status:  # silent unless standard error is a terminal
-        request = Request(
+        request = EvaluationRequest(
             metrics=tuple(_split_choices(metrics, "metric", (*METRICS, "comet"))),
             options=MetricOptions(lowercase, tokenize),
             comet_model=comet_model or COMET_MODEL,
@@ -132,7 +132,7 @@ def evaluate(
 
 
 def system_files(systems: list[str]) -> dict[str, Path]:
-    """Name -> file. A FILE without a name is named by its stem, or by its path if stems are not unique."""
+    """Returns name -> file. A FILE without a name is named by its stem, or by its path if stems are not unique."""
     files: dict[str, Path] = {}
     stems = [Path(system).stem for system in systems]
     for system in systems:
@@ -149,7 +149,7 @@ def system_files(systems: list[str]) -> dict[str, Path]:
 
 
 def _split_choices(text: str, kind: str, known: Sequence[str]) -> list[Any]:
-    """The comma-separated names in `text`, each of which must be known."""
+    """Returns the comma-separated names in `text`, each of which must be known."""
     names = [name.strip() for name in text.split(",") if name.strip()]
     for name in names:
         if name not in known:
@@ -160,7 +160,7 @@ def _split_choices(text: str, kind: str, known: Sequence[str]) -> list[Any]:
 def _significance(
     systems: list[str], baseline: str | None, test: Test, unit: Unit, samples: int | None, seed: int
 ) -> Significance | None:
-    """The significance test; None for a single system."""
+    """Returns the significance test; None for a single system."""
     from docgraph.evaluation.significance import SAMPLES, Significance
 
     if baseline is not None and baseline not in systems:
@@ -170,7 +170,7 @@ def _significance(
     return Significance(baseline or systems[0], test, unit, samples or SAMPLES[test], seed)
 
 
-def _print(report: Report, format: Format) -> None:
+def _print(report: EvaluationReport, format: Format) -> None:
     from docgraph.evaluation.report import latex, markdown, text
 
     if format == "json":

@@ -107,7 +107,7 @@ def graph(
 
 
 def _with_progress(documents: list[Document]) -> Iterable[Document]:
-    """The documents, with a progress bar if there are several and standard error is a terminal."""
+    """Returns the documents, with a progress bar if there are several and standard error is a terminal."""
     from rich.console import Console
     from rich.progress import track
 
@@ -117,7 +117,7 @@ def _with_progress(documents: list[Document]) -> Iterable[Document]:
 
 
 def _print_summary(console: Console, graphs: list[DocumentGraph]) -> None:
-    """Print one line per document if there are several, and the first document in full."""
+    """Prints one line per document if there are several, and the first document in full."""
     from docgraph.graph.summary import render, render_many, summarise
 
     summaries = []

@@ -10,7 +10,7 @@ import typer
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from docgraph.research.parameter_report import Report
+    from docgraph.research.parameter_report import ParameterReport
 
 DiskPrecision = Literal["float32", "float16", "int8"]
 OutputFolder = Annotated[Path, typer.Argument(metavar="OUT", help="Model folder to write.", show_default=False)]
@@ -54,7 +54,7 @@ def model(
     console.print(counts.comparison)
 
 
-def _module_table(report: Report) -> Table:
+def _module_table(report: ParameterReport) -> Table:
     from rich.table import Table
 
     share = "all trains in stage 1" if report.system == "base" else f"stage 2, freeze: {report.freeze}"
@@ -70,7 +70,7 @@ def _module_table(report: Report) -> Table:
     return table
 
 
-def _system_table(report: Report) -> Table:
+def _system_table(report: ParameterReport) -> Table:
     from rich.table import Table
 
     table = Table(title="Parameters added to Base, in millions")

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-    from docgraph.corpus.prepare import Report
+    from docgraph.corpus.prepare import PreparationReport
     from docgraph.corpus.statistics import SplitStatistics
 
 debug_app = typer.Typer(no_args_is_help=True, rich_markup_mode="rich")
@@ -74,7 +74,7 @@ def prepare(
     _print_report(Console(), report)
 
 
-def _print_report(console: Console, report: Report) -> None:
+def _print_report(console: Console, report: PreparationReport) -> None:
     from rich.markup import escape
     from rich.table import Table
 
@@ -102,7 +102,7 @@ def _print_report(console: Console, report: Report) -> None:
 
 
 def _peak_megabytes() -> float:
-    """Return the peak memory of the largest process, this one or a worker."""
+    """Returns the peak memory of the largest process, this one or a worker."""
     import resource
 
     unit = 1 if sys.platform == "darwin" else 1024
@@ -253,9 +253,7 @@ def hints(
     store: Annotated[Path, typer.Argument(metavar="STORE", help="Prepared corpus.", show_default=False)],
     model: Annotated[
         str | None,
-        typer.Option(
-            "--model", "-m", help="Model that aligns antecedents with their translations; without it, only definitions."
-        ),
+        typer.Option("--model", "-m", help="Model that aligns antecedents with translations; needed for pronouns."),
     ] = None,
     split: Annotated[
         list[str] | None, typer.Option(help="Split (default: all splits of the store). Repeatable.")

@@ -35,11 +35,11 @@ class ProgressBars:
         self._bar.__exit__(kind, error, trace)
 
     def show(self, task: str, done: int, total: int) -> None:
-        """Show `done` of `total` units of a task."""
+        """Shows `done` of `total` units of a task."""
         self.update(task, done, done, total)
 
     def update(self, task: str, done: int, completed: float, total: float | None) -> None:
-        """Show `done` units of a task; the bar is filled to `completed` of `total`."""
+        """Shows `done` units of a task; the bar is filled to `completed` of `total`."""
         if task not in self._tasks:
             # Units that an interrupted run had done before do not count for the rate.
             number = self._bar.add_task(task, total=total, done=done, rate=0.0)

@@ -87,7 +87,7 @@ class BatchSampler:
             self.spans = self._document_spans(kept, counts)
 
     def _document_spans(self, kept: npt.NDArray[np.bool_], counts: LongArray) -> Spans:
-        """Return whole documents, and windows of documents that are too long or have a sentence to drop."""
+        """Returns whole documents, and windows of documents that are too long or have a sentence to drop."""
         documents = np.stack([np.arange(len(counts)), np.zeros_like(counts), counts], axis=1)[counts > 0]
         limit = self.config.window or self.config.tokens
         dropped = np.concatenate([[0], np.cumsum(~kept)])
@@ -103,13 +103,13 @@ class BatchSampler:
         return joined[np.lexsort((joined[:, 1], joined[:, 0]))]
 
     def sizes(self, spans: Spans) -> LongArray:
-        """Return the number of target sub-words of each span, [K]."""
+        """Returns the number of target sub-words of each span, [K]."""
         first = self._first[spans[:, 0]]
         sizes: LongArray = self._token_offsets[first + spans[:, 2]] - self._token_offsets[first + spans[:, 1]]
         return sizes
 
     def plan(self, epoch: int) -> list[Spans]:
-        """Return the batches of an epoch in order; each sentence that is not dropped is in exactly one of them."""
+        """Returns the batches of an epoch in order; each sentence that is not dropped is in exactly one of them."""
         if not self.config.shuffle:
             return self._fill_in_order(self.spans)
         generator = np.random.PCG64(np.random.SeedSequence([self.seed, epoch]))
@@ -121,12 +121,12 @@ class BatchSampler:
         return [spans[batches[index]] for index in _permutation(generator, len(batches)).tolist()]
 
     def sample(self, count: int) -> list[Spans]:
-        """Return at most `count` batches of the first epoch, evenly spaced."""
+        """Returns at most `count` batches of the first epoch, evenly spaced."""
         plan = self.plan(0)
         return plan[:: max(1, len(plan) // count)][:count]
 
     def _fill_in_order(self, spans: Spans) -> list[Spans]:
-        """Fill one batch after another, in the order of the spans."""
+        """Fills one batch after another, in the order of the spans."""
         ends = np.cumsum(self.sizes(spans))
         bounds, total = [0], 0
         while bounds[-1] < len(spans):
@@ -136,7 +136,7 @@ class BatchSampler:
         return [spans[begin:end] for begin, end in pairwise(bounds)]
 
     def share(self, spans: Spans, rank: int, world: int) -> Spans:
-        """Return the part of a batch that process `rank` of `world` computes.
+        """Returns the part of a batch that process `rank` of `world` computes.
 
         Parts differ by at most one sentence in target sub-words. The batch is cut between sentences, also inside a
         document, because its windows keep the memory of the whole document. A part is empty only if there are fewer
@@ -160,7 +160,7 @@ class BatchSampler:
 
 
 def kept_windows(kept: Sequence[bool], sizes: Sequence[int], limit: int) -> Iterator[tuple[int, int]]:
-    """Cut the sentences to keep into windows (begin, end) of at most `limit` sub-words or of a single sentence."""
+    """Cuts the sentences to keep into windows (begin, end) of at most `limit` sub-words or of a single sentence."""
     for keep, group in groupby(range(len(kept)), key=kept.__getitem__):
         if keep:
             run = list(group)
@@ -169,7 +169,7 @@ def kept_windows(kept: Sequence[bool], sizes: Sequence[int], limit: int) -> Iter
 
 
 def by_size(sizes: LongArray, pool: int) -> LongArray:
-    """Return an order, [K], that sorts by size within pools of `pool` sub-words, descending and ascending in turn.
+    """Returns an order, [K], that sorts by size within pools of `pool` sub-words, descending and ascending in turn.
 
     Documents of a batch are then similar in size. That saves padding, because the memories of the documents in a batch
     are padded to the longest.
@@ -179,7 +179,7 @@ def by_size(sizes: LongArray, pool: int) -> LongArray:
 
 
 def best_fit(sizes: list[int], budget: int) -> list[list[int]]:
-    """Put each item, in order, into the fullest open batch that has room for it (best-fit bin packing)."""
+    """Puts each item, in order, into the fullest open batch that has room for it (best-fit bin packing)."""
     batches: list[list[int]] = []
     rooms: list[tuple[int, int]] = []  # (remaining budget, batch), ascending
     for item, size in enumerate(sizes):
@@ -197,7 +197,7 @@ def best_fit(sizes: list[int], budget: int) -> list[list[int]]:
 
 
 def _permutation(generator: np.random.PCG64, count: int) -> LongArray:
-    """Return a permutation of 0..count-1 that is the same with every NumPy version.
+    """Returns a permutation of 0..count-1 that is the same with every NumPy version.
 
     NumPy guarantees the stream of a bit generator, but not how its shuffle uses the stream.
     """
@@ -210,7 +210,7 @@ class BatchBuilder:
 
     corpus: PreparedCorpus
     model: ModelConfig
-    """Only the inputs that this model reads are made."""
+    """The config of the model; inputs that the model does not read are not built."""
     unit: str = "document"
     room: Sizes | None = None
     """The sizes to which batches are padded, if they fit; a captured CUDA graph needs fixed sizes."""
@@ -220,7 +220,7 @@ class BatchBuilder:
     """Hints for a model that reads them."""
 
     def __call__(self, spans: Spans, epoch: int = 0) -> DocumentBatch | None:
-        """Return the batch of the spans in the given epoch, or None if there are no spans."""
+        """Returns the batch of the spans in the given epoch, or None if there are no spans."""
         if not len(spans):
             return None
         by_sentence = self.unit == "sentence"
@@ -233,7 +233,7 @@ class BatchBuilder:
         return batch if padded is None else padded
 
     def example(self, document: int) -> DocumentExample:
-        """Return a document of the corpus, with its graph if the model reads one."""
+        """Returns a document of the corpus, with its graph if the model reads one."""
         return self.corpus.example(document, self._relations, hints=context_needs(self.model).hints)
 
     def _window(self, epoch: int, document: int, begin: int, end: int) -> DocumentExample:
@@ -247,7 +247,7 @@ class BatchBuilder:
         return replace(example, window=window, target_words=example.target_words if self._target_words else ())
 
     def _with_context(self, example: DocumentExample, translations: Sequence[Ids] | None) -> DocumentExample:
-        """Set the target context of the document to the translations, or to the references if they are None."""
+        """Sets the target context of the document to the translations, or to the references if they are None."""
         given = np.full(len(example.source), translations is None)
         if translations is None:
             return replace(example, context_translations=example.target, given=given)
@@ -263,7 +263,7 @@ class BatchBuilder:
         return context_needs(self.model).target_words
 
     def _sentences(self, spans: Spans, epoch: int) -> list[DocumentExample]:
-        """Return each sentence as a document of its own, without a graph."""
+        """Returns each sentence as a document of its own, without a graph."""
         indices = self.corpus.first_sentences[spans[:, 0]] + spans[:, 1]
         sides = []
         for ids, offsets in self._flat:
@@ -294,9 +294,9 @@ class Step:
     epoch: int
     step: int
     tokens: int
-    """Target sub-words of the whole batch over all processes; the sum of their losses is divided by it."""
+    """Target sub-words of the whole batch over all processes: the divisor of the summed loss."""
     batch: DocumentBatch | None
-    """None if there are fewer sentences than processes and this process has none; its gradient is zero."""
+    """None if this process has no sentences (fewer sentences than processes); its gradient is then zero."""
 
 
 @dataclass(frozen=True)
@@ -313,7 +313,7 @@ class BatchLoader:
     """Return batches of workers in page-locked memory, for a GPU."""
 
     def steps(self, epoch: int = 0, step: int = 0, epochs: int | None = None) -> Generator[Step, None, None]:
-        """Yield steps from `step` of `epoch` on, for `epochs` epochs or forever; closing it stops the workers."""
+        """Yields steps from `step` of `epoch` on, for `epochs` epochs or forever; closing it stops the workers."""
         jobs = self._jobs(epoch, step, epochs)
         if not self.workers:
             yield from (replace(job, batch=self.builder(spans, job.epoch)) for job, spans in jobs)

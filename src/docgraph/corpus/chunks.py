@@ -37,7 +37,7 @@ class Chunk:
         return sum(len(document) for document in self.documents)
 
     def key(self, settings: str) -> str:
-        """Return a digest of everything the shard depends on; `settings` covers annotator, sub-words and store."""
+        """Returns a digest of everything the shard depends on; `settings` covers annotator, sub-words and store."""
         total = hashlib.blake2b(settings.encode(), digest_size=16)
         for document in self.documents:
             parts = (document.id, document.path, document.lines, document.speakers, document.source, document.target)
@@ -46,7 +46,7 @@ class Chunk:
 
 
 def split_into_chunks(split: str, documents: Iterable[ParallelDocument]) -> Iterator[Chunk]:
-    """Group the documents of a split, in order, into chunks of about CHUNK_CHARACTERS."""
+    """Groups the documents of a split, in order, into chunks of about CHUNK_CHARACTERS."""
     index, size = 0, 0
     pending: list[ParallelDocument] = []
     for document in documents:
@@ -61,7 +61,7 @@ def split_into_chunks(split: str, documents: Iterable[ParallelDocument]) -> Iter
 
 @dataclass(frozen=True)
 class Task:
-    """Everything that a worker needs, on whichever machine it runs."""
+    """The inputs of a worker on any machine."""
 
     annotator: str
     tokenizer: tuple[tuple[str, bytes], ...]
@@ -95,7 +95,7 @@ class Worker:
         self._cache = AnnotationCache(task.cache, self._pipeline.version)
 
     def __call__(self, chunk: Chunk) -> Shard:
-        """Annotate and encode a chunk."""
+        """Annotates and encodes a chunk."""
         task, notes = self.task, dict[str, None]()
         documents = [document.document for document in chunk.documents]
         annotations = annotate_all(documents, self._pipeline, cache=self._cache)
@@ -130,7 +130,7 @@ def _work_on_ray(task: Task, chunk: Chunk) -> Shard:
 
 
 def run_local(task: Task, chunks: Iterable[Chunk], jobs: int) -> Iterator[Shard]:
-    """Work on the chunks in `jobs` processes, or in this process if `jobs` is 1."""
+    """Works on the chunks in `jobs` processes, or in this process if `jobs` is 1."""
     if jobs <= 1:
         worker: Worker | None = None
         for chunk in chunks:
@@ -141,7 +141,7 @@ def run_local(task: Task, chunks: Iterable[Chunk], jobs: int) -> Iterator[Shard]
 
 
 def run_ray(task: Task, chunks: Iterable[Chunk], jobs: int) -> Iterator[Shard]:
-    """Work on the cluster of $RAY_ADDRESS, or on a local Ray with `jobs` processes."""
+    """Works on the cluster of $RAY_ADDRESS, or on a local Ray with `jobs` processes."""
     yield from run_on_ray(_work_on_ray, task, chunks, jobs)
 
 

@@ -31,7 +31,7 @@ class DataEntry:
     """Format tmx: source and target language to read. None: the languages of the corpus or, if it does not name both,
     the file's srclang and its only other language."""
     times: Annotated[Size, Field(le=100)] = 1
-    """Repetitions of the entry, to give it more weight beside larger ones."""
+    """Number of times the entry is read, to give a small corpus more weight."""
 
     def __post_init__(self) -> None:
         if not self.source:
@@ -52,7 +52,7 @@ class DataConfig:
     test: Entries[DataEntry] = ()
 
     def splits(self) -> dict[str, tuple[DataEntry, ...]]:
-        """The splits that have entries."""
+        """Returns the splits that have entries."""
         return {name: getattr(self, name) for name in SPLITS if getattr(self, name)}
 
 

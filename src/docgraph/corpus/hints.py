@@ -37,7 +37,7 @@ PART = 64
 
 
 def hints_path(store: str | Path, split: str) -> Path:
-    """Return the file with the hints of a split."""
+    """Returns the file with the hints of a split."""
     return Path(store) / f"hints.{split}.arrow"
 
 
@@ -47,7 +47,7 @@ def make_hints(
     aligner: DocumentTransformer | None,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Path:
-    """Find the hints of a split and write them into its store; `aligner` is needed for coreference."""
+    """Finds the hints of a split and writes them into its store; `aligner` is needed for coreference."""
 
     def documents() -> Iterator[list[Hint]]:
         for begin in range(0, len(corpus), PART):
@@ -59,13 +59,13 @@ def make_hints(
 
 
 def write_hints(corpus: PreparedCorpus, documents: Iterable[Iterable[Hint]]) -> Path:
-    """Write the hints of all documents of a split into its store, in place of those it has."""
+    """Writes the hints of all documents of a split into its store, and replaces existing hints."""
     parts = ([[row[name] for row in rows] for name in HINTS.names] for rows in _rows(documents))
     return write_table(hints_path(corpus.folder, corpus.split), HINTS, corpus, parts)
 
 
 def _rows(documents: Iterable[Iterable[Hint]]) -> Iterator[list[dict[str, list[int]]]]:
-    """Yield the rows of the documents, some at a time."""
+    """Yields the table rows of the documents in batches."""
     remaining = iter(documents)
     while rows := [_row(hints) for hints in islice(remaining, PART)]:
         yield rows
@@ -74,7 +74,7 @@ def _rows(documents: Iterable[Iterable[Hint]]) -> Iterator[list[dict[str, list[i
 def _filled(
     corpus: PreparedCorpus, documents: range, relations: Sequence[str], aligner: DocumentTransformer | None
 ) -> Iterator[list[Hint]]:
-    """Yield the hints of each document, with the words of the reference translations."""
+    """Yields the hints of each document, with their words taken from the reference translations."""
     examples = [corpus.example(index, None) for index in documents]
     found = [
         _find(corpus.annotation(index), example, corpus.tokenizer, relations)
@@ -99,7 +99,7 @@ def _filled(
 def _find(
     annotation: Annotation, example: DocumentExample, tokenizer: Tokenizer, relations: Sequence[str]
 ) -> list[Hint]:
-    """Return the hints of a document by the graph and by dictionaries; training does not tell them apart."""
+    """Returns the hints of a document from its graph and from dictionaries; training treats both alike."""
     hints = find_hints(annotation, example.source, example.source_words, tokenizer, relations)
     lookups = find_lookups(annotation, example.source_words, tokenizer, dictionaries(relations), hints)
     return sorted([*hints, *lookups], key=lambda hint: (hint.sentence, hint.place))
@@ -117,7 +117,7 @@ def _row(hints: Iterable[Hint]) -> dict[str, list[int]]:
 
 
 def read_hints(store: str | Path, split: str) -> pa.Table:
-    """Return the hints of a split as they are stored; raise DocgraphError unless they belong to this store."""
+    """Returns the hints of a split as they are stored; raises DocgraphError unless they belong to this store."""
     return read_table(hints_path(store, split), store, "hints", f"make them with docgraph hints {store}")
 
 
@@ -127,7 +127,7 @@ class CorpusHints:
     def __init__(
         self, store: str | Path, split: str, relations: Sequence[str], dropout: float = 0.0, seed: int = 0
     ) -> None:
-        """Read the hints; raise DocgraphError unless they belong to this store."""
+        """Reads the hints; raises DocgraphError unless they belong to this store."""
         self._arguments = store, split, relations, dropout, seed
         self.dropout, self.seed = dropout, seed
         self._table = read_hints(store, split)
@@ -143,7 +143,7 @@ class CorpusHints:
         return [(column.offsets.to_numpy(), column.values.to_numpy()) for column in columns]
 
     def document(self, index: int) -> list[Hint]:
-        """Return the hints of a document."""
+        """Returns the hints of a document."""
         kinds, sentences, places, lengths, tokens = (
             values[offsets[index] : offsets[index + 1]] for offsets, values in self._columns
         )
@@ -164,7 +164,7 @@ class CorpusHints:
         return found
 
     def kept(self, hints: Sequence[Hint], document: int, epoch: int) -> list[Hint]:
-        """Return the hints without those that training leaves out in this epoch; depends only on the seed and epoch."""
+        """Returns the hints that training reads in this epoch; the choice depends on the seed and the epoch only."""
         if not self.dropout or not hints:
             return list(hints)
         seed = np.random.SeedSequence([self.seed, epoch, document, hints[0].sentence])

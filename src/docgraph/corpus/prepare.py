@@ -56,7 +56,7 @@ class SplitReport:
 
 
 @dataclass(frozen=True)
-class Report:
+class PreparationReport:
     """Result of a preparation."""
 
     folder: str
@@ -80,7 +80,7 @@ class _Survey:
     """The first sentences of every document, up to a limit, for the check of their languages."""
 
     def add_texts(self, document: ParallelDocument) -> None:
-        """Keep the first sentences of a document if there is room."""
+        """Keeps the first sentences of a document if there is room."""
         if len(self.texts[0]) < CHECKED_SENTENCES:
             for texts, side in zip(self.texts, (document.source, document.target), strict=True):
                 texts.extend(side[:CHECKED_PER_DOCUMENT])
@@ -94,8 +94,8 @@ def prepare(
     engine: Engine = ENGINES["local"],
     cache: str | Path | None = None,
     progress: Progress = lambda stage, done, total: None,
-) -> Report:
-    """Prepare a corpus into the folder `config.out`, unless the store there is up to date."""
+) -> PreparationReport:
+    """Prepares a corpus into the folder `config.out`, unless the store there is up to date."""
     config = _with_language_tag(_with_tmx_languages(config))
     start, folder, pipeline = time.monotonic(), Path(config.out), load_pipeline(config.pipeline)
     inputs = {path: _digest(path) for entries in config.data.splits().values() for e in entries for path in e.paths}
@@ -138,7 +138,7 @@ def prepare(
 
 @contextmanager
 def _locked(folder: Path) -> Iterator[None]:
-    """Hold the lock of a store; refuses a store that another process is preparing."""
+    """Holds the lock of a store; refuses a store that another process is preparing."""
     with report_errors_as(folder):
         folder.mkdir(parents=True, exist_ok=True)
         held = lock(folder)
@@ -151,7 +151,7 @@ def _locked(folder: Path) -> Iterator[None]:
 
 
 def _with_tmx_languages(config: PrepareConfig) -> PrepareConfig:
-    """Set the languages of TMX entries that name none to the languages of the corpus."""
+    """Sets the languages of TMX entries that name none to the languages of the corpus."""
     pair = config.languages.source, config.languages.target
     if not all(pair):
         return config
@@ -164,7 +164,7 @@ def _with_tmx_languages(config: PrepareConfig) -> PrepareConfig:
 
 
 def _with_language_tag(config: PrepareConfig) -> PrepareConfig:
-    """Set the target-language token to that of the model whose sub-words are used; a multilingual model needs one."""
+    """Sets the target-language token to that of the model whose sub-words are used; a multilingual model needs one."""
     folder, tag = config.subwords.folder, config.subwords.tag
     if folder is None or not any((Path(folder) / name).is_file() for name in WEIGHTS):
         return config
@@ -184,7 +184,7 @@ def _limits(config: PrepareConfig) -> Limits:
 def _survey_and_learn(
     config: PrepareConfig, skip_bad: bool, folder: Path, inputs: dict[str, str], progress: Progress
 ) -> dict[str, _Survey]:
-    """Read all files, so that errors appear before hours of annotation, and learn the sub-words if outdated."""
+    """Reads all files, so that errors appear before hours of annotation, and learns the sub-words if outdated."""
     settings, train = config.subwords, {path: inputs[path] for entry in config.data.train for path in entry.paths}
     origin, version = _folder_digest(settings.folder), package_version("sentencepiece")
     reading = {"limits": asdict(_limits(config)), "skip_bad": skip_bad}
@@ -211,7 +211,7 @@ def _survey_and_learn(
 
 
 def _check_languages(config: PrepareConfig, split: str, survey: _Survey) -> None:
-    """Refuse a side that is clearly in another language than the config says."""
+    """Refuses a side that is clearly in another language than the config says."""
     for side, texts in zip(("source", "target"), survey.texts, strict=True):
         code = getattr(config.languages, side)
         other = other_language(texts, code.partition("-")[0].lower())
@@ -242,7 +242,7 @@ class _SplitShards:
         self._sentences, self._progress = sentences, progress
 
     def outdated(self, chunks: Iterable[Chunk]) -> Iterator[Chunk]:
-        """Yield the chunks without an up-to-date shard."""
+        """Yields the chunks without an up-to-date shard."""
         for chunk in chunks:
             self._count = chunk.index + 1
             if store.shard_key(self._path(chunk.index)) == chunk.key(self._settings):
@@ -251,13 +251,13 @@ class _SplitShards:
                 yield chunk
 
     def write(self, shard: Shard) -> None:
-        """Write a finished shard."""
+        """Writes a finished shard."""
         with replacing(self._path(shard.index)) as path:
             path.write_bytes(shard.data)
         self._advance(shard.sentences)
 
     def finish(self) -> int:
-        """Return the number of shards; delete the shards of an earlier, longer corpus."""
+        """Returns the number of shards; deletes the shards of an earlier, longer corpus."""
         for path in self._path(0).parent.glob("*.arrow"):
             if path.stem.isdecimal() and int(path.stem) >= self._count:
                 path.unlink()
@@ -272,7 +272,7 @@ class _SplitShards:
 
 
 def _describe(folder: Path, split: str, shards: int, problems: Problems) -> dict[str, Any]:
-    """Return the manifest entry of a split."""
+    """Returns the manifest entry of a split."""
     paths = [store.shard_path(folder, split, index) for index in range(shards)]
     sizes = store.PreparedCorpus(folder, split, paths, folder / "tokenizer").sizes
     totals = {name: int(getattr(sizes, name).sum()) for name in store.SIZES}
@@ -281,7 +281,7 @@ def _describe(folder: Path, split: str, shards: int, problems: Problems) -> dict
 
 
 def _current_manifest(folder: Path, fingerprint: str) -> dict[str, Any] | None:
-    """Return the manifest of the store if it is complete and has the fingerprint, else None."""
+    """Returns the manifest of the store if it is complete and has the fingerprint, else None."""
     if not (folder / store.MANIFEST).is_file():
         return None
     try:
@@ -299,12 +299,12 @@ def _current_manifest(folder: Path, fingerprint: str) -> dict[str, Any] | None:
     return manifest if complete else None
 
 
-def _report(folder: Path, manifest: dict[str, Any], seconds: float, unchanged: bool) -> Report:
+def _report(folder: Path, manifest: dict[str, Any], seconds: float, unchanged: bool) -> PreparationReport:
     config = subwords.token_config(folder / "tokenizer")
     splits = {name: SplitReport(**values) for name, values in manifest["splits"].items()}
     size = sum(path.stat().st_size for split in splits for path in (folder / split).glob("*.arrow"))
     vocabulary = config.source_vocabulary, config.target_vocabulary
-    return Report(str(folder), unchanged, splits, vocabulary, size, seconds, tuple(manifest["notes"]))
+    return PreparationReport(str(folder), unchanged, splits, vocabulary, size, seconds, tuple(manifest["notes"]))
 
 
 def _versions(config: PrepareConfig) -> dict[str, Any]:
@@ -313,7 +313,7 @@ def _versions(config: PrepareConfig) -> dict[str, Any]:
 
 
 def _folder_digest(folder: str | None) -> str:
-    """Return a digest of the sub-words in a model or store folder; empty for None."""
+    """Returns a digest of the sub-words in a model or store folder; empty for None."""
     if folder is None:
         return ""
     tokenizer = Path(folder) / "tokenizer"

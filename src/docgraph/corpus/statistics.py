@@ -64,7 +64,7 @@ class SplitStatistics:
     """The largest values of each kind, in descending order."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the statistics, with shares, as plain values for JSON."""
+        """Returns the statistics, with shares, as plain values for JSON."""
         shares = {
             "linked_share": self.linked_sentences / max(self.sentences, 1),
             "edges_per_word": {name: count / max(self.words, 1) for name, count in self.edges.items()},
@@ -78,7 +78,7 @@ def statistics(
     options: RelationOptions = RelationOptions(),
     worst: int = 5,
 ) -> SplitStatistics:
-    """Compute the statistics of a split, with the `worst` outliers of each kind."""
+    """Computes the statistics of a split, with the `worst` outliers of each kind."""
     sizes = corpus.sizes
     result = SplitStatistics(
         corpus.split,
@@ -111,7 +111,7 @@ def _side_statistics(corpus: PreparedCorpus, side: Literal["source", "target"]) 
 
 
 def _lengths(corpus: PreparedCorpus, side: str) -> Integers:
-    """Return the sub-words of each sentence of the split, [S], without the end of sentence."""
+    """Returns the sub-words of each sentence of the split, [S], without the end of sentence."""
     return corpus.flat(f"{side}_lengths").astype(np.int64) - 1
 
 
@@ -128,7 +128,7 @@ def _count_graph(result: SplitStatistics, graph: DocumentGraph) -> None:
 
 
 def _linked_sentences(graph: DocumentGraph, links: Edges | Cliques) -> Integers:
-    """Return the sentences with a link to another sentence, without expanding cliques."""
+    """Returns the sentences with a link to another sentence, without expanding cliques."""
     sentence_of = graph.sentence_of_node
     if isinstance(links, Cliques):
         own = sentence_of[links.nodes]
@@ -140,7 +140,7 @@ def _linked_sentences(graph: DocumentGraph, links: Edges | Cliques) -> Integers:
 
 
 def _outliers(corpus: PreparedCorpus, count: int) -> dict[str, list[Outlier]]:
-    """Return the `count` largest values of each kind; ties go to the earlier sentence."""
+    """Returns the `count` largest values of each kind; ties go to the earlier sentence."""
     source, target = _lengths(corpus, "source"), _lengths(corpus, "target")
     # One sub-word is added to each side, so that pairs of one-word sentences are not outliers.
     ratios = (np.maximum(source, target) + 1) / (np.minimum(source, target) + 1)
@@ -155,13 +155,13 @@ def _outliers(corpus: PreparedCorpus, count: int) -> dict[str, list[Outlier]]:
 
 
 def _largest(values: npt.NDArray[Any], count: int) -> list[int]:
-    """Return the indices of the largest values in descending order."""
+    """Returns the indices of the largest values in descending order."""
     order: list[int] = np.argsort(-values, kind="stable")[:count].tolist()
     return order
 
 
 def _outlier(corpus: PreparedCorpus, value: float, sentence: int) -> Outlier:
-    """Return the outlier at a sentence, counted over the whole split."""
+    """Returns the outlier at a sentence, counted over the whole split."""
     document = int(np.searchsorted(corpus.first_sentences, sentence, side="right")) - 1
     name, path, lines = corpus.location(document)
     return Outlier(float(value), path, int(lines[sentence - corpus.first_sentences[document]]), name)

@@ -42,7 +42,7 @@ Integers = npt.NDArray[np.integer]
 
 
 def schema(source_vocabulary: int, target_vocabulary: int, key: str) -> pa.Schema:
-    """Return the columns of a shard; `key` identifies its inputs."""
+    """Returns the columns of a shard; `key` identifies its inputs."""
     short, integer = pa.list_(pa.int16()), pa.list_(pa.int32())
     source, target = (
         pa.list_(pa.uint16() if size <= 1 << 16 else pa.int32()) for size in (source_vocabulary, target_vocabulary)
@@ -63,7 +63,7 @@ def schema(source_vocabulary: int, target_vocabulary: int, key: str) -> pa.Schem
 
 
 def to_bytes(documents: Iterable[EncodedDocument], shard_schema: pa.Schema) -> bytes:
-    """Serialize documents as a shard, an Arrow file."""
+    """Serializes documents as a shard, an Arrow file."""
     sink = pa.BufferOutputStream()
     options = pa.ipc.IpcWriteOptions(compression=pa.Codec("zstd", compression_level=LEVEL))
     with pa.ipc.new_file(sink, shard_schema, options=options) as writer:
@@ -110,7 +110,7 @@ def _row(document: EncodedDocument) -> dict[str, Any]:
 
 
 def _types(annotation: Annotation) -> dict[str, Any]:
-    """Return the words as types, with the strings of forms, lemmas and parts of speech in one table, forms first."""
+    """Returns the words as types, with the strings of forms, lemmas and parts of speech in one table, forms first."""
     columns = [annotation.forms, annotation.lemmas, annotation.upos]
     sizes = [1 if column is None else max(1, len(column.table)) for column in columns]
     joint = np.zeros(annotation.num_words, dtype=np.int64)
@@ -141,12 +141,12 @@ def _types(annotation: Annotation) -> dict[str, Any]:
 
 
 def _link_steps(links: IntArray) -> Integers:
-    """[C, 2] -> [2C]: steps from mention to mention, then distances to the antecedents; both are small numbers."""
+    """Encodes links [C, 2] as [2C] small numbers: steps from mention to mention, then distances to the antecedents."""
     return np.concatenate([np.diff(links[:, 1], prepend=0), links[:, 1] - links[:, 0]])
 
 
 def _links(steps: Integers) -> IntArray:
-    """[2C] -> [C, 2]: the inverse of _link_steps."""
+    """Decodes [2C] to links [C, 2]: the inverse of `_link_steps`."""
     mentions = np.cumsum(steps[: len(steps) // 2])
     return np.stack([mentions - steps[len(steps) // 2 :], mentions], axis=1).astype(np.int32)
 
@@ -177,7 +177,7 @@ class PreparedCorpus:
 
     @classmethod
     def open(cls, folder: str | Path, split: str = "train", cache_bytes: int = 0) -> PreparedCorpus:
-        """Open a split of the store; up to `cache_bytes` of decompressed documents stay in memory."""
+        """Opens a split of the store; up to `cache_bytes` of decompressed documents stay in memory."""
         manifest = read_manifest(folder)
         if split not in manifest["splits"]:
             known = ", ".join(manifest["splits"])
@@ -216,7 +216,7 @@ class PreparedCorpus:
         return np.cumsum(self.sizes.sentences, dtype=np.int64) - self.sizes.sentences
 
     def flat(self, column: str) -> Integers:
-        """Return a list column of all documents, concatenated, such as `source` or `source_lengths`."""
+        """Returns a list column of all documents, concatenated, such as `source` or `source_lengths`."""
         field = schema(1, 1, "").get_field_index(column)
         options = pa.ipc.IpcReadOptions(included_fields=[field])
         tables = [open_shard(path, options).read_all() for path in self._paths]
@@ -248,7 +248,7 @@ class PreparedCorpus:
         return self._cached[batch], index - int(self._bounds[batch])
 
     def _array(self, index: int, name: str) -> npt.NDArray[Any] | None:
-        """Return a list column of a document, [N], without a copy; None for a null."""
+        """Returns a list column of a document, [N], without a copy; None for a null."""
         batch, row = self._row(index)
         values = batch.column(name)[row].values
         return None if values is None else values.to_numpy(zero_copy_only=False)
@@ -258,17 +258,17 @@ class PreparedCorpus:
         return np.empty(0, np.int32) if values is None else values
 
     def location(self, index: int) -> tuple[str, str, IntArray]:
-        """Return (document id, source file, line of each sentence [M])."""
+        """Returns (document id, source file, line of each sentence [M])."""
         batch, row = self._row(index)
         return batch.column("id")[row].as_py(), batch.column("path")[row].as_py(), self._array_or_empty(index, "lines")
 
     def _offsets(self, index: int) -> IntArray:
-        """Return the index of the first word of each sentence, [M+1]."""
+        """Returns the index of the first word of each sentence, [M+1]."""
         counts = self._array_or_empty(index, "word_counts")
         return np.concatenate([[0], np.cumsum(counts, dtype=np.int32)]).astype(np.int32)
 
     def annotation(self, index: int) -> Annotation:
-        """Return the annotation of the source; positions in the text are not stored (starts and ends are 0)."""
+        """Returns the annotation of the source; positions in the text are not stored (starts and ends are 0)."""
         batch, row = self._row(index)
         types, strings = self._array_or_empty(index, "types"), batch.column("strings")[row].as_py().split(SEPARATOR)
         zeros = np.zeros(len(types), dtype=np.int32)
@@ -297,7 +297,7 @@ class PreparedCorpus:
         return Strings(ids[types], tuple(strings[place] for place in self._array_or_empty(index, table).tolist()))
 
     def sentences(self, index: int, side: str, firsts: Integers | None = None) -> tuple[list[Integers], list[Integers]]:
-        """Return the sub-words of each sentence of a side, and the word index of each sub-word in its sentence (or -1).
+        """Returns the sub-words of each sentence of a side, and the word index of each sub-word in its sentence, or -1.
 
         With `firsts` [M], the words of sentence m are counted from firsts[m].
         """
@@ -311,7 +311,7 @@ class PreparedCorpus:
     def example(
         self, index: int, relations: str | Iterable[str] | None = "all", hints: Sequence[str] = ()
     ) -> DocumentExample:
-        """Return a document, with the graph of its annotation unless `relations` is None, and hints by `hints`.
+        """Returns a document, with the graph of its annotation unless `relations` is None, and hints by `hints`.
 
         Translations of referents are not filled in: decoding does that.
         """
@@ -332,12 +332,12 @@ class PreparedCorpus:
 
 
 def shard_path(folder: str | Path, split: str, index: int) -> Path:
-    """Return the file of a shard."""
+    """Returns the file of a shard."""
     return Path(folder) / split / f"{index:05}.arrow"
 
 
 def open_shard(path: Path, options: Any = None) -> Any:
-    """Open a shard as a memory-mapped Arrow file."""
+    """Opens a shard as a memory-mapped Arrow file."""
     try:
         file = pa.ipc.open_file(pa.memory_map(str(path)), options=options)
     except (pa.ArrowInvalid, FileNotFoundError):
@@ -350,7 +350,7 @@ def open_shard(path: Path, options: Any = None) -> Any:
 
 
 def shard_key(path: Path) -> str | None:
-    """Return the key of a shard, or None if it is missing, damaged or of another version."""
+    """Returns the key of a shard, or None if it is missing, damaged or of another version."""
     try:
         key: bytes = open_shard(path).schema.metadata[b"docgraph.key"]
     except (DocgraphError, KeyError):
@@ -359,7 +359,7 @@ def shard_key(path: Path) -> str | None:
 
 
 def read_manifest(folder: str | Path) -> dict[str, Any]:
-    """Return the manifest of a store; raise an error if the folder has no complete store."""
+    """Returns the manifest of a store; raises an error if the folder has no complete store."""
     try:
         manifest = json.loads((Path(folder) / MANIFEST).read_bytes())
     except FileNotFoundError:

@@ -22,7 +22,7 @@ STORE = b"docgraph.store"
 def write_table(
     path: Path, schema: pa.Schema, corpus: PreparedCorpus, parts: Iterable[Sequence[Sequence[Any]]]
 ) -> Path:
-    """Write the table of a split and return its path; each part holds the columns of some documents, in order."""
+    """Writes the table of a split and returns its path; each part holds the columns of some documents, in order."""
     schema = schema.with_metadata({**(schema.metadata or {}), STORE: read_manifest(corpus.folder)["fingerprint"]})
     with (
         replacing(path) as temporary,
@@ -36,7 +36,7 @@ def write_table(
 
 
 def read_table(path: Path, store: str | Path, content: str, remedy: str) -> pa.Table:
-    """Return a table; raise DocgraphError, which names its `content`, unless it exists and belongs to this store."""
+    """Returns a table; raises DocgraphError, which names its `content`, unless it exists and belongs to this store."""
     try:
         table = pa.ipc.open_file(pa.memory_map(str(path))).read_all()
     except (pa.ArrowInvalid, FileNotFoundError):

@@ -45,7 +45,7 @@ class Sample:
         self.pairs: list[tuple[str, str]] = []
 
     def add(self, document: ParallelDocument) -> None:
-        """Consider the sentence pairs of a document."""
+        """Considers the sentence pairs of a document."""
         for pair in zip(document.source, document.target, strict=True):
             self._seen += 1
             if len(self.pairs) < self._size:
@@ -55,7 +55,7 @@ class Sample:
 
 
 def learn(sample: Sample, config: SubwordsConfig, folder: str | Path, fingerprint: str) -> None:
-    """Learn the sub-words of both languages and write the tokenizer folder; `fingerprint` identifies the input."""
+    """Learns the sub-words of both languages and writes the tokenizer folder; `fingerprint` identifies the input."""
     source, target = ([pair[side] for pair in sample.pairs] for side in range(2))
     if config.joint:
         models = {"joint.spm": _train(source + target, config)}
@@ -100,7 +100,7 @@ def _size(model: bytes) -> int:
 
 
 def copy(origin: str | Path, folder: str | Path, fingerprint: str) -> None:
-    """Copy the sub-words of a model folder, a prepared corpus or a tokenizer folder."""
+    """Copies the sub-words of a model folder, a prepared corpus or a tokenizer folder."""
     from docgraph.model.model_folder import ModelFolder
 
     source = Path(origin)
@@ -124,12 +124,12 @@ def _write(folder: Path, files: dict[str, bytes], config: dict[str, int], finger
 
 
 def files_of(folder: str | Path) -> dict[str, bytes]:
-    """Return the model files of a tokenizer folder, by name."""
+    """Returns the model files of a tokenizer folder, by name."""
     return {name: (Path(folder) / name).read_bytes() for name in FILES if (Path(folder) / name).is_file()}
 
 
 def digest(files: dict[str, bytes]) -> str:
-    """Return a digest of the model files."""
+    """Returns a digest of the model files."""
     total = hashlib.blake2b(digest_size=16)
     for name in sorted(files):
         total.update(f"{name} {len(files[name])}\n".encode() + files[name])
@@ -137,7 +137,7 @@ def digest(files: dict[str, bytes]) -> str:
 
 
 def is_current(folder: str | Path, fingerprint: str) -> bool:
-    """Return whether a folder holds complete sub-words made from the input that `fingerprint` identifies."""
+    """Returns whether a folder holds complete sub-words made from the input that `fingerprint` identifies."""
     values = _read(Path(folder))
     return values is not None and values["fingerprint"] == fingerprint and values["digest"] == digest(files_of(folder))
 
@@ -151,7 +151,7 @@ def _read(folder: Path) -> dict[str, Any] | None:
 
 
 def token_config(folder: str | Path) -> TransformerConfig:
-    """Return the vocabulary sizes and special ids of a tokenizer folder, as a model config."""
+    """Returns the vocabulary sizes and special ids of a tokenizer folder, as a model config."""
     values = _read(Path(folder))
     if values is None:
         raise DocgraphError("this is not the tokenizer folder of a prepared corpus; run docgraph prepare", path=folder)
@@ -160,12 +160,12 @@ def token_config(folder: str | Path) -> TransformerConfig:
 
 
 def load(folder: str | Path) -> Tokenizer:
-    """Load the tokenizer of a folder."""
+    """Loads the tokenizer of a folder."""
     return Tokenizer.load(folder, token_config(folder))
 
 
 def unpack(files: Iterable[tuple[str, bytes]], config: TransformerConfig) -> Tokenizer:
-    """Load a tokenizer from the bytes of its files, on a machine that does not have the folder."""
+    """Loads a tokenizer from the bytes of its files, on a machine that does not have the folder."""
     import tempfile
 
     with tempfile.TemporaryDirectory(prefix="docgraph-") as folder:
@@ -188,7 +188,7 @@ class EncodedSide:
 
 @dataclass(frozen=True, eq=False)
 class EncodedDocument:
-    """A document as the store keeps it."""
+    """A document in the form in which the store keeps it."""
 
     id: str
     path: str
@@ -202,7 +202,7 @@ class EncodedDocument:
 def encode(
     document: ParallelDocument, annotation: Annotation, tokenizer: Tokenizer, tag: str | None = None
 ) -> EncodedDocument:
-    """Encode both sides; source words are those of the annotation, target words are separated by spaces."""
+    """Encodes both sides; source words are those of the annotation, target words are separated by spaces."""
     source, source_words = encode_source(document.source, annotation, tokenizer.source, tag)
     target, target_words = encode_target(document.target, tokenizer.target)
     sides = _side(source, source_words), _side(target, target_words)
@@ -218,7 +218,7 @@ def encode(
 def encode_source(
     texts: Sequence[str], annotation: Annotation, coder: SubwordCoder, tag: str | None = None
 ) -> tuple[list[Ids], list[Ids]]:
-    """Return the sub-words of each sentence, and for each sub-word the index of its word in the sentence (or -1)."""
+    """Returns the sub-words of each sentence, and for each sub-word the index of its word in the sentence (or -1)."""
     if not texts:
         return [], []
     encoded, spans = zip(*(coder.encode(text, tag) for text in texts), strict=True)
@@ -237,7 +237,7 @@ def encode_source(
 
 
 def encode_target(texts: Sequence[str], coder: SubwordCoder) -> tuple[list[Ids], list[Ids]]:
-    """Return the same for translations, whose words are separated by spaces."""
+    """Returns the same for translations, whose words are separated by spaces."""
     encoded = coder.ids(texts)
     return encoded, coder.words(encoded)
 

@@ -25,12 +25,12 @@ MADE = b"docgraph.made"
 
 
 def translations_path(folder: str | Path, split: str) -> Path:
-    """Return the file with the translations of a split."""
+    """Returns the file with the translations of a split."""
     return Path(folder) / f"{split}.arrow"
 
 
 def digest(folder: str | Path, splits: Iterable[str]) -> str:
-    """Return a digest of the translations of the given splits; a missing file counts as empty."""
+    """Returns a digest of the translations of the given splits; a missing file counts as empty."""
     total = hashlib.sha256()
     for path in (translations_path(folder, split) for split in splits):
         total.update(path.read_bytes() if path.is_file() else b"")
@@ -43,7 +43,7 @@ def write_translations(
     parts: Iterable[Sequence[Sequence[Sequence[int]]]],
     made: Mapping[str, Any],
 ) -> Path:
-    """Write the translations of a split, some documents per part, in order; `made` describes their origin."""
+    """Writes the translations of a split, some documents per part, in order; `made` describes their origin."""
     token = pa.uint16() if corpus.tokenizer.target.size <= 1 << 16 else pa.int32()
     columns = [("tokens", pa.list_(token)), ("lengths", pa.list_(pa.int16()))]
     schema = pa.schema(columns, metadata={MADE: json.dumps(made)})
@@ -51,7 +51,7 @@ def write_translations(
 
 
 def _columns(documents: Sequence[Sequence[Sequence[int]]]) -> tuple[list[list[int]], list[list[int]]]:
-    """Return the sub-words of each document, and the lengths of its sentences."""
+    """Returns the sub-words of each document, and the lengths of its sentences."""
     tokens = [[token for sentence in document for token in sentence] for document in documents]
     return tokens, [[len(sentence) for sentence in document] for document in documents]
 
@@ -62,7 +62,7 @@ class ContextTranslations:
     def __init__(
         self, folder: str | Path, store: str | Path, split: str = "train", share: float = 1.0, seed: int = 0
     ) -> None:
-        """Read the translations; raise DocgraphError unless they belong to this store."""
+        """Reads the translations; raises DocgraphError unless they belong to this store."""
         self._arguments = folder, store, split, share, seed
         self.share, self.seed = share, seed
         remedy = f"make them with docgraph pretranslate {store} --split {split} -o {folder}"
@@ -73,11 +73,11 @@ class ContextTranslations:
         return ContextTranslations, self._arguments  # a worker process reads the file itself
 
     def sentences(self, document: int) -> list[Ids]:
-        """Return the sub-words of each sentence of a document, each with its end-of-sentence."""
+        """Returns the sub-words of each sentence of a document, each with its end-of-sentence."""
         tokens, lengths = (column[document].values.to_numpy().astype(np.int64) for column in self._columns)
         return [tokens[begin:end] for begin, end in pairwise([0, *np.cumsum(lengths).tolist()])]
 
     def sample(self, document: int, epoch: int) -> list[Ids] | None:
-        """Return the sentences, or None if the document is not in the share; depends only on the seed and epoch."""
+        """Returns the sentences, or None if the document is not in the share; depends only on the seed and epoch."""
         draw = np.random.PCG64(np.random.SeedSequence([self.seed, epoch, document])).random_raw()
         return self.sentences(document) if draw < self.share * 2.0**64 else None

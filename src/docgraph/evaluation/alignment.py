@@ -59,7 +59,7 @@ class Bitext:
 
     @classmethod
     def of(cls, pairs: Sequence[tuple[Sequence[str], Sequence[str]]]) -> Bitext:
-        """Number the words of sentence pairs."""
+        """Numbers the words of sentence pairs."""
         sides = []
         for side in range(2):
             ids: dict[str, int] = {}
@@ -91,7 +91,7 @@ class Posteriors:
     agreement: Floats
 
     def best_target(self, num_source: int, threshold: float = 0.0) -> LongArray:
-        """[num_source]: the target word of each source word's best link, -1 if none is above `threshold`."""
+        """Returns [num_source]: the target word of each source word's best link, -1 if none is above `threshold`."""
         best = np.full(num_source, -1, dtype=np.int64)
         order = np.argsort(self.agreement, kind="stable")
         order = order[self.agreement[order] > threshold]
@@ -99,7 +99,7 @@ class Posteriors:
         return best
 
     def where(self, mask: BoolArray) -> Posteriors:
-        """The links at which `mask` [L] is True."""
+        """Returns the links at which `mask` [L] is True."""
         return Posteriors(self.source[mask], self.target[mask], self.agreement[mask])
 
 
@@ -118,7 +118,7 @@ class Aligner:
             self._train(agree=iteration >= INDEPENDENT)
 
     def _train(self, agree: bool) -> None:
-        """One iteration of expectation maximisation."""
+        """Runs one iteration of expectation maximisation."""
         counts = np.zeros(len(self._words[0])), np.zeros(len(self._words[0]))
         for links, pairs in self._blocks():
             forward, backward = self._posteriors(links, pairs)
@@ -129,14 +129,14 @@ class Aligner:
         self._tables = tuple(_estimate(count, words) for count, words in zip(counts, self._words, strict=True))
 
     def _blocks(self) -> Iterator[tuple[CandidateLinks, IntArray]]:
-        """Yield candidate links and their word pairs, block by block."""
+        """Yields candidate links and their word pairs, block by block."""
         begin = 0
         for links in _candidate_links(self._bitext):
             yield links, self._pairs[begin : begin + len(links.source)]
             begin += len(links.source)
 
     def _posteriors(self, links: CandidateLinks, pairs: IntArray) -> tuple[Floats, Floats]:
-        """p(a_j = i) and p(b_i = j) of the links, [L] each."""
+        """Returns p(a_j = i) and p(b_i = j) of the links, [L] each."""
         diagonal = np.exp(-TENSION * links.distance)
         words = self._bitext.source, self._bitext.target
         posteriors = []
@@ -152,7 +152,7 @@ class Aligner:
         return posteriors[0], posteriors[1]
 
     def posteriors(self, first: int = 0, least: float = 1e-4) -> Posteriors:
-        """The links above `least` of the sentence pairs from number `first` on."""
+        """Returns the links above `least` of the sentence pairs from number `first` on."""
         parts = [Posteriors(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))]
         boundary = self._bitext.source_offsets[first]
         for links, pairs in self._blocks():
@@ -166,7 +166,7 @@ class Aligner:
 
 
 def _candidate_links(bitext: Bitext) -> Iterator[CandidateLinks]:
-    """Yield all candidate links by target word, then source word, in blocks of whole sentence pairs."""
+    """Yields all candidate links by target word, then source word, in blocks of whole sentence pairs."""
     m, n = np.diff(bitext.source_offsets), np.diff(bitext.target_offsets)
     ends = np.cumsum(m * n)
     begin = 0
@@ -185,7 +185,7 @@ def _candidate_links(bitext: Bitext) -> Iterator[CandidateLinks]:
 
 
 def _co_occurrences(bitext: Bitext) -> tuple[IntArray, LongArray]:
-    """The word pair of every candidate link [L], and the key (source id * width + target id) of every pair [P]."""
+    """Returns the word pair of every candidate link [L], and the key (source * width + target) of every pair [P]."""
     width = int(bitext.target.max(initial=0)) + 1
     blocks = [
         bitext.source[links.source].astype(np.int64) * width + bitext.target[links.target]
@@ -197,19 +197,19 @@ def _co_occurrences(bitext: Bitext) -> tuple[IntArray, LongArray]:
 
 
 def sum_by(index: Integers, values: npt.NDArray[Any], size: int = 0) -> Floats:
-    """[max(index) + 1, at least `size`]: the sum of the values [K] of each index [K]."""
+    """Returns [max(index) + 1, at least `size`]: the sum of the values [K] of each index [K]."""
     return np.asarray(np.bincount(index, values, size), dtype=np.float64)
 
 
 def _estimate(counts: Floats, words: LongArray) -> Floats:
-    """[P]: p(other word | word) under a Dirichlet prior, as the exponential of the expected logarithm."""
+    """Returns [P]: p(other word | word) under a Dirichlet prior, as the exponential of the expected logarithm."""
     smoothed = counts + ALPHA
     totals = np.maximum(sum_by(words, smoothed), ALPHA)  # some words have no pairs
     return np.exp(_digamma(smoothed) - _digamma(totals)[words])
 
 
 def _digamma(x: Floats) -> Floats:
-    """The derivative of log gamma for x > 0, to about 1e-9: the asymptotic series at x + 6, shifted down."""
+    """Returns the derivative of log gamma for x > 0, to about 1e-9: the asymptotic series at x + 6, shifted down."""
     down = sum(1 / (x + step) for step in range(6))
     y = x + 6
     square = 1 / (y * y)
@@ -237,7 +237,7 @@ class Words:
 
     @classmethod
     def of(cls, annotations: Sequence[Annotation]) -> Words:
-        """The words of annotated documents."""
+        """Returns the words of annotated documents."""
 
         def column(name: str) -> list[str] | None:
             columns = [getattr(annotation, name) for annotation in annotations]
@@ -263,7 +263,7 @@ class Words:
         return np.repeat(np.arange(len(self.offsets) - 1), np.diff(self.offsets))
 
     def split(self) -> list[list[str]]:
-        """The keys of each sentence."""
+        """Returns the keys of each sentence."""
         return [self.keys[a:b] for a, b in pairwise(self.offsets.tolist())]
 
 
@@ -281,29 +281,29 @@ class BitextAnnotator:
     """Processes that annotate the source."""
 
     def annotate(self, documents: Sequence[Document]) -> list[Annotation]:
-        """Annotate source documents."""
+        """Annotates source documents."""
         return list(annotate_all(documents, self.source, jobs=self.jobs, cache=self.cache))
 
     def source_words(self, data: EvaluationSet) -> Words:
-        """The words of the source."""
+        """Returns the words of the source."""
         assert data.source is not None
         return Words.of(self.annotate(data.split_documents(data.source)))
 
     def target_words(self, data: EvaluationSet, sentences: Sequence[str]) -> Words:
-        """The words of the reference or of a system's output."""
+        """Returns the words of the reference or of a system's output."""
         from docgraph.annotate.registry import load_pipeline
 
         pipeline = load_pipeline(word_annotator(self.target))
         return Words.of([pipeline(document) for document in data.split_documents(sentences)])
 
     def read_pairs(self, source: str | Path, target: str | Path) -> SentencePairs:
-        """Read sentence pairs to train the aligner on from two files of one sentence per line."""
+        """Reads sentence pairs to train the aligner on from two files of one sentence per line."""
         data = read_evaluation_set({}, target, source)
         return _sentence_pairs(self.source_words(data), self.target_words(data, data.reference))
 
 
 def word_annotator(language: str) -> str:
-    """The spec of an annotator of words and dictionary lemmas without a parser: fast, and the same for all systems."""
+    """Returns the spec of an annotator of words and lemmas without a parser: fast, and the same for all systems."""
     from docgraph.annotate.rule_based import has_simplemma_dictionary
 
     if language == "zh":

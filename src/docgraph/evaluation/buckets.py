@@ -48,7 +48,7 @@ class Breakdown:
         return f"{self.metric} by {self.axis}"
 
     def to_json(self) -> dict[str, Any]:
-        """All fields, unrounded."""
+        """Returns all fields, unrounded."""
         return asdict(self)
 
 
@@ -63,7 +63,7 @@ def break_down(
     counted: str,
     weigh: bool = False,
 ) -> Breakdown:
-    """The metric over the segments of each bucket; `buckets` [segments] are indices of labels, -1 is none.
+    """Returns the metric over the segments of each bucket; `buckets` [segments] are indices of labels, -1 is none.
 
     Intervals resample the segments of a bucket. With `weigh`, the counts are sums of the second statistic (the
     denominator of a ratio), not numbers of segments.
@@ -87,7 +87,7 @@ def break_down(
 
 
 def range_labels(edges: Sequence[int]) -> list[str]:
-    """Labels of integer ranges up to each edge, and beyond the last: (1, 3) makes 1, 2–3, >3."""
+    """Returns labels of integer ranges up to each edge, and beyond the last: (1, 3) makes 1, 2–3, >3."""
     labels, before = [], 0
     for edge in edges:
         labels.append(str(edge) if edge == before + 1 or edge == 0 else f"{before + 1}–{edge}")
@@ -96,12 +96,12 @@ def range_labels(edges: Sequence[int]) -> list[str]:
 
 
 def bucket_of(values: Integers, edges: Sequence[int]) -> LongArray:
-    """[K]: the index of the first edge that is not below the value; len(edges) if all are."""
+    """Returns [K]: the index of the first edge that is not below the value; len(edges) if all are."""
     return np.searchsorted(np.asarray(edges), values, side="left")
 
 
 def by_length(measurement: Measurement, data: EvaluationSet, baseline: str | None = None) -> list[Breakdown]:
-    """The metric by number of sentences in the document; buckets hold about equally many sentences.
+    """Returns the metric by number of sentences in the document; buckets hold about equally many sentences.
 
     With a baseline, a second breakdown has the differences to it; its intervals resample whole documents.
     """
@@ -123,7 +123,7 @@ def by_length(measurement: Measurement, data: EvaluationSet, baseline: str | Non
 def _differences(
     measurement: Measurement, buckets: Integers, labels: Sequence[str], data: EvaluationSet, baseline: str, axis: str
 ) -> Breakdown:
-    """Differences to the baseline; `buckets` [documents]. Documents are resampled alike for both systems."""
+    """Returns differences to the baseline; `buckets` [documents]. Both systems use the same resamples of documents."""
     sums = {name: np.add.reduceat(rows, data.documents[:-1], axis=0) for name, rows in measurement.statistics.items()}
     values: dict[str, list[float | None]] = {}
     intervals: dict[str, list[tuple[float, float] | None]] = {}
@@ -144,7 +144,7 @@ def _differences(
 
 
 def by_distance(measurement: Measurement, data: EvaluationSet, annotations: Sequence[Annotation]) -> Breakdown:
-    """The metric by distance from the sentence back to the nearest sentence linked with it in the document graph."""
+    """Returns the metric by distance from a sentence back to the nearest one linked with it in the document graph."""
     distances = np.concatenate([np.empty(0, np.int64), *(linked_distances(one) for one in annotations)])
     labels = [*range_labels(DISTANCES), "no link"]
     buckets = np.where(distances > 0, bucket_of(distances, DISTANCES), len(labels) - 1)
@@ -153,7 +153,7 @@ def by_distance(measurement: Measurement, data: EvaluationSet, annotations: Sequ
 
 
 def linked_distances(annotation: Annotation) -> LongArray:
-    """[M]: sentences from each sentence back to the nearest one linked with it, 0 if none is."""
+    """Returns [M]: sentences from each sentence back to the nearest one linked with it, 0 if none is."""
     edges = Edges.join([backward_links(annotation, "lexical"), backward_links(annotation, "coreference")])
     later, earlier = annotation.sentence_of[edges.target], annotation.sentence_of[edges.source]
     nearest = np.full(annotation.num_sentences, annotation.num_sentences, dtype=np.int64)
@@ -162,7 +162,7 @@ def linked_distances(annotation: Annotation) -> LongArray:
 
 
 def backward_links(annotation: Annotation, relation: LinkRelation) -> Edges:
-    """Edges of the document graph from words of earlier sentences to words of later ones.
+    """Returns edges of the document graph from words of earlier sentences to words of later ones.
 
     Lexical edges join content words only, because function words link everything, and only consecutive occurrences:
     the nearest earlier sentence with the word is the one that holds its previous occurrence.

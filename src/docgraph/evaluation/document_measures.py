@@ -60,7 +60,7 @@ CASES = ("equal", "equivalent", "different", "none in the output", "none in the 
 
 
 def count_consistent_pairs(source: Words, target: Words, links: Posteriors, words: BoolArray) -> Statistics:
-    """[documents, distances, 2]: (agreeing pairs, pairs) of occurrences of the same lemma among `words` [W]."""
+    """Returns [documents, distances, 2]: (agreeing pairs, pairs) of words [W] with the same lemma."""
     best = links.best_target(len(source.forms), THRESHOLD)
     aligned = np.flatnonzero(words & (best >= 0))
     lemmas = np.unique(np.array(source.keys, dtype=object)[aligned].astype(str), return_inverse=True)[1]
@@ -92,7 +92,7 @@ class PronounTable:
 
 @cache
 def pronoun_table(pair: str) -> PronounTable:
-    """The table of a language pair such as en-fr."""
+    """Returns the table of a language pair such as en-fr."""
     file = PRONOUN_TABLES / f"{pair}.toml"
     if not file.is_file():
         known = ", ".join(sorted(entry.name.removesuffix(".toml") for entry in PRONOUN_TABLES.iterdir()))
@@ -119,7 +119,7 @@ class PronounCases:
     """[K]: index in `CASES`."""
 
     def statistics(self, num_sentences: int, num_pronouns: int, strict: bool = False) -> Statistics:
-        """[sentences, pronouns, 2]: (right, translated by a pronoun in the reference)."""
+        """Returns [sentences, pronouns, 2]: (right, translated by a pronoun in the reference)."""
         rows, size = self.sentences * num_pronouns + self.pronouns, num_sentences * num_pronouns
         right, counted = self.cases < (1 if strict else 2), self.cases < 4
         counts = np.stack([sum_by(rows, weights, size) for weights in (right, counted)], axis=1)
@@ -129,7 +129,7 @@ class PronounCases:
 def classify_pronouns(
     table: PronounTable, source: Words, output: tuple[Words, Posteriors], reference: tuple[Words, Posteriors]
 ) -> PronounCases:
-    """The case of every source pronoun, from the source's links with the output and with the reference."""
+    """Returns the case of every source pronoun, from the source's links with the output and with the reference."""
     numbers = {form: number for number, form in enumerate(table.source)}
     places = [
         place
@@ -147,7 +147,7 @@ def classify_pronouns(
 
 
 def _pronoun_translations(table: PronounTable, source: Words, target: Words, links: Posteriors) -> list[str | None]:
-    """[W]: the target pronoun that each source word is best linked with."""
+    """Returns [W]: the target pronoun that each source word is best linked with."""
     pronouns = [table.target.get(form.lower().replace("’", "'")) for form in target.forms]
     is_pronoun = np.array([pronoun is not None for pronoun in pronouns], dtype=np.bool_)
     best = links.where(is_pronoun[links.target]).best_target(len(source.forms), THRESHOLD)
@@ -155,7 +155,7 @@ def _pronoun_translations(table: PronounTable, source: Words, target: Words, lin
 
 
 def _case(table: PronounTable, output: str | None, reference: str | None, expletive: bool) -> int:
-    """The index in `CASES`."""
+    """Returns the index in `CASES`."""
     if reference is None:
         return 5 if output is None else 4
     if output is None:
@@ -183,13 +183,13 @@ class GroupedRatio:
     """By system, [segments, groups, 2]: (numerator, denominator)."""
 
     def measurement(self) -> Measurement:
-        """The ratio by segment, over all groups."""
+        """Returns the ratio by segment, over all groups."""
         by_segment = {system: counts.sum(axis=1) for system, counts in self.statistics.items()}
         values = {system: float(ratio_scores(counts.sum(axis=0))) for system, counts in by_segment.items()}
         return Measurement(self.label, self.unit, by_segment, ratio_scores, values, self.signature)
 
     def breakdown(self, data: EvaluationSet) -> list[Breakdown]:
-        """The breakdown by group; empty if it has no name or there is nothing to count."""
+        """Returns the breakdown by group; empty if it has no name or there is nothing to count."""
         if self.name is None or not self.statistics:
             return []
         flat = {system: counts.reshape(-1, 2) for system, counts in self.statistics.items()}
@@ -214,7 +214,7 @@ class DocumentMeasures:
         self._cases: dict[str, PronounCases] = {}
 
     def add(self, system: str, corpus: SentencePairs) -> None:
-        """Align and count a system, or the reference under its name.
+        """Aligns and counts a system, or the reference under its name.
 
         Each system has an aligner of its own, trained on its output, the reference and the corpus, so that its scores
         do not depend on which other systems are evaluated.
@@ -240,7 +240,7 @@ class DocumentMeasures:
             self._pairs["names"][system] = count_consistent_pairs(source, output, links, names)
 
     def ratios(self, *, consistency: bool) -> list[GroupedRatio]:
-        """The measures of all systems added: LTCR if `consistency`, APT if there is a pronoun table."""
+        """Returns the measures of all systems added: LTCR if `consistency`, APT if there is a pronoun table."""
         ratios = []
         if consistency:
             ratios += [self._consistency("LTCR", "all", "consistency"), self._consistency("LTCR names", "names", None)]

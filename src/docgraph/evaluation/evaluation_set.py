@@ -33,18 +33,18 @@ class EvaluationSet:
         return len(self.documents) - 1
 
     def split(self, sentences: Sequence[str]) -> list[list[str]]:
-        """N sentences grouped by document."""
+        """Groups N sentences by document."""
         return [list(sentences[a:b]) for a, b in pairwise(self.documents.tolist())]
 
     def split_documents(self, sentences: Sequence[str]) -> list[Document]:
-        """N sentences as Documents."""
+        """Groups N sentences by document, as Documents."""
         return [Document.from_sentences(texts) for texts in self.split(sentences)]
 
 
 def read_evaluation_set(
     systems: Mapping[str, str | Path], reference: str | Path, source: str | Path | None = None
 ) -> EvaluationSet:
-    """Read files of one sentence per line, with blank lines between documents; gzip and xz are allowed.
+    """Reads files of one sentence per line, with blank lines between documents; gzip and xz are allowed.
 
     The reference sets the document boundaries, or the source if the reference has no blank line. The files are aligned
     line by line; a file without the blank lines between documents is accepted too.
@@ -67,7 +67,7 @@ def read_evaluation_set(
 
 
 def read_output(path: str | Path, sizes: Sequence[int], layout: str) -> list[str]:
-    """Read a system's translations of documents with the given numbers of sentences.
+    """Reads a system's translations of documents with the given numbers of sentences.
 
     Errors name `layout` as the file that the translations must match.
     """
@@ -85,7 +85,7 @@ def _read(path: str | Path) -> list[str]:
 
 
 def _sentence_lines(lines: Sequence[str]) -> BoolArray:
-    """[L]: True at the lines that are not blank."""
+    """Returns [L]: True at the lines that are not blank."""
     return np.array([bool(line) for line in lines], dtype=np.bool_)
 
 
@@ -97,7 +97,7 @@ def _boundaries(layout: BoolArray) -> LongArray:
 
 
 def _fit(lines: list[str], layout: BoolArray, path: str | Path, layout_path: str | Path) -> list[str]:
-    """The lines at which `layout` [L] has a sentence; there, an empty line is an empty translation."""
+    """Returns the lines at which `layout` [L] has a sentence; there, an empty line is an empty translation."""
     places = np.flatnonzero(layout)
     last_text = next((number for number in range(len(lines), 0, -1) if lines[number - 1]), 0)
     if len(lines) > len(layout) >= last_text:

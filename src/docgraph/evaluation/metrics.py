@@ -83,13 +83,13 @@ class MetricOptions:
 
 
 def format_signature(items: dict[str, str], data: EvaluationSet, unit: Unit) -> str:
-    """A signature: the library's items, the unit, the number of documents, and the version of this package."""
+    """Returns a signature: the library's items, the unit, the number of documents, and the version of this package."""
     ours = {"unit": unit, "documents": str(data.num_documents), "docgraph": __version__}
     return "|".join(f"{key}:{value}" for key, value in (items | ours).items())
 
 
 def measure(name: str, data: EvaluationSet, options: MetricOptions = MetricOptions()) -> Measurement:
-    """Count the segment statistics of all systems for the metric `name`, one of `METRICS`."""
+    """Counts the segment statistics of all systems for the metric `name`, one of `METRICS`."""
     if name not in METRICS:
         raise DocgraphError(f"there is no metric '{name}'; choose from {', '.join([*METRICS, 'comet'])}")
     column, unit, create, scorer = METRICS[name]
@@ -131,7 +131,7 @@ def _create_ter(options: MetricOptions, references: Sequence[Sequence[str]]) -> 
 
 
 def bleu_scores(sums: Floats) -> Floats:
-    """BLEU [...] from (hypothesis length, reference length, correct 1..4, total 1..4) [..., 10], exp smoothing."""
+    """Returns BLEU [...] from [..., 10]: hypothesis and reference length, correct 1..4, total 1..4; exp smoothing."""
     length, reference = sums[..., 0].astype(np.float64), sums[..., 1].astype(np.float64)
     correct, total = sums[..., 2:6], sums[..., 6:10]
     missing = (correct == 0) & (total > 0)
@@ -146,7 +146,7 @@ def bleu_scores(sums: Floats) -> Floats:
 
 
 def chrf_scores(sums: Floats) -> Floats:
-    """chrF2 [...] from (hypothesis, reference, matching) n-grams of each order [..., 18], effective order."""
+    """Returns chrF2 [...] from [..., 18]: hypothesis, reference and matching n-grams of each order; effective order."""
     counts = sums.reshape(*sums.shape[:-1], -1, 3)
     hypothesis, reference, matching = counts[..., 0], counts[..., 1], counts[..., 2]
     known = (hypothesis > 0) & (reference > 0)
@@ -160,7 +160,7 @@ def chrf_scores(sums: Floats) -> Floats:
 
 
 def ratio_scores(sums: Floats, scale: int = 100) -> Floats:
-    """Numerator over denominator [...] times `scale` from both [..., 2]; TER is edits over reference length."""
+    """Returns `scale` times numerator over denominator [...] from [..., 2]; TER is edits over reference length."""
     numerator, denominator = sums[..., 0], sums[..., 1]
     with np.errstate(divide="ignore", invalid="ignore"):
         return scale * np.where(denominator > 0, numerator / denominator, (numerator > 0).astype(sums.dtype))
@@ -188,7 +188,7 @@ METRICS = {
 
 
 def measure_comet(data: EvaluationSet, model: str = COMET_MODEL) -> Measurement:
-    """COMET times 100 of every sentence of every system, as a ratio that can be resampled like the other metrics."""
+    """Returns COMET times 100 of every sentence of every system, as a ratio that can be resampled."""
     if data.source is None:
         raise DocgraphError("COMET was skipped: it needs the source text; pass --source")
     loaded, comet_version = _load_comet(model)
@@ -207,7 +207,7 @@ def measure_comet(data: EvaluationSet, model: str = COMET_MODEL) -> Measurement:
 
 
 def _load_comet(model: str) -> tuple[Any, str]:
-    """A COMET model from a checkpoint file or the local cache, never from the network, and the package's version."""
+    """Returns a COMET model from a checkpoint file or the local cache, and the package's version; downloads nothing."""
     try:
         comet = import_module("comet")
     except ImportError:

@@ -17,7 +17,7 @@ INK, GREY = "#333333", "#d4d4d0"
 
 
 def check_plot_path(path: Path) -> None:
-    """Raise a DocgraphError if a plot cannot be written to `path`; call it before the evaluation."""
+    """Raises a DocgraphError if a plot cannot be written to `path`; call it before the evaluation."""
     if path.suffix.lower() not in SUFFIXES:
         raise DocgraphError(f"a plot is written as {', '.join(SUFFIXES)}; choose one of these suffixes", path=path)
     try:
@@ -27,7 +27,7 @@ def check_plot_path(path: Path) -> None:
 
 
 def write_plot(part: Breakdown, path: Path, *, lines: bool = False) -> list[Path]:
-    """Write the plot of a breakdown as STEM-NAME.SUFFIX and its data as .json and .csv; return the three paths.
+    """Writes the plot of a breakdown as STEM-NAME.SUFFIX and its data as .json and .csv; returns the three paths.
 
     With `lines`, the points of a system are joined.
     """
@@ -48,7 +48,7 @@ def write_plot(part: Breakdown, path: Path, *, lines: bool = False) -> list[Path
 
 
 def _draw(part: Breakdown, path: Path, form: str, lines: bool) -> None:
-    """Draw values with intervals above and bucket sizes below, systems side by side within a bucket."""
+    """Draws values with intervals above and bucket sizes below, systems side by side within a bucket."""
     import matplotlib
     from matplotlib.figure import Figure
 
@@ -82,7 +82,7 @@ def _draw(part: Breakdown, path: Path, form: str, lines: bool) -> None:
 
 
 def _error_bars(part: Breakdown, system: str, places: list[int]) -> list[list[float]]:
-    """[2][buckets]: the reach of the interval below and above the value of each bucket in `places`."""
+    """Returns [2][buckets]: the reach of the interval below and above the value of each bucket in `places`."""
     reach: list[list[float]] = [[], []]
     for place in places:
         value, ends = part.values[system][place] or 0.0, part.intervals[system][place]

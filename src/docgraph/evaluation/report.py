@@ -29,8 +29,8 @@ LEVELS = ((0.01, "**"), (0.05, "*"))
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
-    """What to measure."""
+class EvaluationRequest:
+    """The measures to compute."""
 
     metrics: tuple[str, ...] = ("bleu", "d-bleu", "chrf", "ter")
     options: MetricOptions = field(default_factory=MetricOptions)
@@ -53,7 +53,7 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class EvaluationReport:
     """The results of an evaluation."""
 
     sentences: int
@@ -66,12 +66,14 @@ class Report:
     """By name and system: share of aligned words, cases of pronouns."""
 
     def to_json(self) -> dict[str, Any]:
-        """All fields, unrounded."""
+        """Returns all fields, unrounded."""
         return asdict(self)
 
 
-def evaluate(data: EvaluationSet, request: Request, progress: Progress = lambda stage: None) -> Report:
-    """Measure all systems of a set; `progress` is called with the name of each stage."""
+def evaluate(
+    data: EvaluationSet, request: EvaluationRequest, progress: Progress = lambda stage: None
+) -> EvaluationReport:
+    """Measures all systems of a set; `progress` is called with the name of each stage."""
     if request.needs_source and data.source is None:
         raise DocgraphError("consistency, pronouns and distance need the source text; pass --source")
     scores, notes = _metric_scores(data, request, progress)
@@ -88,11 +90,13 @@ def evaluate(data: EvaluationSet, request: Request, progress: Progress = lambda 
             breakdowns += ratio.breakdown(data)
         details = measures.details
     sizes = len(data.reference), data.num_documents
-    return Report(*sizes, tuple(scores), tuple(breakdowns), request.significance, tuple(notes), details)
+    return EvaluationReport(*sizes, tuple(scores), tuple(breakdowns), request.significance, tuple(notes), details)
 
 
-def _metric_scores(data: EvaluationSet, request: Request, progress: Progress) -> tuple[list[Score], list[str]]:
-    """The scores of the metrics, and a note if COMET was skipped."""
+def _metric_scores(
+    data: EvaluationSet, request: EvaluationRequest, progress: Progress
+) -> tuple[list[Score], list[str]]:
+    """Returns the scores of the metrics, and a note if COMET was skipped."""
     scores: list[Score] = []
     notes: list[str] = []
     for name in request.metrics:
@@ -109,7 +113,7 @@ def _metric_scores(data: EvaluationSet, request: Request, progress: Progress) ->
     return scores, notes
 
 
-def _bleu_breakdowns(data: EvaluationSet, request: Request, progress: Progress) -> list[Breakdown]:
+def _bleu_breakdowns(data: EvaluationSet, request: EvaluationRequest, progress: Progress) -> list[Breakdown]:
     if not request.by:
         return []
     progress("buckets")
@@ -124,8 +128,8 @@ def _bleu_breakdowns(data: EvaluationSet, request: Request, progress: Progress) 
     return breakdowns
 
 
-def score_grid(report: Report) -> Grid:
-    """A table of systems by metrics, with significance marks."""
+def score_grid(report: EvaluationReport) -> Grid:
+    """Returns a table of systems by metrics, with significance marks."""
     metrics = {score.metric: f"{score.metric} ↓" if score.lower_is_better else score.metric for score in report.scores}
     baseline = report.significance.baseline if report.significance is not None else None
     baseline_values = {score.metric: score.value for score in report.scores if score.system == baseline}
@@ -139,14 +143,14 @@ def score_grid(report: Report) -> Grid:
 
 
 def _mark(score: Score, baseline: float | None) -> str:
-    """Asterisks by p-value; none if the score equals the baseline's, to which sacreBLEU gives the smallest p-value."""
+    """Returns asterisks by p-value; none if the score equals the baseline's (sacreBLEU's p-value is then minimal)."""
     if score.p_value is None or score.value == baseline:
         return ""
     return next((mark for level, mark in LEVELS if score.p_value < level), "")
 
 
 def breakdown_grid(part: Breakdown, *others: Breakdown) -> Grid:
-    """A table of buckets by systems, with the size of each bucket; `others` of the same buckets add columns."""
+    """Returns a table of buckets by systems, with the size of each bucket; `others` of the same buckets add columns."""
 
     def cell(breakdown: Breakdown, system: str, bucket: int) -> str:
         value, interval = breakdown.values[system][bucket], breakdown.intervals[system][bucket]
@@ -166,8 +170,8 @@ def breakdown_grid(part: Breakdown, *others: Breakdown) -> Grid:
     return [[part.axis, *(system for _, system in columns), part.counted], *rows]
 
 
-def legend(report: Report) -> list[str]:
-    """The lines below the table of scores: sizes, marks, notes."""
+def legend(report: EvaluationReport) -> list[str]:
+    """Returns the lines below the table of scores: sizes, marks, notes."""
     lines = [f"{report.sentences:,} sentences in {report.documents:,} documents"]
     test = report.significance
     if test is not None:
@@ -177,14 +181,14 @@ def legend(report: Report) -> list[str]:
     return [*lines, *report.notes]
 
 
-def signatures(report: Report) -> list[str]:
-    """The signature of every metric, after its name."""
+def signatures(report: EvaluationReport) -> list[str]:
+    """Returns the signature of every metric, after its name."""
     by_metric = {score.metric: score.signature for score in report.scores}
     return [f"{metric}|{signature}" for metric, signature in by_metric.items()]
 
 
-def text(report: Report) -> list[RenderableType]:
-    """The report as Rich tables and lines."""
+def text(report: EvaluationReport) -> list[RenderableType]:
+    """Returns the report as Rich tables and lines."""
     from rich.text import Text
 
     parts: list[RenderableType] = [text_table(score_grid(report))] if report.scores else []
@@ -196,7 +200,7 @@ def text(report: Report) -> list[RenderableType]:
 
 
 def text_table(grid: Grid, heading: str | None = None) -> RenderableType:
-    """A grid as a Rich table."""
+    """Returns a grid as a Rich table."""
     from rich.table import Table
     from rich.text import Text
 
@@ -208,8 +212,8 @@ def text_table(grid: Grid, heading: str | None = None) -> RenderableType:
     return table
 
 
-def markdown(report: Report) -> str:
-    """The report in GitHub's Markdown."""
+def markdown(report: EvaluationReport) -> str:
+    """Returns the report in GitHub's Markdown."""
     lines = markdown_table(score_grid(report)) if report.scores else []
     lines += ["", *(line.replace("*", r"\*") + "  " for line in legend(report)), ""]
     lines += [f"- `{line}`" for line in signatures(report)]
@@ -220,7 +224,7 @@ def markdown(report: Report) -> str:
 
 
 def markdown_table(grid: Grid) -> list[str]:
-    """The lines of a grid as a Markdown table."""
+    """Returns the lines of a grid as a Markdown table."""
 
     def line(cells: Sequence[str]) -> str:
         return "| " + " | ".join(cell.replace("|", r"\|").replace("*", r"\*") for cell in cells) + " |"
@@ -229,8 +233,8 @@ def markdown_table(grid: Grid) -> list[str]:
     return [line(grid[0]), rule, *map(line, grid[1:])]
 
 
-def latex(report: Report) -> str:
-    """The report as LaTeX tables with booktabs."""
+def latex(report: EvaluationReport) -> str:
+    """Returns the report as LaTeX tables with booktabs."""
     below = [*legend(report), *signatures(report)]
     parts = [_latex_table(score_grid(report), "", below)] if report.scores else []
     parts += [

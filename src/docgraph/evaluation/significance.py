@@ -45,7 +45,7 @@ class Significance:
     seed: int = SEED
 
     def items(self, unit: Unit) -> dict[str, str]:
-        """The signature of the test; the first two items are sacreBLEU's."""
+        """Returns the signature of the test; the first two items are sacreBLEU's."""
         kind = "bs" if self.test == "bootstrap" else "ar"
         return {kind: str(self.samples), "seed": str(self.seed), "over": f"{unit}s"}
 
@@ -63,7 +63,7 @@ class Comparison:
 def score_systems(
     measurement: Measurement, data: EvaluationSet, significance: Significance | None = None
 ) -> list[Score]:
-    """One score per system, in order, compared with the baseline if `significance` is given."""
+    """Returns one score per system, in order, compared with the baseline if `significance` is given."""
     items = dict(measurement.signature)
     comparisons: dict[str, Comparison] = {}
     if significance is not None:
@@ -82,7 +82,7 @@ def score_systems(
 
 
 def compare(statistics: Mapping[str, Statistics], scorer: Scorer, significance: Significance) -> dict[str, Comparison]:
-    """Compare every system with the baseline, from the statistics of what is resampled, [units, statistics] each."""
+    """Compares every system with the baseline, from the statistics of what is resampled, [units, statistics] each."""
     baseline = statistics[significance.baseline]
     if len(baseline) < 2:
         return dict.fromkeys(statistics, Comparison())  # every resample of a single unit is the same
@@ -125,19 +125,19 @@ def _share(hits: npt.NDArray[np.bool_]) -> float:
 
 
 def confidence_interval(resampled: Floats) -> tuple[float, float]:
-    """The bounds of the middle 95% of resampled scores."""
+    """Returns the bounds of the middle 95% of resampled scores."""
     ordered, outside = np.sort(resampled), len(resampled) // 40
     return float(ordered[outside]), float(ordered[len(ordered) - outside - 1])
 
 
 def resample(statistics: Statistics, scorer: Scorer, samples: int) -> Floats:
-    """[samples]: scores of bootstrap resamples of segments [segments, statistics]."""
+    """Returns [samples]: scores of bootstrap resamples of segments [segments, statistics]."""
     draws = _draw_with_replacement(len(statistics), samples, SEED)
     return scorer(np.concatenate([counts @ statistics for counts in draws]).astype(np.float32))
 
 
 def _draw_with_replacement(segments: int, samples: int, seed: int) -> Iterator[Statistics]:
-    """Yield blocks [rows, segments]: how often each segment occurs in each resample."""
+    """Yields blocks [rows, segments]: how often each segment occurs in each resample."""
     generator = np.random.default_rng(seed)
     for rows in _block_sizes(samples, segments):
         drawn = generator.choice(segments, size=(rows, segments), replace=True)
@@ -146,14 +146,14 @@ def _draw_with_replacement(segments: int, samples: int, seed: int) -> Iterator[S
 
 
 def _draw_swaps(segments: int, samples: int, seed: int) -> Iterator[npt.NDArray[np.float64]]:
-    """Yield blocks [rows, segments]: 1 where the first system keeps its own output."""
+    """Yields blocks [rows, segments]: 1 where the first system keeps its own output."""
     generator = np.random.default_rng(seed)
     for rows in _block_sizes(samples, segments):
         yield generator.integers(2, size=(rows, segments), dtype=bool).astype(np.float64)
 
 
 def _block_sizes(samples: int, segments: int) -> Iterator[int]:
-    """Yield rows per block, multiples of 32: NumPy draws 32 booleans at once, so blocks continue the same stream."""
+    """Yields rows per block, multiples of 32: NumPy draws 32 booleans at once, so blocks continue the same stream."""
     rows = max(BLOCK // max(segments, 1) // 32, 1) * 32
     for begin in range(0, samples, rows):
         yield min(rows, samples - begin)

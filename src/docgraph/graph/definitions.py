@@ -66,7 +66,7 @@ def find_definitions(annotation: Annotation) -> list[Definition]:
 
 
 def _printed_after(words: list[str], end: int) -> range:
-    """The words in brackets that are the whole next sentence, from `end` on: prose is split after "means ... 2045."."""
+    """Returns the words in brackets that are the whole next sentence after `end`: prose is split after "... 2045."."""
     printed = _printed_equivalent(words, end - 1)
     return printed if printed.start == end + 1 else range(0)
 
@@ -76,7 +76,7 @@ def _shifted(span: range, by: int) -> range:
 
 
 def _defined_term(words: list[str]) -> range | None:
-    """The words before "means", "includes" or "has the same meaning", without quotes; None in other sentences."""
+    """Returns the words before "means", "includes" or "has the same meaning", without quotes; None otherwise."""
     first = 1 if words and words[0] in QUOTES else 0
     for index in range(first + 1, min(len(words), first + MAX_TERM + 24)):
         word = words[index].lower()
@@ -91,12 +91,12 @@ def _defined_term(words: list[str]) -> range | None:
 
 
 def _ends_term(words: list[str], index: int) -> bool:
-    """True after the term of "court, in respect of a province, means" and of "price in relation to a sale means"."""
+    """Returns True after the term of "court, in respect of a province, means" or "price in relation to X means"."""
     return words[index] in CLOSING or words[index] in QUOTES or (words[index] == "in" and words[index + 1] in RELATING)
 
 
 def _printed_equivalent(words: list[str], after: int) -> range:
-    """The words in brackets that end the sentence, after the term; an empty range if there are none."""
+    """Returns the words in brackets that end the sentence, after the term; an empty range if there are none."""
     end = len(words)
     while end > after and words[end - 1] in CLOSING:
         end -= 1
@@ -112,7 +112,7 @@ def _printed_equivalent(words: list[str], after: int) -> range:
 
 
 def _alternatives(words: list[str], term: range, printed: range) -> list[tuple[range, range]]:
-    """The terms of "credit or re-establishment credit means ...", each with its part of the printed equivalent."""
+    """Returns the terms of "credit or re-establishment credit means ...", each with its part of the equivalent."""
     cuts = [[k for k in span if words[k].lower() in JOINING] for span in (term, printed)]
     if not printed or any(len(cut) != 1 for cut in cuts):
         return [(term, printed)]

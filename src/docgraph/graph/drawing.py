@@ -24,11 +24,11 @@ from docgraph.graph.relations import RELATIONS, is_function_word
 STRONGEST = 150
 """Pairs of sentences shown per relation."""
 COMMON = 60
-"""A word with more occurrences than this contributes a chain to the sentence pairs, not a clique."""
+"""A word with more occurrences contributes a chain to the sentence pairs, not a clique."""
 SPARSE = 20
-"""Up to this many repetitions in all, those of punctuation and function words are drawn too."""
+"""If a document has at most this many repetitions, those of punctuation and function words are drawn, too."""
 FEW = 260
-"""Up to this many edges between sentences are drawn through the text."""
+"""If there are at most this many edges between sentences, they are drawn through the text."""
 
 FONTS = ("DejaVu Sans", "Verdana", "Noto Sans", "Noto Sans CJK SC", "Noto Sans CJK JP", "Arial Unicode MS")
 INK, SOFT, FAINT, PAPER = "#22252b", "#666c78", "#a7acb6", "#fbfaf8"
@@ -50,7 +50,7 @@ Curve = tuple[Point, Point, Point, Point]
 
 
 def drawn_edges(graph: DocumentGraph, name: str) -> Edges:
-    """The edges of a relation that a drawing shows: cliques as chains, adjacency in one direction."""
+    """Returns the edges of a relation that a drawing shows: cliques as chains, adjacency in one direction."""
     links = graph.relations[name]
     if isinstance(links, LexicalLinks):
         return links.consecutive()
@@ -58,7 +58,7 @@ def drawn_edges(graph: DocumentGraph, name: str) -> Edges:
 
 
 def sentence_pairs(graph: DocumentGraph, name: str, keep: BoolArray | None = None) -> list[tuple[int, int, float]]:
-    """(sentence, sentence, strength) of the pairs of different sentences that a relation links most strongly.
+    """Returns (sentence, sentence, strength) of the pairs of different sentences that a relation links most strongly.
 
     An edge counts 1; a lexical edge counts 1/(n-1) for a word with n occurrences, so that rare words weigh more.
     Lexical edges are limited to the words at which `keep` [W] is True.
@@ -75,7 +75,7 @@ def sentence_pairs(graph: DocumentGraph, name: str, keep: BoolArray | None = Non
 
 
 def _weigh_lexical(lexical: LexicalLinks, keep: BoolArray | None) -> tuple[Edges, npt.NDArray[np.float64]]:
-    """Lexical edges by lemma, common words as chains, and the weight of each edge."""
+    """Returns lexical edges by lemma, common words as chains, and the weight of each edge."""
     keys = lexical.keys[1]
     kept = keys >= 0 if keep is None else (keys >= 0) & keep
     counts = np.bincount(keys[kept], minlength=int(keys.max(initial=0)) + 1)
@@ -105,12 +105,12 @@ class _Text:
 
     @property
     def right(self) -> float:
-        """Where the text ends."""
+        """Returns the x at which the text ends."""
         width = self.width if self.width is not None else _text_width(self.text, self.size)
         return self.x + {"start": width, "middle": width / 2, "end": 0.0}[self.anchor]
 
     def svg(self) -> Iterator[str]:
-        """Yield its SVG elements."""
+        """Yields its SVG elements."""
         # The reader's font is not the one measured here: textLength keeps each word within its box.
         length = f' textLength="{self.width:.1f}" lengthAdjust="spacingAndGlyphs"' if self.width else ""
         weight = ' font-weight="700"' if self.bold else ""
@@ -130,7 +130,7 @@ class _Curves:
     heads: list[tuple[Point, Point, Point]] = field(default_factory=list)
 
     def svg(self) -> Iterator[str]:
-        """Yield its SVG elements."""
+        """Yields its SVG elements."""
 
         def points(*values: Point) -> str:
             return " ".join(f"{x:.1f} {y:.1f}" for x, y in values)
@@ -157,7 +157,7 @@ class _Box:
 
 
 def to_svg(graph: DocumentGraph, title: str | None = None) -> str:
-    """The drawing of a graph as an SVG file; `title` is by default the document's id."""
+    """Returns the drawing of a graph as an SVG file; `title` is by default the document's id."""
     document, annotation = graph.annotated_document()
     title = title if title is not None else document.id
     width, height, shapes = _lay_out(graph, document, annotation, title)
@@ -176,7 +176,7 @@ def to_svg(graph: DocumentGraph, title: str | None = None) -> str:
 def _lay_out(
     graph: DocumentGraph, document: Document, annotation: Annotation, title: str
 ) -> tuple[float, float, list[_Text | _Curves]]:
-    """The width, the height and the shapes of the drawing."""
+    """Returns the width, the height and the shapes of the drawing."""
     content = ~is_function_word(annotation)
     if graph.lexical is not None and len(graph.lexical.consecutive()) <= SPARSE:
         content[:] = True
@@ -202,7 +202,7 @@ def _is_intra(name: str) -> bool:
 
 
 def _word_pairs(graph: DocumentGraph, name: str, content: BoolArray) -> list[tuple[int, int]]:
-    """The node pairs drawn for a relation; lexical ones join content words only."""
+    """Returns the node pairs drawn for a relation; lexical ones join content words only."""
     edges = drawn_edges(graph, name)
     if name == "lexical":
         edges = edges.where(content[edges.source] & content[edges.target])
@@ -212,7 +212,7 @@ def _word_pairs(graph: DocumentGraph, name: str, content: BoolArray) -> list[tup
 def _heading(
     graph: DocumentGraph, names: Sequence[str], title: str, through_text: bool, complete: bool
 ) -> Iterator[_Text | _Curves]:
-    """Title, counts, legend and remarks."""
+    """Yields the title, counts, legend and remarks."""
     yield _Text(MARGIN, 40, title, 19, INK, bold=True)
     counts = f"{graph.num_words:,} words · {graph.num_sentences:,} sentences · {graph.num_edges:,} edges"
     yield _Text(MARGIN, 62, counts, 13, SOFT)
@@ -235,7 +235,7 @@ def _heading(
 def _place_words(
     graph: DocumentGraph, document: Document, annotation: Annotation, right: float
 ) -> tuple[list[_Box], list[_Text], float]:
-    """The boxes of all nodes, the words and sentence numbers, and the height of the page."""
+    """Returns the boxes of all nodes, the words and sentence numbers, and the height of the page."""
     starts, ends, bounds = annotation.starts.tolist(), annotation.ends.tolist(), annotation.offsets.tolist()
     boxes, numbers, texts = [], [], []
     left, y, row = MARGIN + NUMBER_WIDTH, 114.0, -1
@@ -266,13 +266,13 @@ def _is_right_to_left(text: str) -> bool:
 
 
 def _text_width(text: str, size: float) -> float:
-    """The estimated width of a text in pixels."""
+    """Returns the estimated width of a text in pixels."""
     return size * sum(map(_character_width, text))
 
 
 @lru_cache(maxsize=4096)
 def _character_width(character: str) -> float:
-    """The width of a character in ems, estimated for common sans-serif fonts."""
+    """Returns the width of a character in ems, estimated for common sans-serif fonts."""
     if unicodedata.combining(character) or unicodedata.category(character) in ("Cf", "Cc", "Mn"):
         return 0.0
     if unicodedata.east_asian_width(character) in "WF":
@@ -294,7 +294,7 @@ def _arrow_head(end: Point, down: bool) -> tuple[Point, Point, Point]:
 
 
 def _arcs_over_words(name: str, pairs: Sequence[tuple[int, int]], boxes: Sequence[_Box]) -> _Curves:
-    """Edges inside a sentence: arcs over the words, cut at row ends; adjacency is drawn shallow, under the words."""
+    """Returns arcs for edges inside a sentence, cut at row ends; adjacency is drawn shallow, under the words."""
     curves: list[Curve] = []
     heads = []
     adjacent = name == "adjacency"
@@ -314,7 +314,7 @@ def _arcs_over_words(name: str, pairs: Sequence[tuple[int, int]], boxes: Sequenc
 
 
 def _curves_through_text(name: str, pairs: Sequence[tuple[int, int]], boxes: Sequence[_Box]) -> _Curves:
-    """Edges between sentences: curves from word to word."""
+    """Returns curves from word to word for edges between sentences."""
     curves: list[Curve] = []
     heads = []
     for source, target in pairs:
@@ -334,7 +334,7 @@ def _curves_through_text(name: str, pairs: Sequence[tuple[int, int]], boxes: Seq
 def _arcs_in_margin(
     graph: DocumentGraph, name: str, content: BoolArray, boxes: Sequence[_Box], x: float
 ) -> Iterator[_Curves]:
-    """The strongest sentence pairs of a relation: arcs in the margin, heavier for stronger pairs."""
+    """Yields the strongest sentence pairs of a relation: arcs in the margin, heavier for stronger pairs."""
     numbers, span = boxes[graph.num_words :], max(graph.num_sentences - 1, 1)
     pairs = sentence_pairs(graph, name, content)
     for heavy in (False, True):

@@ -36,7 +36,7 @@ MAX_EDGES = 5_000_000
 
 
 def nodes(graph: DocumentGraph) -> Iterator[dict[str, Any]]:
-    """Yield one record per node: id, kind, sentence, and for a word its text and its position in the sentence."""
+    """Yields one record per node: id, kind, sentence, and for a word its text and its position in the sentence."""
     sentence, place = graph.sentence_of.tolist(), graph.place_in_sentence.tolist()
     for word in range(graph.num_words):
         text = graph.text(word)
@@ -46,7 +46,7 @@ def nodes(graph: DocumentGraph) -> Iterator[dict[str, Any]]:
 
 
 def to_json(graph: DocumentGraph, *, expand: bool = False) -> dict[str, Any]:
-    """The graph as a JSON object; with `expand`, lexical links are listed as edges instead of groups."""
+    """Returns the graph as a JSON object; with `expand`, lexical links are listed as edges instead of groups."""
     if expand:
         check_listable(graph)
     listed = {name: links for name, links in graph.relations.items() if expand or not isinstance(links, LexicalLinks)}
@@ -68,7 +68,7 @@ def to_json(graph: DocumentGraph, *, expand: bool = False) -> dict[str, Any]:
 
 
 def from_json(value: Any) -> DocumentGraph:
-    """The graph that `to_json` wrote; a DocgraphError for anything else."""
+    """Returns the graph that `to_json` wrote; a DocgraphError for anything else."""
     if not isinstance(value, dict) or value.get("format") != FORMAT or value.get("version") != VERSION:
         raise DocgraphError(f"this JSON is not a {FORMAT} of version {VERSION}; write one with `docgraph graph --json`")
     try:
@@ -98,7 +98,7 @@ def _from_json(value: dict[str, Any]) -> DocumentGraph:
 
 
 def _group_ids(groups: list[list[int]], words: int) -> IntArray:
-    """[W]: the group of each word, -1 for none."""
+    """Returns [W]: the group of each word, -1 for none."""
     ids = np.full(words, -1, dtype=np.int32)
     for number, members in enumerate(groups):
         if members and not 0 <= min(members) <= max(members) < words:
@@ -108,7 +108,7 @@ def _group_ids(groups: list[list[int]], words: int) -> IntArray:
 
 
 def to_networkx(graph: DocumentGraph) -> networkx.MultiDiGraph:
-    """A MultiDiGraph with one edge per relation of a node pair, keyed by the relation; its DiGraph is the union."""
+    """Returns a MultiDiGraph with an edge per relation of a node pair, keyed by relation; its DiGraph is the union."""
     try:
         import networkx
     except ImportError as error:
@@ -124,7 +124,7 @@ def to_networkx(graph: DocumentGraph) -> networkx.MultiDiGraph:
 
 
 def to_pyg(graph: DocumentGraph) -> torch_geometric.data.Data:
-    """The binary union as a torch_geometric `Data`.
+    """Returns the binary union as a torch_geometric `Data`.
 
     edge_index [2, E]; edge_relations [E, R], True at the relations (named in relation_names) of each edge;
     sentence [N] and is_word [N] of each node.
@@ -160,7 +160,7 @@ GRAPHML_KEYS = (
 
 
 def to_graphml(graph: DocumentGraph) -> Iterator[str]:
-    """Lines of GraphML with one edge per relation of a node pair, for networkx, Gephi, yEd and igraph."""
+    """Returns lines of GraphML with one edge per relation of a node pair, for networkx, Gephi, yEd and igraph."""
     check_listable(graph)
     return (f"{line}\n" for line in _graphml(graph))
 
@@ -194,7 +194,7 @@ def _graphml(graph: DocumentGraph) -> Iterator[str]:
 
 
 def xml_text(text: str) -> str:
-    """Text escaped for XML; characters that XML cannot hold (control characters) are replaced."""
+    """Returns text escaped for XML; characters that XML cannot hold (control characters) are replaced."""
     return escape(re.sub("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]", "\ufffd", text))
 
 

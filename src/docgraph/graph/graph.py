@@ -15,7 +15,7 @@ from docgraph.graph.links import Edges, LexicalLinks, Links, LongArray
 from docgraph.graph.relations import RELATIONS, RelationOptions, resolve_relations
 
 NOTEBOOK_SENTENCES = 300
-"""A notebook shows the drawing of a graph up to this many sentences, and its repr beyond."""
+"""A notebook shows the drawing of a graph with at most this many sentences, otherwise its repr."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -33,7 +33,7 @@ class DocumentGraph:
     documents: IntArray | None = None
     """[D+1]: in a batch, the sentences of document d are documents[d] .. documents[d+1]-1; None for one document."""
     document: Document | None = None
-    """The document, if `build_graph` was given it; drawings need it."""
+    """The document, if it was passed to `build_graph`; drawings need it."""
     annotation: Annotation | None = None
     """The annotation of `document`."""
 
@@ -45,7 +45,7 @@ class DocumentGraph:
         return f"DocumentGraph({parts})"
 
     def _repr_svg_(self) -> str | None:
-        """The drawing that a notebook shows; None if there is no text to draw or too much of it."""
+        """Returns the drawing that a notebook shows; None if there is no text to draw or too much of it."""
         if self.document is None or self.annotation is None or self.num_sentences > NOTEBOOK_SENTENCES:
             return None
         from docgraph.graph.drawing import to_svg
@@ -53,7 +53,7 @@ class DocumentGraph:
         return to_svg(self)
 
     def annotated_document(self) -> tuple[Document, Annotation]:
-        """The document and its annotation; a DocgraphError if the graph was built without the document."""
+        """Returns the document and its annotation; a DocgraphError if the graph was built without the document."""
         if self.document is None or self.annotation is None:
             raise DocgraphError("this graph has no text to draw; call build_graph(annotation, document=document)")
         return self.document, self.annotation
@@ -64,7 +64,7 @@ class DocumentGraph:
         return self.num_words + self.num_sentences
 
     def edges(self, relation: str) -> Edges:
-        """The explicit edge list of one relation."""
+        """Returns the explicit edge list of one relation."""
         return self.relations[relation].expand()
 
     @property
@@ -81,7 +81,7 @@ class DocumentGraph:
         return others if lexical is None else others.where(~lexical.covers(others))
 
     def union(self) -> Edges:
-        """The binary union of all relations (equation 5): each edge once, ordered by target, then source."""
+        """Returns the binary union of all relations (equation 5): each edge once, ordered by target, then source."""
         return Edges.join(links.expand() for links in self.relations.values()).unique()
 
     @cached_property
@@ -91,7 +91,7 @@ class DocumentGraph:
 
     @cached_property
     def degrees(self) -> tuple[LongArray, LongArray]:
-        """In- and out-degree in the union, [N] each (equation 5.1), without expanding."""
+        """In- and out-degree in the union, [N] each (equation 6), without expanding."""
         indegree = np.bincount(self.explicit.target, minlength=self.num_nodes)
         outdegree = np.bincount(self.explicit.source, minlength=self.num_nodes)
         if self.lexical is not None:
@@ -111,7 +111,7 @@ class DocumentGraph:
         return (np.arange(self.num_words) - first).astype(np.int32)
 
     def text(self, node: int) -> str:
-        """The text of a word node; empty for a sentence node."""
+        """Returns the text of a word node; empty for a sentence node."""
         return self.words[node] if self.words is not None and node < self.num_words else ""
 
 
@@ -121,7 +121,7 @@ def build_graph(
     options: RelationOptions = RelationOptions(),
     document: Document | None = None,
 ) -> DocumentGraph:
-    """The document graph of an annotated document, with the given relations or groups of relations.
+    """Returns the document graph of an annotated document, with the given relations or groups of relations.
 
     With `document`, the graph keeps the document and the annotation, so that it can be drawn.
     """
@@ -129,7 +129,7 @@ def build_graph(
     size = annotation.num_words + annotation.num_sentences
     for name, edges in links.items():
         if isinstance(edges, Edges) and not edges.within(size):
-            raise DocgraphError(f"relation '{name}' made an edge that leaves the document's {size} nodes")
+            raise DocgraphError(f"relation '{name}' made an edge to a node outside 0..{size - 1}; correct the relation")
     return DocumentGraph(
         annotation.num_words,
         annotation.num_sentences,
@@ -142,7 +142,7 @@ def build_graph(
 
 
 def batch_graphs(graphs: Sequence[DocumentGraph]) -> DocumentGraph:
-    """Several graphs as one block-diagonal graph: all words first, then all sentences, documents in order."""
+    """Joins graphs into one block-diagonal graph: all words first, then all sentences, documents in order."""
     words = np.cumsum([0, *(graph.num_words for graph in graphs)])
     sentences = np.cumsum([0, *(graph.num_sentences for graph in graphs)])
     relations: dict[str, Links] = {}
@@ -164,7 +164,7 @@ def batch_graphs(graphs: Sequence[DocumentGraph]) -> DocumentGraph:
 
 
 def _shift_nodes(edges: Edges, num_words: int, first_word: int, first_sentence: int) -> Edges:
-    """Renumber the nodes: words from `first_word` on, sentences (now from `num_words` on) from `first_sentence` on."""
+    """Renumbers the nodes: words from `first_word` on, sentences (now from `num_words` on) from `first_sentence` on."""
 
     def shift(nodes: IntArray) -> IntArray:
         return np.where(nodes < num_words, nodes + first_word, nodes - num_words + first_sentence).astype(np.int32)

@@ -19,14 +19,14 @@ Integers = npt.NDArray[np.integer]
 
 
 def ragged_ranges(starts: Integers, lengths: Integers) -> LongArray:
-    """Concatenation of range(starts[i], starts[i] + lengths[i]) for all i."""
+    """Returns the concatenation of range(starts[i], starts[i] + lengths[i]) for all i."""
     begins = np.cumsum(lengths, dtype=np.int64) - lengths
     shifts: LongArray = np.repeat(starts - begins, lengths)
     return np.arange(len(shifts), dtype=np.int64) + shifts
 
 
 def stable_order(keys: Integers) -> LongArray:
-    """[K]: the permutation that stably sorts non-negative `keys` [K], in linear time.
+    """Returns [K]: the permutation that stably sorts non-negative `keys` [K], in linear time.
 
     NumPy radix-sorts 16-bit integers, which is much faster than comparing wider ones: one pass for every 16 bits.
     """
@@ -44,12 +44,12 @@ class Edges:
 
     @classmethod
     def empty(cls) -> Edges:
-        """No edges."""
+        """Returns an edge list without edges."""
         return cls(np.empty(0, np.int32), np.empty(0, np.int32))
 
     @classmethod
     def join(cls, parts: Iterable[Edges]) -> Edges:
-        """The edges of all parts, in order, with duplicates."""
+        """Returns the edges of all parts, in order, with duplicates."""
         parts = list(parts)
         if not parts:
             return cls.empty()
@@ -59,12 +59,12 @@ class Edges:
         return len(self.source)
 
     def within(self, num_nodes: int) -> bool:
-        """True if every edge joins nodes 0..num_nodes-1."""
+        """Returns True if every edge joins nodes 0..num_nodes-1."""
         # Viewed as unsigned, a negative number is very large, so one comparison checks both bounds.
         return all(int(ends.view(np.uint32).max(initial=0)) < max(num_nodes, 1) for ends in (self.source, self.target))
 
     def unique(self) -> Edges:
-        """The distinct edges without self-loops, ordered by target, then source."""
+        """Returns the distinct edges without self-loops, ordered by target, then source."""
         keys = self.target.astype(np.int64)
         keys <<= 32
         keys |= self.source
@@ -80,11 +80,11 @@ class Edges:
         return edges.where(~loops) if loops.any() else edges
 
     def where(self, mask: BoolArray) -> Edges:
-        """The edges at which `mask` [E] is True."""
+        """Returns the edges at which `mask` [E] is True."""
         return Edges(self.source[mask], self.target[mask])
 
     def expand(self) -> Edges:
-        """The edge list itself; LexicalLinks has the same method."""
+        """Returns the edge list itself; LexicalLinks has the same method."""
         return self
 
 
@@ -103,14 +103,14 @@ class Cliques:
 
     @classmethod
     def empty(cls) -> Cliques:
-        """No cliques."""
+        """Returns cliques without members."""
         return cls(np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0, np.int32))
 
     @classmethod
     def of_keys(
         cls, nodes: Integers, keys: Sequence[Integers], position: IntArray | None = None, reach: int | None = None
     ) -> Cliques:
-        """Group `nodes` [K] (in document order) by one or more non-negative `keys` [K]; drop singletons.
+        """Groups `nodes` [K] (in document order) by one or more non-negative `keys` [K]; drops singletons.
 
         With `reach`, only members whose `position` [K] (sentence number) differs by at most `reach` are linked.
         """
@@ -138,7 +138,7 @@ class Cliques:
 
     @classmethod
     def join(cls, parts: Sequence[tuple[Cliques, int]]) -> Cliques:
-        """Concatenate cliques; each part comes with the offset to add to its node numbers."""
+        """Concatenates cliques; each part comes with the offset to add to its node numbers."""
         members = np.cumsum([0, *(len(part.nodes) for part, _ in parts)])
         nodes = [part.nodes + base for part, base in parts]
         first = [part.first + base for (part, _), base in zip(parts, members, strict=False)]
@@ -152,27 +152,27 @@ class Cliques:
         return np.arange(len(self.nodes)) - self.first
 
     def __len__(self) -> int:
-        """The number of edges."""
+        """Returns the number of edges."""
         return int(self.received.sum())
 
     def groups(self) -> list[list[int]]:
-        """The members of each group; a distance limit splits a group at gaps that no edge bridges."""
+        """Returns the members of each group; a distance limit splits a group at gaps that no edge bridges."""
         return [part.tolist() for part in np.split(self.nodes, np.flatnonzero(self.received == 0)[1:]) if len(part)]
 
     def consecutive(self) -> Edges:
-        """Each member -> the next member of its group: the clique as a chain."""
+        """Returns each member -> the next member of its group: the clique as a chain."""
         linked = np.flatnonzero(self.received)
         return Edges(self.nodes[linked - 1], self.nodes[linked])
 
     def degrees(self, num_nodes: int) -> tuple[LongArray, LongArray]:
-        """In- and out-degree of every node, [N] each, without expanding."""
+        """Returns in- and out-degree of every node, [N] each, without expanding."""
         indegree, outdegree = np.zeros(num_nodes, np.int64), np.zeros(num_nodes, np.int64)
         indegree[self.nodes] = self.received
         outdegree[self.nodes] = self.last - np.arange(1, len(self.nodes) + 1)
         return indegree, outdegree
 
     def expand(self) -> Edges:
-        """The explicit edge list, quadratic in the size of a group."""
+        """Returns the explicit edge list, quadratic in the size of a group."""
         source = self.nodes[ragged_ranges(self.first, self.received)]
         return Edges(source, np.repeat(self.nodes, self.received))
 
@@ -197,7 +197,7 @@ class LexicalLinks:
 
     @classmethod
     def of_keys(cls, forms: IntArray, lemmas: IntArray, position: IntArray, reach: int | None = None) -> LexicalLinks:
-        """Link W words by form id and lemma id [W]; pass the same array twice to link by form only."""
+        """Links W words by form id and lemma id [W]; pass the same array twice to link by form only."""
 
         def group(*keys: IntArray) -> Cliques:
             if min(int(key.min(initial=0)) for key in keys) >= 0:
@@ -211,7 +211,7 @@ class LexicalLinks:
 
     @classmethod
     def join(cls, parts: Sequence[LexicalLinks]) -> LexicalLinks:
-        """The links of several documents in one batch; none cross documents."""
+        """Returns the links of several documents in one batch; none cross documents."""
         if len({part.reach for part in parts}) > 1:
             raise ValueError("lexical links with different maximum distances cannot be batched")
         words = np.cumsum([0, *(len(part.position) for part in parts)])
@@ -230,11 +230,11 @@ class LexicalLinks:
         return (1, self.form), (1, self.lemma), (-1, self.both)
 
     def __len__(self) -> int:
-        """The number of edges."""
+        """Returns the number of edges."""
         return sum(sign * len(cliques) for sign, cliques in self.signed)
 
     def covers(self, edges: Edges) -> BoolArray:
-        """[E]: True at the edges that are lexical links."""
+        """Returns [E]: True at the edges that are lexical links."""
         covered = np.zeros(len(edges), dtype=np.bool_)
         forward = np.flatnonzero((edges.source < edges.target) & (edges.target < len(self.position)))
         source, target = edges.source[forward], edges.target[forward]
@@ -250,7 +250,7 @@ class LexicalLinks:
         return covered
 
     def degrees(self, num_nodes: int) -> tuple[LongArray, LongArray]:
-        """In- and out-degree of every node, [N] each, without expanding."""
+        """Returns in- and out-degree of every node, [N] each, without expanding."""
         indegree, outdegree = self.form.degrees(num_nodes)
         for sign, cliques in self.signed[1:]:
             extra_in, extra_out = cliques.degrees(num_nodes)
@@ -259,11 +259,11 @@ class LexicalLinks:
         return indegree, outdegree
 
     def expand(self) -> Edges:
-        """The explicit edge list, quadratic in the number of occurrences of a word."""
+        """Returns the explicit edge list, quadratic in the number of occurrences of a word."""
         return Edges.join([self.form.expand(), self.lemma.expand()]).unique()
 
     def consecutive(self) -> Edges:
-        """Each word -> its next occurrence by form and by lemma."""
+        """Returns each word -> its next occurrence by form and by lemma."""
         return Edges.join([self.form.consecutive(), self.lemma.consecutive()]).unique()
 
 
@@ -271,7 +271,7 @@ Links = Edges | LexicalLinks
 
 
 def _concatenate_disjoint(columns: Sequence[IntArray], sizes: Sequence[int] | None = None) -> IntArray:
-    """Concatenate columns of ids, raised so that no two columns share an id; -1 stays.
+    """Concatenates columns of ids, raised so that no two columns share an id; -1 stays.
 
     The ids of column i are below sizes[i], by default its maximum plus one.
     """

@@ -21,7 +21,7 @@ from docgraph.graph.summary import missing_layers
 
 
 def to_html(graph: DocumentGraph, title: str | None = None) -> str:
-    """The page of a graph; `title` is by default the document's id."""
+    """Returns the page of a graph; `title` is by default the document's id."""
     document, annotation = graph.annotated_document()
     title = title if title is not None else document.id
     folder = files("docgraph") / "data"
@@ -33,7 +33,7 @@ def to_html(graph: DocumentGraph, title: str | None = None) -> str:
 
 
 def _page_data(graph: DocumentGraph, document: Document, annotation: Annotation, title: str) -> dict[str, Any]:
-    """The JSON object that the script of the page reads."""
+    """Returns the JSON object that the script of the page reads."""
     lexical, function_words = graph.lexical, is_function_word(annotation)
     indegree, outdegree = (degree[: graph.num_words].tolist() for degree in graph.degrees)
     return {
@@ -59,7 +59,7 @@ def _page_data(graph: DocumentGraph, document: Document, annotation: Annotation,
 
 
 def _sentences(document: Document, annotation: Annotation) -> Iterator[dict[str, Any]]:
-    """Yield each sentence as pieces: the text before the first word, the first word, the text before the second, ...
+    """Yields each sentence as pieces: the text before the first word, the first word, the text before the second, ...
 
     Offsets would not do: a browser counts UTF-16 code units, Python counts characters. Words that share characters
     (the parts of a contraction) are listed in `parts` and show their form.
@@ -77,7 +77,7 @@ def _sentences(document: Document, annotation: Annotation) -> Iterator[dict[str,
 
 
 def _relation(graph: DocumentGraph, name: str, content: BoolArray) -> dict[str, Any]:
-    """A relation with the edges and the sentence pairs that the page draws."""
+    """Returns a relation with the edges and the sentence pairs that the page draws."""
     drawn = Edges.empty() if name == "membership" else drawn_edges(graph, name)
     known = RELATIONS.get(name)
     return {

@@ -31,7 +31,7 @@ def read_graph(
     format: str | None = None,
     document: int | None = None,
 ) -> DocumentGraph:
-    """The graph of one document: of a file, of a text, or of a Document.
+    """Returns the graph of one document: of a file, of a text, or of a Document.
 
     A string is a file name if such a file exists, if it has no white space, or if it ends as the files of a known
     format do; any other string is text. A file with several documents needs `document`, the number of one of them
@@ -56,7 +56,7 @@ def read_graphs(
     document: int | None = None,
     progress: Progress = iter,
 ) -> list[DocumentGraph]:
-    """The graphs of all documents of a file, or of document number `document` (from 1) only.
+    """Returns the graphs of all documents of a file, or of document number `document` (from 1) only.
 
     The documents are annotated by `annotator`, a spec such as `spacy:fr_core_news_sm+coref:fr`, or by the default
     annotator of `language`. A CoNLL-U file brings its own annotation, which is used unless an annotator is given.
@@ -93,7 +93,7 @@ def _read_documents(source: Source, format: str | None, language: str) -> list[D
 
 
 def _is_path(source: Source) -> bool:
-    """False for a Document and for text; `read_graph` says what a string is."""
+    """Returns whether the source is a path; `read_graph` documents how a string is interpreted."""
     if not isinstance(source, str):
         return isinstance(source, Path)
     if len(words := source.split()) < 2:
@@ -105,14 +105,14 @@ def _is_path(source: Source) -> bool:
 
 
 def _name(source: Source) -> str:
-    """The name of the source in errors."""
+    """Returns the name of the source in errors."""
     if isinstance(source, Document):
         return source.id or "<document>"
     return str(source) if _is_path(source) else "<text>"
 
 
 def _choose(items: list[T], number: int | None, source: Source) -> list[T]:
-    """The item with the given number, from 1, in a list; all items if the number is None."""
+    """Returns the item with the given number, from 1, in a list; all items if the number is None."""
     if number is None:
         return items
     if not 1 <= number <= len(items):

@@ -63,7 +63,7 @@ class Relation:
     name: str
     build: Build
     requires: Layer
-    """The annotation layer it reads."""
+    """The annotation layer that the relation reads."""
     scope: Scope
     """intra: within a sentence; inter: any two words; structure: word to sentence node; alternative: other nodes."""
     doc: str = field(default="", compare=False)
@@ -74,7 +74,7 @@ RELATIONS: dict[str, Relation] = {}
 
 
 def relation(name: str, *, requires: Layer, scope: Scope) -> Callable[[Build], Build]:
-    """Decorator that registers a relation; see `Relation` for `requires` and `scope`."""
+    """Returns a decorator that registers a relation; see `Relation` for `requires` and `scope`."""
 
     def register(build: Build) -> Build:
         if name in RELATIONS or name in GROUPS:
@@ -86,7 +86,7 @@ def relation(name: str, *, requires: Layer, scope: Scope) -> Callable[[Build], B
 
 
 def resolve_relations(names: str | Iterable[str]) -> tuple[str, ...]:
-    """The relation names that names and groups (comma-separated or listed) stand for, `membership` always first.
+    """Returns the relations that comma-separated or listed names and groups stand for, `membership` always first.
 
     An unknown name is looked up among the entry points, and raises DocgraphError if it is not there either.
     """
@@ -102,7 +102,7 @@ def resolve_relations(names: str | Iterable[str]) -> tuple[str, ...]:
 
 
 def _load_plugin(name: str) -> None:
-    """Import the package whose entry point declares relation `name`."""
+    """Imports the package whose entry point declares relation `name`."""
     entries = list(entry_points(group=ENTRY_POINTS, name=name))
     if not entries:
         known = ", ".join([*GROUPS, *RELATIONS])
@@ -209,7 +209,7 @@ def tfidf(annotation: Annotation, options: RelationOptions = RelationOptions()) 
 def _similarities(
     sharing: Cliques, rows: LongArray, weights: npt.NDArray[np.float64], size: int
 ) -> Iterable[tuple[LongArray, LongArray, npt.NDArray[np.float64]]]:
-    """Yield (earlier sentence, later sentence, cosine) of the pairs that share a term, about `BLOCK` links at once."""
+    """Yields (earlier sentence, later sentence, cosine) of the pairs that share a term, about `BLOCK` links at once."""
     order = np.argsort(rows[sharing.nodes], kind="stable")  # by the later sentence
     counts = sharing.received[order]
     ends = np.searchsorted(rows[sharing.nodes[order]], np.arange(size), side="right")
@@ -227,7 +227,7 @@ def _similarities(
 
 
 def _most_similar(earlier: LongArray, later: LongArray, cosine: npt.NDArray[np.float64], k: int) -> Edges:
-    """Edges from the k most similar earlier sentences to each later one, ordered by target, then source."""
+    """Returns edges from the k most similar earlier sentences to each later one, ordered by target, then source."""
     # Summation order changes the last digits; rounding keeps ties equal.
     order = np.lexsort((-earlier, -np.round(cosine, 9), later))
     earlier, later = earlier[order], later[order]
@@ -239,7 +239,7 @@ def _most_similar(earlier: LongArray, later: LongArray, cosine: npt.NDArray[np.f
 
 
 def is_function_word(annotation: Annotation) -> BoolArray:
-    """[W]: True at punctuation and, if parts of speech are annotated, at function words."""
+    """Returns [W]: True at punctuation and, if parts of speech are annotated, at function words."""
     forms, upos = annotation.forms, annotation.upos
     skip: BoolArray = np.array([_is_punctuation(form) for form in forms.table], dtype=np.bool_)[forms.ids]
     if upos is not None:

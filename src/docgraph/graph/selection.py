@@ -36,11 +36,11 @@ class Selection:
 
     @classmethod
     def empty(cls, size: int, words: int, sentences: int) -> Selection:
-        """A selection of nothing for each of `size` sentences."""
+        """Returns a selection of nothing for each of `size` sentences."""
         return cls(*(np.full((size, count), -1, dtype=np.int32) for count in (words, sentences)))
 
     def with_sentences(self, sentences: Integers) -> Selection:
-        """Append columns of sentences [M', K], M' >= M; the rows beyond M have no other context."""
+        """Appends columns of sentences [M', K], M' >= M; the rows beyond M have no other context."""
         more = ((0, len(sentences) - len(self.sentences)), (0, 0))
         words, linked = (np.pad(table, more, constant_values=-1) for table in (self.words, self.sentences))
         return Selection(words, np.concatenate([linked, sentences.astype(np.int32)], axis=1))
@@ -49,7 +49,7 @@ class Selection:
 def select(
     graph: DocumentGraph, words: int, sentences: int, among: BoolArray | None = None, ahead: bool = False
 ) -> Selection:
-    """The `words` strongest linked words and the `sentences` strongest linked earlier sentences of each sentence.
+    """Returns the `words` strongest linked words and the `sentences` strongest linked sentences of each sentence.
 
     `among` [M] marks the sentences that may be selected, by default all. With `ahead`, later sentences may
     be selected, too. Words come from any sentence.
@@ -67,7 +67,7 @@ def select(
 
 
 def _weigh_links(graph: DocumentGraph, eligible: BoolArray, ahead: bool = False) -> Cells:
-    """(word, linked word, weight) of links to words of eligible [M] earlier (with `ahead`, also later) sentences."""
+    """Returns (word, linked word, weight) of links to `eligible` [M] earlier (with `ahead`, also later) sentences."""
     parts: list[tuple[Edges, Weights]] = []
     lexical, size, sentence_of = graph.lexical, max(graph.num_sentences, 1), graph.sentence_of
     for cliques in (lexical.form, lexical.lemma) if lexical is not None else ():
@@ -97,7 +97,7 @@ def _weigh_links(graph: DocumentGraph, eligible: BoolArray, ahead: bool = False)
 
 
 def _nearest(eligible: BoolArray, count: int, ahead: bool) -> Cells:
-    """(sentence, near sentence, weight) of the `count` nearest eligible [M] earlier (`ahead`: also later) sentences.
+    """Returns (sentence, near one, weight) of the `count` nearest `eligible` [M] earlier (`ahead`: or later) sentences.
 
     They rank below any link, by proximity; ties go to the later sentence.
     """
@@ -117,7 +117,7 @@ def _nearest(eligible: BoolArray, count: int, ahead: bool) -> Cells:
 
 
 def _sum_cells(parts: Sequence[Cells], width: int) -> Cells:
-    """Each (row, column) once, with the sum of its weights; columns are below `width`."""
+    """Returns each (row, column) once, with the sum of its weights; columns are below `width`."""
     row, column, weight = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
     cells, where = np.unique(row.astype(np.int64) * max(width, 1) + column, return_inverse=True)
     sums: Weights = np.bincount(where, weights=weight, minlength=len(cells)).astype(np.float64)
@@ -125,7 +125,7 @@ def _sum_cells(parts: Sequence[Cells], width: int) -> Cells:
 
 
 def _strongest(cells: Cells, size: int, count: int) -> IntArray:
-    """[size, count]: the columns of each row by decreasing weight, ties to the later column, padded with -1."""
+    """Returns [size, count]: the columns of each row by decreasing weight, ties to the later column, padded with -1."""
     row, column, weight = cells
     order = np.lexsort((-column, -np.round(weight, 12), row))
     row, column = row[order], column[order]
@@ -137,5 +137,5 @@ def _strongest(cells: Cells, size: int, count: int) -> IntArray:
 
 
 def _rank_in_row(row: npt.NDArray[np.integer]) -> npt.NDArray[np.int64]:
-    """[L]: the index of each cell in its row; `row` [L] is sorted."""
+    """Returns [L]: the index of each cell in its row; `row` [L] is sorted."""
     return np.arange(len(row)) - np.searchsorted(row, row, side="left")

@@ -88,7 +88,7 @@ class GraphSummary:
 
 
 def summarise(graph: DocumentGraph, annotation: Annotation) -> GraphSummary:
-    """The summary of the graph built from `annotation`."""
+    """Returns the summary of the graph built from `annotation`."""
     content = ~is_function_word(annotation)
     union: list[Links] = [graph.explicit, *([graph.lexical] if graph.lexical is not None else [])]
     sentence_of, forms = graph.sentence_of.tolist(), annotation.forms
@@ -108,7 +108,7 @@ def summarise(graph: DocumentGraph, annotation: Annotation) -> GraphSummary:
 
 
 def missing_layers(graph: DocumentGraph, annotation: Annotation) -> Iterator[str]:
-    """Yield one line per relation whose annotation layer is missing, unless an annotator's note mentions it."""
+    """Yields one line per relation whose annotation layer is missing, unless an annotator's note mentions it."""
     for name in graph.relations:
         layer = RELATIONS[name].requires if name in RELATIONS else "words"
         if layer not in annotation.layers and not any(layer in note or name in note for note in annotation.notes):
@@ -132,7 +132,7 @@ def _count_within_sentences(graph: DocumentGraph, links: Links) -> int:
 
 
 def _count_clique_edges_within_sentences(graph: DocumentGraph, cliques: Cliques) -> int:
-    """A run of r members in one sentence has r(r-1)/2 edges."""
+    """Returns the number of clique edges inside a sentence: r(r-1)/2 for r members."""
     sentence = graph.sentence_of[cliques.nodes]
     linked = cliques.received > 0
     same = np.zeros(len(sentence), dtype=np.bool_)
@@ -142,7 +142,7 @@ def _count_clique_edges_within_sentences(graph: DocumentGraph, cliques: Cliques)
 
 
 def _longest(graph: DocumentGraph, links: Links, content: BoolArray) -> Link | None:
-    """The edge with the largest distance in sentences, the first one on a tie."""
+    """Returns the edge with the largest distance in sentences, the first one on a tie."""
     if isinstance(links, LexicalLinks):
         links = Edges.join(_longest_received(links, key, content) for key in links.keys)
     if not len(links):
@@ -154,7 +154,7 @@ def _longest(graph: DocumentGraph, links: Links, content: BoolArray) -> Link | N
 
 
 def _longest_received(lexical: LexicalLinks, key: IntArray, content: BoolArray) -> Edges:
-    """The longest edge that each content word receives from a content word of the same `key` [W]."""
+    """Returns the longest edge that each content word receives from a content word of the same `key` [W]."""
     words = np.flatnonzero(content & (key >= 0))
     cliques = Cliques.of_keys(words, [key[words]], lexical.position[words], lexical.reach)
     linked = np.flatnonzero(cliques.received)
@@ -162,7 +162,7 @@ def _longest_received(lexical: LexicalLinks, key: IntArray, content: BoolArray) 
 
 
 def _most_connected(graph: DocumentGraph, annotation: Annotation, content: BoolArray) -> Iterator[WordSummary]:
-    """Yield the content words with the most edges, all occurrences of a lemma together."""
+    """Yields the content words with the most edges, all occurrences of a lemma together."""
     column = annotation.lemmas if annotation.lemmas is not None else annotation.forms
     words = np.flatnonzero(content)
     ids, size = column.ids[words], len(column.table)
@@ -177,7 +177,7 @@ def _most_connected(graph: DocumentGraph, annotation: Annotation, content: BoolA
 
 
 def render(summary: GraphSummary, title: str) -> Iterator[RenderableType]:
-    """The summary as Rich tables; sentences are numbered from 1."""
+    """Yields the summary as Rich tables; sentences are numbered from 1."""
     yield f"[bold]{_printable(title)}[/]: {summary.words:,} words and {summary.sentences:,} sentences"
     table = _table("Relations", ["relation"], ["edges", "between sentences"], ["longest link, in sentences"])
     for row in summary.relations:
@@ -204,7 +204,7 @@ def render(summary: GraphSummary, title: str) -> Iterator[RenderableType]:
 
 
 def render_many(summaries: Sequence[tuple[str, GraphSummary]]) -> RenderableType:
-    """A table of one line per (title, summary), and a total."""
+    """Returns a table of one line per (title, summary), and a total."""
     columns = ["words", "sentences", "edges", "between sentences", "longest link", "chains"]
     table = _table(f"{len(summaries):,} documents", ["document"], columns)
     total = np.zeros(5, dtype=np.int64)
@@ -222,7 +222,7 @@ def render_many(summaries: Sequence[tuple[str, GraphSummary]]) -> RenderableType
 
 
 def _table(title: str, left: Sequence[str], right: Sequence[str], last: Sequence[str] = ()) -> Table:
-    """A table with left-aligned columns, right-aligned ones, then left-aligned ones."""
+    """Returns a table with left-aligned columns, right-aligned ones, then left-aligned ones."""
     from rich.table import Table
 
     table = Table(title=title, title_justify="left")
@@ -260,7 +260,7 @@ def _word_list(words: Sequence[tuple[str, int]], separator: str) -> str:
 
 
 def _printable(text: str) -> str:
-    """Document text for a terminal: Rich markup escaped, control characters replaced."""
+    """Returns document text for a terminal: Rich markup escaped, control characters replaced."""
     from rich.markup import escape
 
     return escape("".join(character if character.isprintable() else "\ufffd" for character in text))

@@ -114,15 +114,15 @@ class MultiHeadAttention(nn.Module):
             nn.init.zeros_(layer.bias)
 
     def split(self, x: Tensor) -> Tensor:
-        """[..., d] -> [..., h, e]."""
+        """Splits the heads: [..., d] -> [..., h, e]."""
         return x.view(*x.shape[:-1], self.heads, x.shape[-1] // self.heads)
 
     def project(self, memory: Tensor) -> tuple[Tensor, Tensor]:
-        """Keys and values of memory [..., d], [..., h, e] each."""
+        """Returns the keys and values of memory [..., d], [..., h, e] each."""
         return self.split(self.key(memory)), self.split(self.value(memory))
 
     def project_all(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Queries, keys and values of x [..., d] for self-attention, [..., h, e] each."""
+        """Returns queries, keys and values of x [..., d] for self-attention, [..., h, e] each."""
         if self.joint is not None:
             query, key, value = self.joint(x).chunk(3, dim=-1)
             return self.split(query), self.split(key), self.split(value)

@@ -56,7 +56,7 @@ class DocumentExample:
     hints: Sequence[Hint] = ()
     """What words of the document refer to, if the model reads hints."""
     lookups: Sequence[Hint] = ()
-    """Hints of a dictionary. A sentence reads those whose words its translation without them lacks."""
+    """Hints of a dictionary. A sentence reads one only if its translation without the hint lacks the word."""
     context_translations: Sequence[Ids] = ()
     """M arrays like `target`: the translations that other sentences see, if they differ from `target`."""
 
@@ -104,7 +104,7 @@ class GraphInput:
     """[W+1] int64: the first sub-word of each word, and P."""
     structure: GraphStructure
     places: Tensor | None = None
-    """[P] int64: the index of each of these sub-words among all sub-words of its side; None if they are not there."""
+    """[P] int64: the index of each sub-word among those of its side; None if they are random words of no side."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,7 +163,7 @@ class DocumentBatch:
         return len(self.slots)
 
     def prefix(self, seen: Tensor | None = None) -> Prefix:
-        """A mask by which each of the S sentences sees the first `seen` [S] sentences of its document; None: all."""
+        """Returns a mask: each of the S sentences sees the first `seen` [S] sentences of its document (None: all)."""
         count = self.used.sum(1)
         return Prefix(self.slots[:, 0], count, count[self.document_of] if seen is None else seen)
 
@@ -180,7 +180,7 @@ class DocumentBatch:
         return replace(self.target, tokens=self.gold)
 
     def to(self, device: torch.device | str) -> DocumentBatch:
-        """A copy on `device`."""
+        """Returns a copy on `device`."""
         return to_device(self, device)
 
 
@@ -226,7 +226,7 @@ def collate(documents: Sequence[DocumentExample], bos: int, plain_graph: bool = 
 
 
 def _slot_width(sentences: int) -> int:
-    """Number of slots: 8, 16, 32, then multiples of 64, so that few compiled variants serve all batches."""
+    """Returns the number of slots: 8, 16, 32, then multiples of 64, so that few compiled variants serve all batches."""
     return max(8, 1 << (sentences - 1).bit_length()) if sentences <= 32 else -(-sentences // 64) * 64
 
 
@@ -242,7 +242,7 @@ def _side(sentences: Sequence[Ids], counts: npt.NDArray[np.int64]) -> Side:
 
 
 def shifted(side: Side, bos: int) -> Tensor:
-    """[N]: the sentences with `bos` first and without their last token."""
+    """Returns [N]: the sentences with `bos` first and without their last token."""
     return side.tokens.roll(1).masked_fill_(side.sentences.positions == 0, bos)
 
 

@@ -49,7 +49,7 @@ SCALES = ".scales"
 MAX_HEADER = 1 << 24
 """Bytes of the header of a safetensors file."""
 MAX_COMPRESSION = 32
-"""Times that gzipped weights may grow; those of real models grow by less than two."""
+"""Maximum ratio of unpacked to gzipped weights; real models have less than two."""
 UNPACKED_BLOCK = 1 << 24
 """Gzipped weights are unpacked in blocks of this size."""
 CARD = "README.md"
@@ -120,7 +120,7 @@ def save_derived(
 
 
 def load(folder: str | Path | ModelFolder, device: torch.device | str = "cpu") -> DocumentTransformer:
-    """The model of a folder in fp32, in evaluation mode."""
+    """Returns the model of a folder in fp32, in evaluation mode."""
     source = folder if isinstance(folder, ModelFolder) else ModelFolder(folder)
     tensors = _read_weights(source)
     model = blank(source.config)
@@ -137,7 +137,7 @@ def load_base(model: DocumentTransformer, folder: str | Path | ModelFolder) -> N
         mine, other = getattr(ours, name), getattr(theirs, name)
         if mine != other:
             raise DocgraphError(
-                f"'{name}' is {other} in this base model and {mine} in yours; make them equal", path=source.path
+                f"'{name}' is {other} in this base model and {mine} in your config; make them equal", path=source.path
             )
     tensors = {name: t for name, t in _read_weights(source).items() if name.startswith(BASE_MODULES)}
     state = model.state_dict()
@@ -147,7 +147,7 @@ def load_base(model: DocumentTransformer, folder: str | Path | ModelFolder) -> N
 
 
 def system_name(config: ModelConfig) -> str:
-    """`base`; `docgraph-hyb-both` (context encoder, integration, sides); or `concatenation-2-1`."""
+    """Returns `base`, `docgraph-hyb-both` (context encoder, integration, sides) or `concatenation-2-1`."""
     return context_class(config).system_name(config)
 
 
@@ -161,7 +161,7 @@ class _NoRandomWeights(TorchFunctionMode):
 
 
 def blank(config: ModelConfig, device: torch.device | str = "cpu") -> DocumentTransformer:
-    """A model with uninitialised weights; on the device `meta` it has only shapes and costs nothing."""
+    """Returns a model with uninitialised weights; on the device `meta` it has only shapes and costs nothing."""
     with _NoRandomWeights(), torch.device(device):
         return DocumentTransformer(config)
 
@@ -209,7 +209,7 @@ def _check_replaceable(target: Path) -> None:
 
 
 def _put_in_place(temporary: Path, target: Path) -> None:
-    """Renames `temporary` to `target`; a model that is replaced is kept as `.NAME.previous` until then."""
+    """Renames `temporary` to `target`; meanwhile, an existing model is kept as `.NAME.previous`."""
     mask = os.umask(0)
     os.umask(mask)
     for file in temporary.iterdir():
@@ -240,7 +240,7 @@ def _sync(path: Path) -> None:
 
 
 def _read_weights(folder: ModelFolder) -> dict[str, Tensor]:
-    """The weights of a folder in fp32, after verifying their checksum, names and shapes.
+    """Returns the weights of a folder in fp32, after verifying their checksum, names and shapes.
 
     Nothing larger than the file, or than a model of its config, is allocated before the shapes are compared.
     """
@@ -262,7 +262,7 @@ def _read_weights(folder: ModelFolder) -> dict[str, Tensor]:
 
 
 def _decompressed(path: Path, expected: Mapping[str, Tensor]) -> bytes:
-    """The unpacked weights; refuses more than a model of `expected` shapes has or weights can be compressed."""
+    """Returns the unpacked weights; refuses more than a model of `expected` shapes has or weights can be compressed."""
     values = sum(tensor.numel() for tensor in expected.values())
     limit = min(4 * values, MAX_COMPRESSION * path.stat().st_size) + MAX_HEADER
     with gzip.open(path) as file:

@@ -82,7 +82,7 @@ class GraphConfig:
 
 @config_class
 class LinkedConfig:
-    """What the context encoders `linked` and `pointer` read: the most strongly linked words and sentences."""
+    """Limits of the encoders `linked` and `pointer`, which read the most strongly linked words and sentences."""
 
     words: Extent = 48
     """Source words of other sentences."""
@@ -91,13 +91,12 @@ class LinkedConfig:
     length: Extent = 64
     """Sub-words read from the beginning of each of these translations."""
     own_weight: Share = 1.0
-    """Factor for the weight `pointer` gives to words of its own translations, as opposed to given ones; 0: ignore
-    them."""
+    """Factor of the weight that `pointer` gives to words of its own translations (user-supplied ones: 1); 0: ignore."""
 
 
 @config_class
 class ContextConfig:
-    """How the context of a document reaches the Transformer: a context encoder and an integration."""
+    """A context encoder and its integration into the Transformer."""
 
     encoder: str = "docgraph"
     integration: Literal["hyb", "post", "pre"] = "hyb"
@@ -127,12 +126,12 @@ class ConcatenationConfig:
 
     def __post_init__(self) -> None:
         if self.target > self.source:
-            raise ValueError(f"{self.source} sentences cannot become {self.target}; raise 'source'")
+            raise ValueError(f"'target' is {self.target}, more than 'source', {self.source}; lower 'target'")
 
 
 @config_class
 class HintsConfig:
-    """Base reads hints: beside a word, in the source sentence, the translation of what the word refers to."""
+    """Hints that Base reads: translations of referents, inserted after words of the source sentence."""
 
     relations: Names = ("definition", "coreference")
     """definition: uses of a defined term, whose definition prints its translation; coreference: pronouns, whose

@@ -1,12 +1,14 @@
-"""Context-Attn: gated attention over a memory, and where it sits in the Transformer (section 2.4 of the paper).
+"""Context-Attn: gated attention over a memory, and its places in the Transformer (section 2.4 of the paper).
 
-Every context layer has the same gate. What it gates is attention over slots (the document graph, HM-GDC), over the
-words of the sentences before (CTX), or over two levels (HAN and Selective, which define their own layers).
+All context layers share the gate (`GatedContextLayer`). They differ in their attention: over slots (the document
+graph, HM-GDC), over the words of the previous sentences (CTX), or over two levels (HAN and Selective define their own
+layers).
 
-The integration decides where the layers are. Hyb: after the self-attention of every encoder and decoder layer. Post:
-after each stack. Pre: on the embeddings, before each stack. The encoder reads the source memory. The decoder reads the
-target memory or, if the system has no target side, the source memory; but source-only Pre, like the architecture it is
-added to (Unified), has no context attention in the decoder. A system may read the target memory at the output instead.
+The integration sets the places of the layers (`Integration`). Hyb: after the self-attention of every encoder and
+decoder layer. Post: after each stack. Pre: on the embeddings, before each stack. The encoder reads the source memory.
+The decoder reads the target memory or, if the system has no target side, the source memory. Exception: source-only
+Pre has no context attention in the decoder, like the architecture that the paper adds it to (Unified). A system may
+instead read the target memory at the output.
 """
 
 from __future__ import annotations
@@ -30,7 +32,7 @@ if TYPE_CHECKING:  # needs Triton
 
 
 def linear_flops(modules: Iterable[nn.Module], factor: int) -> float:
-    """FLOPs per row of the linear layers of some modules: `factor` per weight, and 2 more if the weight trains."""
+    """Returns FLOPs per row of the linear layers of modules: `factor` per weight, and 2 more if the weight trains."""
     weights = [part.weight for module in modules for part in module.modules() if isinstance(part, nn.Linear)]
     return float(sum(weight.numel() * (factor + 2 * weight.requires_grad) for weight in weights))
 
@@ -39,7 +41,7 @@ class ContextLayer(nn.Module):
     """A layer that reads a memory at one place of the Transformer."""
 
     def project(self, memory: Any) -> Any:
-        """Keys and values of the memory, computed once for all rows that read it."""
+        """Returns the keys and values of the memory, computed once for all rows that read it."""
         raise NotImplementedError
 
     def forward(self, x: Tensor, projected: Any, layout: Any) -> Any:
@@ -47,11 +49,11 @@ class ContextLayer(nn.Module):
         raise NotImplementedError
 
     def weights(self, x: Tensor, projected: Any, layout: Any) -> tuple[Tensor, Tensor]:
-        """For inspection: attention weights, mean over heads [N, M], and the mean gate [N], 1 if closed."""
+        """Returns, for inspection, attention weights [N, M] (mean over heads) and the mean gate [N] (1 is closed)."""
         raise NotImplementedError
 
     def flops_per_row(self) -> float:
-        """FLOPs of a training step per row of x, forward and backward."""
+        """Returns FLOPs of a training step per row of x, forward and backward."""
         return linear_flops([self], 4)
 
 
@@ -77,7 +79,7 @@ class GatedContextLayer(ContextLayer):
             nn.init.zeros_(self.last.weight)
 
     def create_modules(self, dimension: int, heads: int) -> None:
-        """Create the modules of a subclass."""
+        """Creates the modules of a subclass."""
 
     @property
     def last(self) -> nn.Linear:
@@ -85,11 +87,11 @@ class GatedContextLayer(ContextLayer):
         return self.attention.output
 
     def attend(self, x: Tensor, projected: Any, layout: Any) -> Tensor:
-        """H_c: x [N, d] -> [N, d]."""
+        """Returns H_c: x [N, d] -> [N, d]."""
         raise NotImplementedError
 
     def attention_weights(self, x: Tensor, projected: Any, layout: Any) -> Tensor:
-        """Attention weights of `attend`, mean over heads: [N, M] for sentences or words."""
+        """Returns attention weights of `attend`, mean over heads: [N, M] for sentences or words."""
         raise NotImplementedError
 
     def forward(self, x: Tensor, projected: Any, layout: Any) -> Tensor:
@@ -100,24 +102,24 @@ class GatedContextLayer(ContextLayer):
         return torch.where(layout.some, self.blend(x, context, weight), x)
 
     def gate_weight(self, x: Tensor, context: Tensor) -> Tensor:
-        """lambda = sigmoid(W_a X + W_c H_c) (equation 10)."""
+        """Returns lambda = sigmoid(W_a X + W_c H_c) (equation 12)."""
         return torch.sigmoid(self.gate_input(x) + self.gate_context(context))
 
     def blend(self, x: Tensor, context: Tensor, weight: Tensor) -> Tensor:
-        """lambda X + (1 - lambda) H_c (equation 9), or X + (1 - lambda) H_c with the identity start."""
+        """Returns lambda X + (1 - lambda) H_c (equation 11), or X + (1 - lambda) H_c with the identity start."""
         kept = x if self.identity_start else weight * x
         return kept + (1.0 - weight) * context
 
     @torch.no_grad()
     def weights(self, x: Tensor, projected: Any, layout: Any) -> tuple[Tensor, Tensor]:
-        """Attention weights [N, M], zero for rows that see nothing, and the mean gate [N], 1 for such rows."""
+        """Returns attention weights [N, M], zero for rows without memory, and the mean gate [N], 1 for such rows."""
         normed = self.norm(x)
         attention = self.attention_weights(normed, projected, layout)
         gate = self.gate_weight(normed, self.attend(normed, projected, layout)).mean(-1)
         return torch.where(layout.some, attention, 0.0), torch.where(layout.some[:, 0], gate, 1.0)
 
     def flops_per_row(self) -> float:
-        """FLOPs per row without those of keys and values, which are projected once per state of the memory."""
+        """Returns the FLOPs per row; keys and values are projected once per state of the memory and do not count."""
         return super().flops_per_row() - linear_flops([self.attention.key, self.attention.value], 4)
 
 
@@ -152,7 +154,7 @@ class SlotKeys:
     value: Tensor
 
     def in_slots(self, memory: SlotMemory) -> SlotKeys:
-        """The keys and values of the slots that each block reads, gathered from those of the states."""
+        """Returns the keys and values of the slots that each block reads, gathered from those of the states."""
         return SlotKeys(memory.in_slots(self.key).contiguous(), memory.in_slots(self.value).contiguous())
 
 
@@ -160,17 +162,17 @@ class ContextAttention(GatedContextLayer):
     """Attention over the slots of a `SlotMemory`."""
 
     def project(self, memory: SlotMemory) -> SlotKeys:
-        """Keys and values of the slots."""
+        """Returns keys and values of the slots."""
         key, value = self.attention.project(memory.states)
         return SlotKeys(memory.in_slots(key), memory.in_slots(value))
 
     def attend(self, x: Tensor, projected: SlotKeys, layout: SlotLayout | PrefixLayout) -> Tensor:
-        """H_c = Context-Attn(X, H_G, H_G) (equation 8): [N, d]."""
+        """Returns H_c = Context-Attn(X, H_G, H_G) (equation 10): [N, d]."""
         query = self.attention.split(self.attention.query(x))
         return self.attention.join(layout.attend(query, projected.key, projected.value))
 
     def attention_weights(self, x: Tensor, projected: SlotKeys, layout: SlotLayout) -> Tensor:
-        """Weights of the slots, [N, M]."""
+        """Returns weights of the slots, [N, M]."""
         query = layout.rows.pad(self.attention.split(self.attention.query(x))).transpose(1, 2)
         scores = query @ projected.key.transpose(-2, -1) / query.shape[-1] ** 0.5
         return layout.rows.pack(scores.masked_fill(~layout.visible, float("-inf")).softmax(-1).mean(1))
@@ -189,27 +191,27 @@ class WordAttention(GatedContextLayer):
     """Attention over the words of a `WordMemory`: the rows of a sentence attend to the span of that sentence."""
 
     def project(self, memory: WordMemory) -> list[SpanKeys]:
-        """Keys and values of the words of each span."""
+        """Returns keys and values of the words of each span."""
         key, value = self.attention.project(memory.states)
         return [SpanKeys(span.take(key), span.take(value), span.packing) for span in memory.spans]
 
     def attend(self, x: Tensor, projected: list[SpanKeys], layout: WordLayout) -> Tensor:
-        """H_c from the words of the first span: x [N, d] -> [N, d]."""
+        """Returns H_c from the words of the first span: x [N, d] -> [N, d]."""
         return self.attend_spans(x, projected, layout)[:, 0]
 
     def attend_spans(self, x: Tensor, projected: list[SpanKeys], layout: WordLayout) -> Tensor:
-        """x [N, d] over the words of each of J spans -> [N, J, d]; zero attention for empty spans."""
+        """Attends from x [N, d] to the words of each of J spans -> [N, J, d]; zero for empty spans."""
         query = self.attention.split(self.attention.query(x))
         attended = [packed_attention(query, span.key, span.value, layout.rows, span.words, False) for span in projected]
         read = torch.where(layout.visible[:, :, None, None], torch.stack(attended, dim=1), 0)
         return self.attention.join(read)
 
     def attention_weights(self, x: Tensor, projected: list[SpanKeys], layout: WordLayout) -> Tensor:
-        """Weights of the words of the first span, [N, T]."""
+        """Returns weights of the words of the first span, [N, T]."""
         return self.span_weights(x, projected[0], layout).mean(1)
 
     def span_weights(self, x: Tensor, span: SpanKeys, layout: WordLayout) -> Tensor:
-        """Attention over the words of a span: [N, h, T]."""
+        """Returns attention over the words of a span: [N, h, T]."""
         query = layout.rows.pad(self.attention.split(self.attention.query(x))).transpose(1, 2)
         scores = query @ span.words.pad(span.key).permute(0, 2, 3, 1) / query.shape[-1] ** 0.5
         visible = unmask_empty_rows(span.words.mask[:, None, None, :])
@@ -228,13 +230,13 @@ class ContextReader:
 
     @classmethod
     def of(cls, place: Place, layers: nn.ModuleList, memory: Memory, queries: Queries) -> ContextReader:
-        """Project the memory for each layer."""
+        """Projects the memory for each layer."""
         arranged = memory.for_queries(queries)
         projected = [(layer, layer.project(arranged)) for layer in layers if isinstance(layer, ContextLayer)]
         return cls(place, memory, projected, []).for_queries(queries)
 
     def for_queries(self, queries: Queries) -> ContextReader:
-        """The same memory, read by other rows, without projecting it again."""
+        """Returns a reader of the same projected memory for other rows."""
         layout, arrange = self.memory.layout(queries), self.memory.arrange
         layers = [partial(layer, projected=arrange(keys, queries), layout=layout) for layer, keys in self.projected]
         return replace(self, layers=layers)
@@ -255,7 +257,7 @@ class AttentionRecorder:
         return partial(self.record, self.reader.layers[layer]) if place == self.reader.place else None
 
     def record(self, layer: partial[Any], x: Tensor) -> Any:
-        """The output of a layer, whose weights and gate are recorded."""
+        """Applies a layer and records its attention weights and gate."""
         assert isinstance(layer.func, ContextLayer)
         attention, gate = layer.func.weights(x, **layer.keywords)
         self.attention.append(attention)
@@ -300,7 +302,7 @@ class Integration(nn.Module):
         self.output = nn.ModuleList([] if output is None else [output])
 
     def reader(self, stack: Literal["encoder", "decoder"], memories: Memories, queries: Queries) -> Reader:
-        """The context layers of a stack over its memory; those of the decoder include the output."""
+        """Returns the context layers of a stack over its memory; those of the decoder include the output."""
         place, layers, memory = self.place, self.encoder, memories.source
         if stack == "decoder" and len(self.output):
             place, layers, memory = "output", self.output, memories.target

@@ -17,19 +17,19 @@ ALIGNMENT = 64
 
 
 def to_device(value: T, device: torch.device | str) -> T:
-    """A copy of `value` with all its tensors, at any depth, on `device`."""
+    """Returns a copy of `value` with all its tensors, at any depth, on `device`."""
     return _map_nested(value, Tensor, lambda tensor: tensor.to(device, non_blocking=True))
 
 
 def tensors_of(value: Any) -> list[Tensor]:
-    """All tensors in `value`, at any depth, in the order of its fields."""
+    """Returns all tensors in `value`, at any depth, in the order of its fields."""
     found: list[Tensor] = []
     _map_nested(value, Tensor, found.append)
     return found
 
 
 def _map_nested(value: T, kind: type, function: Callable[[Any], Any]) -> T:
-    """A copy of `value` in which `function` replaced every object of type `kind`, at any depth."""
+    """Returns a copy of `value` in which `function` replaced every object of type `kind`, at any depth."""
     made: Any = value
     if isinstance(value, kind):
         made = function(value)
@@ -51,7 +51,7 @@ class _Slice:
     dtype: torch.dtype
 
     def read(self, buffer: Tensor) -> Tensor:
-        """The tensor on the buffer's memory. It is not a view: autograd and compilers would track the buffer."""
+        """Returns the tensor in the buffer's memory. It is not a view: autograd and compilers would track all of it."""
         start = self.offset // self.dtype.itemsize
         return torch.empty(0, dtype=self.dtype).set_(buffer.untyped_storage(), start, self.shape, self.stride)
 
@@ -85,13 +85,13 @@ class TensorBundle:
         return cls(buffer, content)
 
     def unpack(self, pin: bool = False) -> Any:
-        """The value, with its tensors on the buffer's memory; `pin` copies the buffer to page-locked memory first."""
+        """Returns the value, with its tensors in the buffer's memory; `pin` first copies that to page-locked memory."""
         buffer = self.buffer.pin_memory() if pin else self.buffer
         return _map_nested(self.content, _Slice, lambda part: part.read(buffer))
 
 
 def find_device(name: str | None) -> torch.device:
-    """The device called `name`; None: a GPU if there is one, else the CPU."""
+    """Returns the device called `name`; None: a GPU if there is one, else the CPU."""
     if name is None:
         name = "cuda" if torch.cuda.is_available() else "cpu"
     try:

@@ -33,11 +33,11 @@ class DecodingState:
     num_documents: int
 
     def reorder(self, rows: Tensor) -> None:
-        """Replace row r by row rows[r] [R], which must belong to the same sentence."""
+        """Replaces row r by row rows[r] [R], which must belong to the same sentence."""
         self.cache.reorder(rows)
 
     def select(self, keep: Tensor) -> None:
-        """Keep only some of the unfinished sentences, by their indices in `sentences` [S''], ascending."""
+        """Keeps only some of the unfinished sentences, by their indices in `sentences` [S''], ascending."""
         self.cache.select(keep)
         self.sentences = self.sentences[keep]
         if isinstance(self.reader, ContextReader):
@@ -45,7 +45,7 @@ class DecodingState:
 
     @property
     def queries(self) -> Queries:
-        """The rows, as they read memories."""
+        """The rows as queries of memories."""
         return Queries.of_beams(self.sentences, self.beams, self.document_of, self.num_documents)
 
 
@@ -69,25 +69,25 @@ class DocumentTransformer(nn.Module):
         return self.embeddings.target_table.weight.device
 
     def memories(self, batch: DocumentBatch) -> Memories:
-        """The memories of the documents in a batch."""
+        """Returns the memories of the documents in a batch."""
         return self.context.memories(batch, self)
 
     def source_memory(self, batch: DocumentBatch) -> Memory | None:
-        """The memory of the source sentences in a batch; None for a system that does not read them."""
+        """Returns the memory of the source sentences in a batch; None for a system that does not read them."""
         return self.context.source_memory(batch, self)
 
     def target_memory(self, batch: DocumentBatch) -> Memory | None:
-        """The memory of the translations in a batch; None for a system that does not read them."""
+        """Returns the memory of the translations in a batch; None for a system that does not read them."""
         return self.context.target_memory(batch, self)
 
     def encode(self, batch: DocumentBatch, memories: Memories, reader: Reader | None = None) -> Tensor:
-        """Encoded source, [Ns, d]; `reader` replaces the one of the memories."""
+        """Returns the encoded source, [Ns, d]; `reader` replaces the reader of the memories."""
         reader = reader or self.integration.reader("encoder", memories, batch.source.queries)
         x, applied = self.context.begin(batch, self)
         return self.encoder(x, batch.source.sentences, reader, applied)
 
     def decode(self, batch: DocumentBatch, encoded: Tensor, memories: Memories) -> DecoderOutput:
-        """The decoder states that predict each reference token (teacher forcing), [Nt]."""
+        """Returns the decoder states that predict each reference token (teacher forcing), [Nt]."""
         side = batch.target
         assert side is not None, "the batch has no target side"
         reader = self.integration.reader("decoder", memories, side.queries)
@@ -96,32 +96,35 @@ class DocumentTransformer(nn.Module):
     def decode_with(
         self, tokens: Tensor, encoded: Tensor, target: Packing, source: Packing, reader: Reader
     ) -> DecoderOutput:
-        """The decoder states after each of N tokens; encoded [Ns, d]."""
+        """Returns the decoder states after each of N tokens; encoded [Ns, d]."""
         embedded = self.embeddings(tokens, target.positions, "target")
         return _with_copies(self.decoder(embedded, encoded, target, source, reader), reader)
 
     def states(self, batch: DocumentBatch, memories: Memories) -> DecoderOutput:
-        """The decoder states that predict each reference token, [Nt]; compiled as a whole for training."""
+        """Returns the decoder states that predict each reference token, [Nt]; training compiles this as a whole."""
         return self.decode(batch, self.encode(batch, memories), memories)
 
     def loss(
         self, decoded: DecoderOutput, gold: Tensor, smoothing: float = 0.0, chunk_loss: ChunkLoss = chunk_loss
     ) -> tuple[Tensor, Tensor]:
-        """Summed label-smoothed loss and summed negative log-likelihood of gold [N]."""
+        """Returns summed label-smoothed loss and summed negative log-likelihood of gold [N]."""
         output, pad = (self.embeddings.output_weight, self.embeddings.output_bias), self.config.transformer.pad
         return linear_cross_entropy(decoded.hidden, *output, gold, smoothing, pad, chunk_loss, decoded.copy_terms(gold))
 
     def scores(self, decoded: DecoderOutput) -> Tensor:
-        """[N, V]: logits, or log-probabilities if there are copies; their softmax are the probabilities."""
+        """Returns [N, V]: logits or, with copies, log-probabilities; a softmax gives probabilities in both cases."""
         return self.embeddings.logits(decoded.hidden) if decoded.copies is None else self.log_probabilities(decoded)
 
     def log_probabilities(self, decoded: DecoderOutput, out: Tensor | None = None) -> Tensor:
-        """[N, V] in fp32, written to `out` if it is given."""
+        """Returns log-probabilities [N, V] in fp32, written to `out` if it is given."""
         base = torch.log_softmax(self.embeddings.logits(decoded.hidden).float(), -1, out=out)
         return base if decoded.copies is None else decoded.copies.mix_(base)
 
     def forward(self, batch: DocumentBatch, smoothing: float = 0.0) -> tuple[Tensor, Tensor]:
-        """Summed label-smoothed loss and summed negative log-likelihood of the reference."""
+        """Returns the summed label-smoothed loss and the summed negative log-likelihood of the references.
+
+        Each sentence is translated given the graphs of its document: P(Y | X) = prod_m P(Y^m | X^m, G) (equation 3).
+        """
         assert batch.gold is not None
         return self.loss(self.states(batch, self.memories(batch)), batch.gold, smoothing, self.chunk_loss)
 
@@ -139,7 +142,7 @@ class DocumentTransformer(nn.Module):
         sentences: Tensor | None = None,
         reader: Reader | None = None,
     ) -> DecodingState:
-        """A state with room for `beams` hypotheses per sentence, of all sentences or of `sentences` [S'] (ascending).
+        """Returns a state with room for `beams` hypotheses of each sentence, of all or of `sentences` [S'] (ascending).
 
         `reader` is that of an earlier start with the same memories; their keys and values are reused.
         """
@@ -164,19 +167,19 @@ class DocumentTransformer(nn.Module):
         return self.scores(self.extend(tokens, state))
 
     def extend(self, tokens: Tensor, state: DecodingState) -> DecoderOutput:
-        """Decoder states after the newest token of each row, [R]; appends to the cache."""
+        """Returns decoder states after the newest token of each row, [R]; appends to the cache."""
         embedded = self.embeddings(tokens, state.cache.positions(tokens), "target")
         return _with_copies(self.decoder.step(embedded, state.cache, state.reader), state.reader)
 
     def extend_all(self, tokens: Sequence[Tensor], states: Sequence[DecodingState]) -> DecoderOutput:
-        """`extend` for several states that read no memories; their rows follow each other."""
+        """Extends several states that read no memories in one step; their rows follow each other."""
         positions = [state.cache.positions(own) for state, own in zip(states, tokens, strict=True)]
         embedded = self.embeddings(torch.cat([*tokens]), torch.cat(positions), "target")
         return DecoderOutput(self.decoder.step(embedded, JoinedCache([state.cache for state in states])))
 
     @torch.no_grad()
     def inspect(self, batch: DocumentBatch, memories: Memories | None = None) -> dict[str, AttentionRecorder]:
-        """Attention over context and gates at every context layer of `encoder` and `decoder`, with teacher forcing."""
+        """Returns attention over context, and gates, of every layer with context attention, with teacher forcing."""
         memories = self.memories(batch) if memories is None else memories
         side = batch.target
         assert side is not None
@@ -194,7 +197,7 @@ class DocumentTransformer(nn.Module):
 
     @torch.no_grad()
     def copies(self, batch: DocumentBatch) -> CopyDistribution | None:
-        """What the output copies from other translations at each reference token, [Nt].
+        """Returns the tokens that the output copies from other translations at each reference token, [Nt].
 
         None if the output copies nothing, or if the states that read the memory depend on the context.
         """
@@ -209,7 +212,7 @@ class DocumentTransformer(nn.Module):
         return layer(states)
 
     def compile_parts(self, dynamic: bool = True) -> None:
-        """Compile the costly parts of a training step in place; `dynamic` for batches of different sizes."""
+        """Compiles the costly parts of a training step in place; `dynamic` for batches of different sizes."""
         torch._dynamo.config.recompile_limit = 64
         self.states = torch.compile(self.states, dynamic=dynamic)  # type: ignore[method-assign]
         self.chunk_loss = torch.compile(chunk_loss, dynamic=dynamic)
@@ -217,11 +220,11 @@ class DocumentTransformer(nn.Module):
             self.context.compile_parts(dynamic)
 
     def added_parameters(self) -> int:
-        """Number of parameters beyond Base."""
+        """Returns the number of parameters beyond Base."""
         return sum(p.numel() for module in (self.context, self.integration) for p in module.parameters())
 
     def freeze(self, policy: FreezePolicy) -> None:
-        """Freeze the parameters that the policy names; all others train."""
+        """Freezes the parameters that the policy names; all others train."""
         self.requires_grad_(True)
         if policy == "none":
             return
@@ -232,6 +235,6 @@ class DocumentTransformer(nn.Module):
 
 
 def _with_copies(hidden: Tensor, reader: Reader) -> DecoderOutput:
-    """Decoder states, with copies from a memory if there is a context layer at the output."""
+    """Returns decoder states, with copies from a memory if there is a context layer at the output."""
     pointer = reader("output", 0)
     return DecoderOutput(hidden) if pointer is None else DecoderOutput(hidden, pointer(hidden))

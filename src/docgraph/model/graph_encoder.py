@@ -27,7 +27,7 @@ Floats = npt.NDArray[np.float64]
 
 
 class GraphLayer(nn.Module):
-    """One convolution per direction t in {in, out, self}, and their fusion."""
+    """One graph convolution per direction t in {in, out, self} (equation 7), and their fusion (equations 8 and 9)."""
 
     def __init__(self, dimension: int, config: GraphConfig) -> None:
         super().__init__()
@@ -42,16 +42,19 @@ class GraphLayer(nn.Module):
         nn.init.zeros_(self.transform.bias)
 
     def forward(self, nodes: Tensor, structure: GraphStructure, sentences_only: bool = False) -> Tensor:
-        """H [N, d] -> [N, d], or [M, d] if only the sentence nodes are needed."""
+        """Returns the states of the next layer: H [N, d] -> [N, d], or [M, d] of the sentence nodes only."""
         # Sums before products, A (H W) = (A H) W: if H is frozen, no gradient goes through the sums.
         if not sentences_only:
-            return self.merge(nodes, *structure.aggregate(nodes), structure.mass_in, structure.mass_out)
+            return self.convolve(nodes, *structure.aggregate(nodes), structure.mass_in, structure.mass_out)
         masses = structure.split(structure.mass_in)[1], structure.split(structure.mass_out)[1]
-        return self.merge(structure.split(nodes)[1], *structure.aggregate_at_sentences(nodes), *masses)
+        return self.convolve(structure.split(nodes)[1], *structure.aggregate_at_sentences(nodes), *masses)
 
-    def merge(self, nodes: Tensor, towards: Tensor, away: Tensor, mass_in: Tensor, mass_out: Tensor) -> Tensor:
-        """Fused states: H [N, d], its sums over incoming and outgoing edges [N, d], their masses [N, 1] -> [N, d]."""
-        # H_t = sigma(D_t^-1/2 A_t D_t^-1/2 (W_t H + B_t)), equation 6
+    def convolve(self, nodes: Tensor, towards: Tensor, away: Tensor, mass_in: Tensor, mass_out: Tensor) -> Tensor:
+        """Returns the fused H_t = sigma(D_t^-1/2 A_t D_t^-1/2 (W_t H + B_t)) (equation 7; equation 4 by direction).
+
+        H is `nodes` [N, d]; `towards` and `away` [N, d] are D^-1/2 A D^-1/2 H over incoming and outgoing edges; the
+        masses [N, 1] are their factors of the biases.
+        """
         weights, biases = self.transform.weight.chunk(3), self.transform.bias.chunk(3)
         directions = [
             self.activation(F.linear(towards, weights[0]) + mass_in.to(nodes.dtype) * biases[0]),
@@ -62,11 +65,11 @@ class GraphLayer(nn.Module):
         return fused if self.norm is None else self.norm(nodes + self.dropout(fused))
 
     def fuse(self, nodes: Tensor, directions: list[Tensor]) -> Tensor:
-        """The weighted sum of the three directions at each node: H [N, d], H_t [N, d] each -> [N, d]."""
+        """Returns the fused directions, sum_t alpha_t H_t (equation 8): H [N, d], H_t [N, d] each -> [N, d]."""
         if self.gates is not None:  # gating units (Bastings et al. 2017)
             gates = torch.sigmoid(self.gates(nodes)).chunk(3, dim=-1)
             return sum_of(gate * direction for gate, direction in zip(gates, directions, strict=True))
-        # alpha_t = softmax_t(H . H_t / sqrt(d)), equation 7; written out, so that it compiles to one kernel.
+        # alpha_t = softmax_t(H . H_t / sqrt(d)), equation 9; written out, so that it compiles to one kernel.
         scores = [(nodes * direction).sum(-1, keepdim=True) / nodes.shape[-1] ** 0.5 for direction in directions]
         top = torch.maximum(torch.maximum(scores[0], scores[1]), scores[2]).detach()
         alphas = [(score - top).exp() for score in scores]
@@ -75,7 +78,7 @@ class GraphLayer(nn.Module):
 
 
 def sum_of(tensors: Iterable[Tensor]) -> Tensor:
-    """The sum of some tensors."""
+    """Returns the sum of some tensors."""
     return reduce(torch.add, tensors)
 
 
@@ -90,7 +93,7 @@ class GraphEncoder(nn.Module):
         self.dropout = nn.Dropout(config.dropout)
 
     def forward(self, words: Tensor, structure: GraphStructure, sentences_only: bool = False) -> Tensor:
-        """Word inputs [W, d] -> node states [N, d], words before sentences; or states of sentence nodes only, [M, d].
+        """Encodes words [W, d] -> node states [N, d], words before sentences; or states of sentence nodes only, [M, d].
 
         The input of a sentence node is the mean of its words.
         """
@@ -118,7 +121,7 @@ class GraphStructure:
     outgoing: Rows
     """Row i: the targets of the listed edges out of node i, [N] rows."""
     scale_in: Tensor
-    """[N, 1]: D_in^-1/2 (equation 5.1), degrees clamped at 1."""
+    """[N, 1]: D_in^-1/2 (equation 6), degrees clamped at 1."""
     scale_out: Tensor
     mass_in: Tensor
     """[N, 1]: the row sums of D^-1/2 A D^-1/2, which are the factors of a bias."""
@@ -138,7 +141,7 @@ class GraphStructure:
         return self.num_words + self.num_sentences
 
     def aggregate(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        """D^-1/2 A D^-1/2 x over incoming and over outgoing edges (equation 6): [N, d] -> [N, d] each."""
+        """Returns D^-1/2 A D^-1/2 x over incoming and over outgoing edges (equation 7): [N, d] -> [N, d] each."""
         if self.complete:
             return self._complete_sums(x)
         if self.plain is not None:
@@ -148,7 +151,7 @@ class GraphStructure:
         return towards, neighbour_sums(x, self.scale_out, edges[::-1], self.cliques, after=True)
 
     def _complete_sums(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        """The aggregates of complete sentences: a word receives the other words, a sentence node all words."""
+        """Returns the aggregates of complete sentences: a word receives the other words, a sentence node all words."""
         words, sentences = self.split(x)
         sums = self.sentence_sums(words)
         others = self.spread(sums) - words
@@ -160,7 +163,7 @@ class GraphStructure:
         return towards, torch.cat([away, torch.zeros_like(sentences)])
 
     def aggregate_at_sentences(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        """The aggregates at the sentence nodes only: [N, d] -> [M, d] each.
+        """Returns the aggregates at the sentence nodes only: [N, d] -> [M, d] each.
 
         In the common case, a sentence node receives its words and sends nothing, so that word edges can be skipped.
         """
@@ -172,7 +175,7 @@ class GraphStructure:
         return towards, torch.zeros_like(towards)
 
     def split(self, nodes: Tensor) -> tuple[Tensor, Tensor]:
-        """Word nodes and sentence nodes: [N, ...] -> [W, ...], [M, ...]."""
+        """Splits word nodes and sentence nodes: [N, ...] -> [W, ...], [M, ...]."""
         words, sentences = torch.split(nodes, [self.num_words, self.num_sentences])
         return words, sentences
 
@@ -182,15 +185,15 @@ class GraphStructure:
         return self.words_of.offsets.diff()[:, None]
 
     def sentence_sums(self, words: Tensor) -> Tensor:
-        """The sum of the words of each sentence: [W, d] -> [M, d]."""
+        """Returns the sum of the words of each sentence: [W, d] -> [M, d]."""
         return group_sums(words, self.sentence_of, self.words_of)
 
     def spread(self, sentences: Tensor) -> Tensor:
-        """The vector of its sentence for each word: [M, d] -> [W, d]."""
+        """Returns the vector of its sentence for each word: [M, d] -> [W, d]."""
         return spread(sentences, self.sentence_of, self.words_of)
 
     def sentence_means(self, words: Tensor) -> Tensor:
-        """The mean of the words of each sentence: [W, d] -> [M, d]; zero for a sentence without words."""
+        """Returns the mean of the words of each sentence: [W, d] -> [M, d]; zero for a sentence without words."""
         return self.sentence_sums(words) / self.sizes.clamp(min=1)
 
 
@@ -200,7 +203,7 @@ def _scaled(matrix: Tensor, x: Tensor, scale: Tensor) -> Tensor:
 
 
 def source_structure(graph: DocumentGraph, plain: bool = False) -> GraphStructure:
-    """The structure of a source graph, or of a batch of them; `plain` keeps A as one sparse matrix."""
+    """Returns the structure of a source graph, or of a batch of them; `plain` keeps A as one sparse matrix."""
     edges, cliques = graph.union() if plain else graph.explicit, None
     if graph.lexical is not None and not plain:
         cliques = _ordered_cliques(graph.lexical.signed, graph.num_nodes)
@@ -208,7 +211,7 @@ def source_structure(graph: DocumentGraph, plain: bool = False) -> GraphStructur
 
 
 def target_structure(words: npt.NDArray[np.integer], plain: bool = False) -> GraphStructure:
-    """M sentences of words[m] words, each a complete graph, with an edge from each word to its sentence node."""
+    """Returns M sentences of words[m] words: complete graphs with an edge from each word to its sentence node."""
     sizes = words.astype(np.int64)
     count, sentences = int(sizes.sum()), len(sizes)
     sentence_of = np.repeat(np.arange(sentences, dtype=np.int32), sizes)
@@ -263,7 +266,7 @@ def _structure(
 
 
 def _links_sentences(edges: Edges, sentence_of: npt.NDArray[np.int32]) -> bool:
-    """True if sentence nodes have other edges than one from each of their words."""
+    """Returns True if sentence nodes have other edges than one from each of their words."""
     words = len(sentence_of)
     into = edges.target >= words
     source, target = edges.source[into], edges.target[into]
@@ -275,7 +278,7 @@ def _links_sentences(edges: Edges, sentence_of: npt.NDArray[np.int32]) -> bool:
 def _masses(
     scales: tuple[Floats, ...], edges: Edges, between: npt.NDArray[np.int64], cliques: OrderedCliques | None
 ) -> Iterator[Floats]:
-    """Row sums of D^-1/2 A D^-1/2 over incoming, then outgoing edges: [N] each."""
+    """Yields row sums of D^-1/2 A D^-1/2 over incoming, then outgoing edges: [N] each."""
     for scale, (source, target) in zip(scales, itertools.permutations((edges.source, edges.target)), strict=True):
         mass = np.bincount(target, scale[source], len(scale)).astype(np.float64)
         mass[: len(between)] += scale[: len(between)] * between
@@ -288,7 +291,7 @@ def _masses(
 
 
 def _ordered_cliques(signed: tuple[tuple[int, Cliques], ...], num_nodes: int) -> OrderedCliques | None:
-    """The memberships of all signed sets of cliques in one list; the last set is negative and part of the others."""
+    """Returns the memberships of all signed sets of cliques in one list; the last set counts negatively."""
     sets = [cliques for _, cliques in signed]
     bases = np.cumsum([0, *(len(cliques.nodes) for cliques in sets)])
     nodes = np.concatenate([cliques.nodes for cliques in sets])
@@ -318,7 +321,7 @@ def _ordered_cliques(signed: tuple[tuple[int, Cliques], ...], num_nodes: int) ->
 def _without_twins(
     nodes: npt.NDArray[np.int32], bounds: npt.NDArray[np.int64], bases: npt.NDArray[np.int64], num_nodes: int
 ) -> npt.NDArray[np.bool_]:
-    """[K] bool: the memberships that remain after equal cliques of the last set and another set cancel out.
+    """Returns [K] bool: the memberships that remain after equal cliques of the last set and another set cancel out.
 
     Most cliques cancel out, because most words of one form have one lemma. Every set links what the last set links, so
     that two cliques are equal if they begin with the same node and have the same size.

@@ -1,4 +1,4 @@
-"""Hints: beside a word, in the source sentence, the translation of what the word refers to elsewhere in the document.
+"""Hints: translations of referents elsewhere in the document, inserted after words of the source sentence.
 
 The document graph says what a word refers to: a use of a defined term to the equivalent that its definition prints
 (relation `definition`), a pronoun to its antecedent in an earlier sentence (relation `coreference`). The translation of
@@ -46,7 +46,7 @@ MAX_READER = 24
 
 @dataclass(frozen=True)
 class Referent:
-    """Words of another sentence, by the indices of their sub-words in it."""
+    """Words of another sentence, as indices of their sub-words in that sentence."""
 
     sentence: int
     head: tuple[int, ...]
@@ -64,13 +64,13 @@ class Hint:
     """The words of the hint; empty if they are to be found in the translation of the referent, or not there."""
     relation: str = "definition"
     referent: Referent | None = None
-    """Whose translation the hint says; None if the document itself prints it."""
+    """The words whose translation the hint gives; None if the document prints the translation."""
     first: int | None = None
-    """The first sub-word of what the hint is about, which ends at `place`; None if it was not recorded."""
+    """The first sub-word of the annotated words, which end at `place`; None if it was not recorded."""
     printed_in: int | None = None
     """The sentence that prints the words of the hint, if any; in a long document, among all its sentences."""
     entry: Entry | None = None
-    """The entry of the dictionary that the hint comes from, if any; it may be one of words that the user corrects."""
+    """The dictionary entry that the hint comes from, if any; it may be an entry of user corrections."""
 
     @property
     def is_open(self) -> bool:
@@ -87,7 +87,7 @@ def hints_by_sentence(hints: Iterable[Hint]) -> dict[int, list[Hint]]:
 
 
 def referents(hints: Iterable[Hint]) -> dict[int, set[int]]:
-    """Returns, for each sentence with open hints, the sentences whose translations it reads; they come before it."""
+    """Returns, for each sentence with open hints, the earlier sentences whose translations it reads."""
     read: dict[int, set[int]] = {}
     for hint in hints:
         if hint.is_open and hint.referent is not None:
@@ -101,12 +101,12 @@ _MAY_PRINT = re.compile(rf"{_MAY_DEFINE.pattern}[.,;:]*\s*$", re.IGNORECASE | re
 
 
 def may_print(text: str) -> bool:
-    """Returns whether a text may define a term and print its equivalent; it has to be read as one sentence."""
+    """Returns whether a text may define a term and print its equivalent; such a text must stay one sentence."""
     return _MAY_PRINT.search(text) is not None
 
 
 def may_have_hints(texts: Sequence[str], relations: Collection[str], own: Dictionary | None = None) -> bool:
-    """Returns False for a document that surely has no hints, so that it need not be annotated.
+    """Returns False only if a document cannot have hints, so that it need not be annotated.
 
     `own` is a dictionary of the document's own.
     """
@@ -177,7 +177,7 @@ class _Places:
         return int(self._sentence_of[word])
 
     def of(self, words: Iterable[int]) -> tuple[int, ...]:
-        """The sub-words, in their sentence, of words of one sentence."""
+        """Returns the sub-words, in their sentence, of words of one sentence."""
         wanted = list(words)
         if not wanted:
             return ()
@@ -194,7 +194,7 @@ def _previous_hints(source: Sequence[Ids]) -> Iterator[Hint]:
 def _definition_hints(
     annotation: Annotation, source: Sequence[Ids], places: _Places, tokenizer: Tokenizer
 ) -> list[Hint]:
-    """Hints at the first use of each defined term in a sentence: the printed equivalent."""
+    """Returns a hint at the first use of each defined term in a sentence: the printed equivalent."""
     found: dict[tuple[int, range], Hint] = {}
     printed: dict[range, tuple[int, ...]] = {}
     for definition, used in find_uses(annotation):
@@ -215,7 +215,7 @@ def _definition_hints(
 
 
 def _coreference_hints(annotation: Annotation, places: _Places) -> list[Hint]:
-    """Hints at pronouns whose nearest nominal antecedent is in an earlier sentence: its translation, still to find."""
+    """Returns hints, without words yet, at pronouns whose nearest nominal antecedent is in an earlier sentence."""
     links, upos, heads = annotation.coreference, annotation.upos, annotation.heads
     if links is None or upos is None or heads is None:
         return []
@@ -240,7 +240,7 @@ def _coreference_hints(annotation: Annotation, places: _Places) -> list[Hint]:
 def _dictionary_hints(
     annotation: Annotation, places: _Places, dictionary: Dictionary, tokenizer: Tokenizer
 ) -> list[Hint]:
-    """Hints at the first use of each entry in a sentence: its translation."""
+    """Returns a hint at the first use of each entry in a sentence: its translation."""
     found: dict[tuple[int, str], Hint] = {}
     for use in dictionary.find(annotation):
         sentence, after = places.sentence(use.words[0]), places.of(use.words)
@@ -263,7 +263,7 @@ def without_known_words(lookups: Sequence[Hint], known: Collection[int]) -> list
 
 
 def resolve(hint: Hint, translation: Ids, weights: npt.NDArray[np.floating], coder: SubwordCoder) -> Hint:
-    """Returns the hint with its words: what is aligned with the referent in `translation`, a noun and its determiner.
+    """Returns the hint with its words: the words of `translation` aligned with the referent, a noun and its determiner.
 
     `weights` [T, S] align the sub-words of the translation with those of the referent's sentence, end-of-sentence
     included. Without an aligned word the hint stays empty.
@@ -298,7 +298,7 @@ def insert(source: Ids, words: Ids | None, hints: Iterable[Hint], separator: int
 
 
 def moved_by(place: int, hints: Iterable[Hint]) -> int:
-    """Returns the place of a sub-word of a sentence among those with its hints."""
+    """Returns the index that a sub-word of a sentence has after its hints are inserted."""
     return place + sum(len(hint.ids) + 2 for hint in hints if hint.ids and hint.place <= place)
 
 

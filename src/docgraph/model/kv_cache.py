@@ -62,12 +62,12 @@ class LayerCache:
         return _by_row(attended, query.dtype)
 
     def _by_sentence(self, rows: Tensor) -> Tensor:
-        """[R, h, e] -> [S, h, K, e], in the precision of the cache."""
+        """Reshapes [R, h, e] -> [S, h, K, e], in the precision of the cache."""
         return rows.view(-1, self.owner.beams, *rows.shape[1:]).transpose(1, 2).to(self.key.dtype)
 
 
 def _by_row(attended: Tensor, dtype: torch.dtype) -> Tensor:
-    """[S, h, K, e] -> [R, h, e]."""
+    """Reshapes [S, h, K, e] -> [R, h, e]."""
     return attended.transpose(1, 2).flatten(0, 1).to(dtype)
 
 
@@ -102,7 +102,7 @@ class DecoderCache:
             self.layers.append(LayerCache(ref(self), own[0], own[1], key, value))
 
     def positions(self, tokens: Tensor) -> Tensor:
-        """The position of the newest token of each row, in the shape of `tokens`."""
+        """Returns the position of the newest token of each row, in the shape of `tokens`."""
         return torch.full_like(tokens, self.length)
 
     def append(self, layer: LayerCache, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
@@ -112,7 +112,7 @@ class DecoderCache:
         return layer.key[:, :, :end], layer.value[:, :, :end]
 
     def past_mask(self) -> Tensor | None:
-        """[S, 1, K, (length + 1) * K]: the tokens that each row of the current step sees, in every layer."""
+        """Returns [S, 1, K, (length + 1) * K]: the tokens that each row of the current step sees, in every layer."""
         if self.beams == 1:
             return None
         if self._past_mask is None:
@@ -133,7 +133,7 @@ class DecoderCache:
                 layer.key, layer.value = (F.pad(store, (0, 0, 0, more)) for store in (layer.key, layer.value))
 
     def reorder(self, rows: Tensor) -> None:
-        """Row r continues the hypothesis of row rows[r] (rows [R]) of the same sentence."""
+        """Reorders hypotheses: row r continues row rows[r] (rows [R]) of the same sentence."""
         end = self.length * self.beams
         filled = self.lineage.flatten(0, 1)
         filled[:, :end] = filled[rows, :end]
@@ -160,13 +160,13 @@ class JoinedLayer:
         self._layers, self._rows = layers, rows
 
     def attend_self(self, x: Tensor, attention: MultiHeadAttention) -> Tensor:
-        """`LayerCache.attend_self` of each group for its own rows of x [R, d]."""
+        """Applies `LayerCache.attend_self` of each group to its own rows of x [R, d]."""
         parts = zip(*(part.split_with_sizes(self._rows) for part in attention.project_all(x)), strict=True)
         attended = [layer.attended_past(*own) for layer, own in zip(self._layers, parts, strict=True)]
         return attention.join(torch.cat(attended))
 
     def attend_source(self, x: Tensor, attention: MultiHeadAttention) -> Tensor:
-        """`LayerCache.attend_source` of each group for its own rows of x [R, d]."""
+        """Applies `LayerCache.attend_source` of each group to its own rows of x [R, d]."""
         queries = attention.split(attention.query(x)).split_with_sizes(self._rows)
         attended = [layer.attended_source(own) for layer, own in zip(self._layers, queries, strict=True)]
         return attention.join(torch.cat(attended))
@@ -237,7 +237,7 @@ class FixedCache(DecoderCache):
         """No-op; use `move`."""
 
     def positions(self, tokens: Tensor) -> Tensor:
-        """The position of the newest token, which is the same in all rows, in the shape of `tokens`."""
+        """Returns the position of the newest token, which is the same in all rows, in the shape of `tokens`."""
         return self.time.expand_as(tokens)
 
     def append(self, layer: LayerCache, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
@@ -246,11 +246,11 @@ class FixedCache(DecoderCache):
         return layer.key.index_copy_(2, slots, key), layer.value.index_copy_(2, slots, value)
 
     def past_mask(self) -> Tensor:
-        """[S, 1, K, T * K]: the additive mask of the current step."""
+        """Returns [S, 1, K, T * K]: the additive mask of the current step."""
         return self._slots_and_mask()[1]
 
     def _slots_and_mask(self) -> tuple[Tensor, Tensor]:
-        """The slots [K] of the current step and its mask, the same for every layer."""
+        """Returns the slots [K] of the current step and its mask, the same for every layer."""
         if self._step is None:
             slots = self.time * self.beams + torch.arange(self.beams, device=self.time.device)
             own = torch.eye(self.beams, dtype=torch.bool, device=self.time.device)
@@ -264,16 +264,16 @@ class FixedCache(DecoderCache):
         self._step = None
 
     def reorder(self, rows: Tensor) -> None:
-        """Row r continues the hypothesis of row rows[r] (rows [R]) of the same sentence."""
+        """Reorders hypotheses: row r continues row rows[r] (rows [R]) of the same sentence."""
         self.lineage.copy_(self.lineage.flatten(0, 1)[rows].view_as(self.lineage))
 
 
 def round_up(count: int) -> int:
-    """The smallest of 1, 2, 3, 4, 6, 8, 12, 16, 24, ... that is at least `count`."""
+    """Returns the smallest of 1, 2, 3, 4, 6, 8, 12, 16, 24, ... that is at least `count`."""
     power = 1 << max(count - 1, 0).bit_length()
     return power * 3 // 4 if count <= power * 3 // 4 else power
 
 
 def _additive(visible: Tensor, dtype: torch.dtype) -> Tensor:
-    """An additive mask: 0 where a key is visible, else minus infinity."""
+    """Returns an additive mask: 0 where a key is visible, else minus infinity."""
     return torch.where(visible, 0.0, -torch.inf).to(dtype)

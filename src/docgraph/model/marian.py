@@ -97,7 +97,7 @@ def import_marian(
 
 
 def _languages(source: Path, settings: Path) -> tuple[str, str] | None:
-    """The languages in the name of a model or, failing that, in the settings of its tokenizer."""
+    """Returns the languages in the name of a model or, failing that, in the settings of its tokenizer."""
     if pair := PAIR.search(source.resolve().name):
         return pair[1], pair[2]
     values = _read_json(settings) if settings.is_file() else {}
@@ -156,7 +156,7 @@ def convert_weights(tensors: Mapping[str, Tensor], config: TransformerConfig, pa
     tables = {name: left.pop(name) for name in TABLES if name in left}
 
     def table(*names: str) -> Tensor:
-        """The first of these tables that exists; tied tables may be stored under one name only."""
+        """Returns the first of these tables that exists; tied tables may be stored under one name only."""
         found = next((tables[name] for name in names if name in tables), None)
         if found is None:
             raise DocgraphError(f"the weights lack '{names[0]}'; download the model again", path=path)
@@ -190,7 +190,7 @@ def convert_weights(tensors: Mapping[str, Tensor], config: TransformerConfig, pa
 
 
 def _layer_names(config: TransformerConfig) -> Iterator[tuple[str, str]]:
-    """(our name, Marian's name) of every weight and bias of the layers."""
+    """Yields (our name, Marian's name) of every weight and bias of the layers."""
     stacks = (("encoder", config.encoder_layers, ENCODER_PARTS), ("decoder", config.decoder_layers, DECODER_PARTS))
     for stack, layers, parts in stacks:
         for layer in range(layers):
@@ -231,7 +231,7 @@ def _read_weights(path: Path) -> dict[str, Tensor]:
 
 
 def find_source(source: str) -> Path:
-    """The local folder `source`, or the download of a Hub model such as `Helsinki-NLP/opus-mt-en-fr`."""
+    """Returns the local folder `source`, or the download of a Hub model such as `Helsinki-NLP/opus-mt-en-fr`."""
     place = Path(source).expanduser()
     if not place.exists():
         return _download(source)

@@ -29,19 +29,19 @@ class Memory:
     """[R, d]."""
 
     def layout(self, queries: Queries) -> Any:
-        """Which states each query row sees, in the form that the attention over this memory takes."""
+        """Returns which states each query row sees, in the form that the attention over this memory takes."""
         raise NotImplementedError
 
     def for_queries(self, queries: Queries) -> Memory:
-        """The memory as it is projected for these query rows."""
+        """Returns the memory in the form whose keys and values are projected for these query rows."""
         return self
 
     def arrange(self, projected: Any, queries: Queries) -> Any:
-        """Keys and values of the memory `for_queries` returned, arranged for these query rows or later ones."""
+        """Arranges keys and values of the memory that `for_queries` returned for these query rows or later ones."""
         return projected
 
     def of_sentences(self, sentences: range | Tensor) -> Memory:
-        """The memory as some of the S sentences (ascending) see it, renumbered from 0."""
+        """Returns the memory for some of the S sentences (ascending), renumbered from 0."""
         raise NotImplementedError
 
 
@@ -69,13 +69,13 @@ class Queries:
     """True if all rows of the documents are present and only the result is needed, so that GPU kernels can run."""
 
     def through_kernels(self, states: Tensor) -> bool:
-        """True if GPU kernels can read these states for these rows."""
+        """Returns True if GPU kernels can read these states for these rows."""
         half = states.dtype in (torch.float16, torch.bfloat16)
         return self.fused and HAS_TRITON and states.is_cuda and half
 
     @classmethod
     def of_beams(cls, sentences: Tensor, beams: int, document_of: Tensor, num_documents: int) -> Queries:
-        """K adjacent rows for each of the given sentences [S'] (ascending) of a batch with `document_of` [S]."""
+        """Returns K adjacent rows for each of these sentences [S'] (ascending) of a batch with `document_of` [S]."""
         by_document = document_of[sentences].bincount(minlength=num_documents) * beams
         by_sentence = sentences.bincount(minlength=len(document_of)) * beams
         documents, rows = (Packing.of(sizes, sentences.device) for sizes in (by_document, by_sentence))
@@ -85,7 +85,7 @@ class Queries:
 
 @dataclass(frozen=True, eq=False)
 class Prefix:
-    """States that the kernels read as a prefix: a sentence sees the first slots of its group, in order."""
+    """Slots that the kernels read as a prefix: a sentence sees the first slots of its group, in order."""
 
     first: Tensor
     """[G] int64: the state in the first slot."""
@@ -115,7 +115,7 @@ class SlotMemory(Memory):
     """True if keys and values stay in the order of the states, [R, h, e]."""
 
     def in_slots(self, projected: Tensor) -> Tensor:
-        """Projected states [R, h, e] in the slots that each block reads, [B, h, M, e]; unchanged if `packed`."""
+        """Gathers projected states [R, h, e] into the slots that each block reads, [B, h, M, e]; no-op if `packed`."""
         if self.packed:
             return projected
         if self.places is not None:
@@ -129,7 +129,7 @@ class SlotMemory(Memory):
         return self.slots if self.owner is None else self.slots[self.owner]
 
     def layout(self, queries: Queries) -> SlotLayout | PrefixLayout:
-        """The layout of the GPU kernels if they can run, else `slot_layout`."""
+        """Returns the layout of the GPU kernels if they can run, else `slot_layout`."""
         if self.prefix is not None and self._through_kernel(queries):
             from docgraph.model.gpu.prefix_attention import PrefixLayout
 
@@ -138,12 +138,12 @@ class SlotMemory(Memory):
         return self.slot_layout(queries)
 
     def slot_layout(self, queries: Queries) -> SlotLayout:
-        """The layout without GPU kernels."""
+        """Returns the layout without GPU kernels."""
         rows, seen = self._blocks(queries).rows, self.visible[queries.sentence]
         return SlotLayout(rows, unmask_empty_rows(rows.pad(seen)[:, None]), seen.any(-1, keepdim=True))
 
     def for_queries(self, queries: Queries) -> SlotMemory:
-        """The memory with the blocks of these query rows."""
+        """Returns the memory with the blocks of these query rows."""
         packed = self._gathers_later or self._through_kernel(queries)
         return replace(self, owner=self._blocks(queries).owner, packed=packed)
 
@@ -154,7 +154,7 @@ class SlotMemory(Memory):
         return projected.in_slots(replace(self, owner=self._blocks(queries).owner))
 
     def of_sentences(self, sentences: range | Tensor) -> SlotMemory:
-        """The memory as some of the S sentences see it; slots per document are shared, not copied."""
+        """Returns the memory for some of the S sentences; slots per document are shared, not copied."""
         part = _selector(sentences)
         slots = self.slots if self.per == "document" else self.slots[part]
         prefix = None if self.prefix is None else replace(self.prefix, seen=self.prefix.seen[part])
@@ -173,7 +173,7 @@ class SlotMemory(Memory):
 
 
 def copy_groups(groups: Tensor, owner: Tensor | None) -> Tensor:
-    """groups[owner], the group that each of B blocks reads: [G, ...] -> [B, ...].
+    """Returns groups[owner], the group that each of B blocks reads: [G, ...] -> [B, ...].
 
     A matrix product, so that the gradient is one too: deterministic, and summed in fp32.
     """
@@ -184,7 +184,7 @@ def copy_groups(groups: Tensor, owner: Tensor | None) -> Tensor:
 
 
 def _selector(sentences: range | Tensor) -> slice | Tensor:
-    """An index for these sentences: a slice, which copies nothing, if they are consecutive."""
+    """Returns an index for these sentences: a slice, which copies nothing, if they are consecutive."""
     return slice(sentences.start, sentences.stop) if isinstance(sentences, range) else sentences
 
 
@@ -200,7 +200,7 @@ class SlotLayout:
     """[N, 1] bool: the row sees at least one slot."""
 
     def attend(self, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
-        """query [N, h, e] over key and value [B, h, M, e] -> [N, h, e]."""
+        """Computes attention of query [N, h, e] over key and value [B, h, M, e] -> [N, h, e]."""
         attended = memory_attention(self.rows.pad(query).transpose(1, 2), key, value, self.visible)
         return self.rows.pack(attended.transpose(1, 2))
 
@@ -212,13 +212,13 @@ class WordMemory(Memory):
     spans: tuple[Spans, ...]
 
     def layout(self, queries: Queries) -> WordLayout:
-        """Which spans each query row sees."""
+        """Returns which spans each query row sees."""
         visible = torch.stack([span.lengths[queries.sentence] > 0 for span in self.spans], dim=1)
         rows = queries.sentences.with_empty(self.spans[0].packing.num_sequences)
         return WordLayout(rows, visible, visible.any(-1, keepdim=True))
 
     def of_sentences(self, sentences: range | Tensor) -> WordMemory:
-        """The memory with the spans of some of the S sentences."""
+        """Returns the memory with the spans of some of the S sentences."""
         return replace(self, spans=tuple(span.of_sentences(sentences) for span in self.spans))
 
 
@@ -258,7 +258,7 @@ class Spans:
 
     @classmethod
     def of(cls, begins: Tensor, ends: Tensor, tokens: int, times: int, lengths: tuple[int, int]) -> Spans:
-        """Spans of `tokens` tokens, each token in at most `times` spans.
+        """Returns spans of `tokens` tokens, each token in at most `times` spans.
 
         `lengths` are upper bounds of the `max_length` and `kernel_length` of the packing.
         """
@@ -277,7 +277,7 @@ class Spans:
 
     @classmethod
     def before(cls, words: Packing, own: Tensor, index_of: Tensor, far: int, near: int = 1) -> Spans:
-        """The words of the sentences `far` to `near` before each of S sentences (0: itself) in its document.
+        """Returns the words of the sentences `far` to `near` before each of S sentences (0: itself) in its document.
 
         `words` packs C sentences; `own` [S] are the indices of the S among them, `index_of` [S] their indices in their
         documents.
@@ -289,14 +289,14 @@ class Spans:
         return cls.of(bounds[first], bounds[end], words.num_tokens, times, lengths)
 
     def of_sentences(self, sentences: range | Tensor) -> Spans:
-        """The spans of some sentences, ascending."""
+        """Returns the spans of some sentences, ascending."""
         part = _selector(sentences)
         begins, (tokens, times) = self.begins[part], self.copies.shape
         lengths = self.packing.max_length, self.packing.kernel_length
         return Spans.of(begins, begins + self.lengths[part], tokens, times, lengths)
 
     def take(self, states: Tensor) -> Tensor:
-        """The state at each position of the copy: [R, ...] -> [P, ...]."""
+        """Returns the state at each position of the copy: [R, ...] -> [P, ...]."""
         return _Take.apply(states, self.index, self.copies, self.copied)  # type: ignore[no-untyped-call]
 
 

@@ -29,12 +29,12 @@ COPY_AGAIN = "copy the model folder again from where it came from"
 
 
 def embedded_models() -> list[str]:
-    """The names of the models that ship with this version."""
+    """Returns the names of the models that ship with this version."""
     return sorted(path.parent.name for path in EMBEDDED.glob(f"*/{CONFIG}"))
 
 
 def find_model(name: str | Path | None = None) -> Path:
-    """The model folder that `name` stands for.
+    """Returns the model folder that `name` stands for.
 
     `name` is the path of a model folder, the path of a run folder (its best model is used) or the name of an embedded
     model. None stands for the embedded model if there is exactly one.
@@ -111,7 +111,7 @@ class ModelFolder:
         return self.path / next(name for name in WEIGHTS if name in self._checksums)
 
     def tokenizer_files(self) -> list[Path]:
-        """The files of the tokenizer, with verified checksums."""
+        """Returns the files of the tokenizer, with verified checksums."""
         return [self.verify(self.path / name) for name in self._checksums if name not in WEIGHTS]
 
     def verify(self, file: Path) -> Path:
@@ -124,23 +124,23 @@ class ModelFolder:
 
 
 def metadata_checksum(metadata: Mapping[str, Any]) -> str:
-    """Checksum of the values of a `config.json`; indentation and order of the file do not matter."""
+    """Returns the checksum of the values of a `config.json`; indentation and order of the file do not matter."""
     return hashlib.sha256(json.dumps(metadata, sort_keys=True).encode()).hexdigest()
 
 
 def file_checksum(path: Path) -> str:
-    """SHA-256 of a file."""
+    """Returns the SHA-256 of a file."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def previous_folder(target: Path) -> Path:
-    """The folder that holds the old model while a new one replaces it."""
+    """Returns the folder that holds the old model while a new one replaces it."""
     return target.with_name(f".{target.name}.previous")
 
 
 def _read_metadata(folder: Path) -> dict[str, Any]:
-    """The values of the folder's `config.json`, after checking its format, its checksum and that all files exist."""
+    """Returns the values of the folder's `config.json`; checks its format, its checksum and that all files exist."""
     path = folder / CONFIG
     if not folder.is_dir():
         previous = previous_folder(folder.absolute())
@@ -176,7 +176,7 @@ def _read_metadata(folder: Path) -> dict[str, Any]:
 
 
 def _are_languages(codes: Any) -> bool:
-    """True for None and for two language codes, which are written into documents and select an annotator."""
+    """Returns True for None and for two language codes, which are written into documents and select an annotator."""
     pair = isinstance(codes, list) and len(codes) == 2
     return codes is None or (pair and all(isinstance(code, str) and LANGUAGE_CODE.fullmatch(code) for code in codes))
 

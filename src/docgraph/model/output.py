@@ -28,7 +28,7 @@ LARGEST_EXPONENT = 80.0
 
 @dataclass(frozen=True, eq=False)
 class CopyDistribution:
-    """What M memory slots contribute to the distributions of the next tokens of N rows."""
+    """The tokens and weights that M memory slots add to the next-token distributions of N rows."""
 
     tokens: Tensor
     """[N, M] int64."""
@@ -41,15 +41,15 @@ class CopyDistribution:
         return self.weights.sum(1).clamp(max=MAX_SHARE)
 
     def probability_of(self, gold: Tensor) -> Tensor:
-        """[N]: the probability that the slots give to the tokens gold [N]."""
+        """Returns [N]: the probability that the slots give to the tokens gold [N]."""
         return torch.where(self.tokens == gold[:, None], self.weights, 0.0).sum(1)
 
     def log_probability_of(self, gold: Tensor, softmax: Tensor) -> Tensor:
-        """[N]: log-probabilities of gold [N] in the mixture, given their log-probabilities in the softmax [N]."""
+        """Returns [N]: log-probabilities of gold [N] in the mixture, from `softmax` [N], those in the softmax."""
         return torch.logaddexp(softmax + (-self.share).log1p(), self.probability_of(gold).log())
 
     def mix_(self, softmax: Tensor) -> Tensor:
-        """Log-probabilities [N, V] of the mixture, written over those of the softmax.
+        """Writes the log-probabilities of the mixture over those of the softmax [N, V] and returns them.
 
         Only the at most M columns of a row that have copies are read again after the first pass over [N, V].
         """
@@ -69,13 +69,13 @@ class DecoderOutput:
     copies: CopyDistribution | None = None
 
     def rows(self, part: slice) -> DecoderOutput:
-        """The output of some consecutive rows."""
+        """Returns the output of some consecutive rows."""
         copies = self.copies
         some = None if copies is None else CopyDistribution(copies.tokens[part], copies.weights[part])
         return DecoderOutput(self.hidden[part], some)
 
     def copy_terms(self, gold: Tensor) -> Tensor | None:
-        """[2, N]: w, and the probability that the slots give to gold [N]; None without copies."""
+        """Returns [2, N]: w, and the probability that the slots give to gold [N]; None without copies."""
         return None if self.copies is None else torch.stack([self.copies.share, self.copies.probability_of(gold)])
 
 
@@ -86,7 +86,7 @@ ChunkLoss = Callable[[Tensor, Tensor, Tensor | None, float, int, bool], tuple[Te
 def chunk_loss(
     logits: Tensor, gold: Tensor, copies: Tensor | None, smoothing: float, pad: int, grad: bool
 ) -> tuple[Tensor, Tensor, Tensor, Tensor | None]:
-    """Summed negative log-likelihood, summed smoothing term, d loss / d logits and d loss / d copies of a chunk.
+    """Returns summed negative log-likelihood and smoothing term, d loss / d logits and d loss / d copies of a chunk.
 
     logits [C, V], gold [C], copies [2, C] as of `DecoderOutput.copy_terms`. Compiled, this reads the logits twice and
     writes the gradient once; single precision never leaves registers.
@@ -183,7 +183,7 @@ def linear_cross_entropy(
     chunk_loss: ChunkLoss = chunk_loss,
     copies: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """Summed label-smoothed loss and summed negative log-likelihood of `gold` [N] under softmax(hidden W^T + b).
+    """Returns summed label-smoothed loss and negative log-likelihood of `gold` [N] under softmax(hidden W^T + b).
 
     hidden [N, d], weight [V, d], bias [V]; tokens equal to `pad` do not count. The loss spreads `smoothing` over the
     whole vocabulary (Szegedy et al. 2016); the second value is detached, for reporting. With `copies` [2, N]

@@ -41,7 +41,7 @@ class Packing:
     def of(
         cls, lengths: Sequence[int] | Tensor, device: torch.device | str = "cpu", width: int | None = None
     ) -> Packing:
-        """Packing of sequences of these lengths, padded to `width` (default: the longest)."""
+        """Packs sequences of these lengths, padded to `width` (default: the longest)."""
         sizes = torch.as_tensor(lengths, dtype=torch.int64, device="cpu")
         longest = width or max(int(sizes.max()) if len(sizes) else 0, 1)
         boundaries = torch.zeros(len(sizes) + 1, dtype=torch.int64)
@@ -55,13 +55,13 @@ class Packing:
 
     @classmethod
     def of_sentences(cls, lengths: Sequence[int] | Tensor, device: torch.device | str = "cpu") -> Packing:
-        """Packing padded to whole CPU vectors, so that results do not depend on the other sentences of a batch."""
+        """Packs sentences padded to whole CPU vectors: results do not depend on the other sentences of a batch."""
         sizes = torch.as_tensor(lengths, dtype=torch.int64, device="cpu")
         return cls.of(sizes, device, width=round_up_to_vectors(max(int(sizes.max()) if len(sizes) else 0, 1)))
 
     @classmethod
     def covering(cls, ends: Tensor, tokens: int, longest: int, kernel_length: int) -> Packing:
-        """Packing of sequences that end at the tokens ends [B], ascending, plus enough sequences for all `tokens`.
+        """Packs sequences that end at the tokens ends [B], ascending, and adds sequences to cover all `tokens`.
 
         No sequence has more than `longest` tokens. Makes no GPU synchronisation.
         """
@@ -77,7 +77,7 @@ class Packing:
         return cls(bounds.to(torch.int32), index, mask, place, longest, kernel_length)
 
     def with_empty(self, count: int) -> Packing:
-        """The same packing with empty sequences appended, `count` sequences in total."""
+        """Returns the same packing with empty sequences appended, `count` sequences in total."""
         more = count - self.num_sequences
         boundaries = torch.cat([self.boundaries, self.boundaries[-1:].expand(more)])
         index, mask = (F.pad(table, (0, 0, 0, more)) for table in (self.index, self.mask))
@@ -104,20 +104,20 @@ class Packing:
         return self.place // self.max_length
 
     def tokens_of(self, sequences: Tensor) -> Tensor:
-        """[N']: the indices of the tokens of these sequences [B'], in their order."""
+        """Returns [N']: the indices of the tokens of these sequences [B'], in their order."""
         return self.index[sequences][self.mask[sequences]]
 
     def pad(self, packed: Tensor) -> Tensor:
-        """[N, ...] -> [B, T, ...]. Values at padding are arbitrary: mask them. They get no gradient."""
+        """Pads the sequences: [N, ...] -> [B, T, ...]. Mask values at padding: they are arbitrary, without gradient."""
         return pad_rows(packed, self.index, self.place)
 
     def pack(self, padded: Tensor) -> Tensor:
-        """[B, T, ...] -> [N, ...]."""
+        """Removes the padding: [B, T, ...] -> [N, ...]."""
         return _Pack.apply(padded, self.index, self.mask, self.place)  # type: ignore[no-untyped-call]
 
 
 def round_up_to_vectors(length: int) -> int:
-    """`length` rounded up to a multiple of `VECTOR`."""
+    """Returns `length` rounded up to a multiple of `VECTOR`."""
     return -(-length // VECTOR) * VECTOR
 
 
@@ -154,17 +154,17 @@ class Blocks:
         return self.rows.boundaries if self.groups is None else self.groups
 
     def count(self, width: int) -> int:
-        """Number of blocks; for blocks that are whole groups, the number they would make with at most `width` rows."""
+        """Returns the number of blocks; if the blocks are whole groups, the number of blocks of `width` rows needed."""
         return int(_blocks_of(self.rows.boundaries.diff(), width).sum()) if self.owner is None else len(self.owner)
 
 
 def _blocks_of(lengths: Tensor, width: int) -> Tensor:
-    """[G] int64: the number of blocks of at most `width` rows for groups of these lengths [G]."""
+    """Returns [G] int64: the number of blocks of at most `width` rows for groups of these lengths [G]."""
     return (lengths.long() + width - 1) // width
 
 
 def pad_rows(packed: Tensor, index: Tensor, place: Tensor) -> Tensor:
-    """packed[index]: [N, ...] -> [B, T, ...]. Row n has exactly one real position, place[n], among the B * T."""
+    """Returns packed[index]: [N, ...] -> [B, T, ...]; row n has exactly one real position, place[n], among B * T."""
     if not len(packed):
         return packed.new_zeros(*index.shape, *packed.shape[1:])
     return _Pad.apply(packed, index, place)  # type: ignore[no-untyped-call]

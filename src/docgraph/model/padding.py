@@ -26,14 +26,14 @@ Sizes = Mapping[str, int]
 ROUND = 64
 """Capacities are rounded up to a multiple of this, which matrix products prefer, if that costs little."""
 SPARE = {"documents": 0.5, "sentences": 0.1}
-"""Larger margins for what costs little: an extra document or sentence is one row of a table."""
+"""Larger margins for cheap sizes: an extra document or sentence is one row of a table."""
 WIDTHS = {"document": 256, "sentence": 64}
 """Rows of a document, or of a sentence, that read a memory as one block with its own copy of keys and values: enough
 rows that scores cost more than the copy, and that few sentences need two blocks."""
 
 
 def sizes_of(batch: DocumentBatch) -> dict[str, int]:
-    """The sizes of a batch, by name."""
+    """Returns the sizes of a batch, by name."""
     sizes = {"documents": batch.num_documents, "sentences": batch.num_sentences, "slots": batch.slots.shape[1]}
     shown = batch.all_target if batch.all_source is None else None
     for name, side in (("source", batch.source), ("target", batch.target), ("shown", shown)):
@@ -56,7 +56,7 @@ def sizes_of(batch: DocumentBatch) -> dict[str, int]:
 
 
 def capacity(batches: Iterable[DocumentBatch], margin: float = 0.03) -> Sizes:
-    """Sizes that fit each of the batches, batches up to `margin` larger, and some padding in every case."""
+    """Returns sizes that fit each of the batches, batches up to `margin` larger, and some padding in every case."""
 
     def wider(name: str, sizes: Iterable[int]) -> int:
         size = max(sizes)
@@ -77,7 +77,7 @@ def capacity(batches: Iterable[DocumentBatch], margin: float = 0.03) -> Sizes:
 
 
 def fill_up(batch: DocumentBatch, room: Sizes, pad: int) -> DocumentBatch | None:
-    """The batch padded to the sizes `room`; None if it does not fit."""
+    """Returns the batch padded to the sizes `room`; None if it does not fit."""
     sizes = sizes_of(batch)
     if sizes.keys() != room.keys() or any(size > room[name] for name, size in sizes.items()):
         return None
@@ -122,7 +122,7 @@ def fill_up(batch: DocumentBatch, room: Sizes, pad: int) -> DocumentBatch | None
 
 
 def _even(total: int, parts: int) -> Tensor:
-    """[parts]: `total` split into parts as equal as possible."""
+    """Returns [parts]: `total` split into parts as equal as possible."""
     return torch.arange(parts, 0, -1).add(total - 1).div(parts, rounding_mode="floor")
 
 
@@ -182,7 +182,7 @@ def _fill_structure(
     fillers = torch.arange(first, first + sentences)
 
     def rows(old: Rows, columns: Tensor, more: Tensor) -> Rows:
-        """Rows with `more` [sentences] entries for the new sentences; `columns` holds those of all rows."""
+        """Returns rows with `more` [sentences] entries for the new sentences; `columns` holds those of all rows."""
         counts = old.offsets.diff()
         counts = torch.cat([counts[:old_words], counts.new_zeros(words), counts[old_words:], more])
         return Rows(columns, F.pad(counts.cumsum(0), (1, 0)))

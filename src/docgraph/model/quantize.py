@@ -34,7 +34,7 @@ class PackedLinear(nn.Module):
         self.bias = bias
 
     def forward(self, x: Tensor) -> Tensor:
-        """[..., i] -> [..., o]."""
+        """Applies the layer: [..., i] -> [..., o]."""
         result: Tensor = torch.ops.mkldnn._linear_pointwise(x, self.weight, self.bias, "none", [], "")
         return result
 
@@ -52,7 +52,7 @@ class Int8Linear(nn.Module):
         self.levels = 127 if torch.cpu._is_vnni_supported() else 63
 
     def forward(self, x: Tensor) -> Tensor:
-        """[..., i] -> [..., o]."""
+        """Applies the layer: [..., i] -> [..., o]."""
         rows = x.reshape(-1, x.shape[-1])
         scale = rows.abs().amax(1, keepdim=True).div_(self.levels).clamp_(min=1e-30)
         levels = (rows / scale).round_().add_(self.levels + 1).to(torch.uint8)

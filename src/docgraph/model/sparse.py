@@ -30,7 +30,7 @@ class Rows:
 
     @classmethod
     def of(cls, rows: npt.NDArray[np.integer], columns: npt.NDArray[np.integer], num_rows: int) -> Rows:
-        """The matrix with ones at (rows[k], columns[k])."""
+        """Returns the matrix with ones at (rows[k], columns[k])."""
         if (rows[1:] < rows[:-1]).any():
             columns = columns[stable_order(rows)]
         offsets = np.zeros(num_rows + 1, dtype=np.int64)
@@ -38,7 +38,7 @@ class Rows:
         return cls(torch.from_numpy(columns.astype(np.int64)), torch.from_numpy(offsets))
 
     def sum(self, x: Tensor) -> Tensor:
-        """The matrix times x: [columns, d] -> [rows, d], without gradient."""
+        """Returns the matrix times x: [columns, d] -> [rows, d], without gradient."""
         if not len(self.columns):
             return x.new_zeros(len(self.offsets) - 1, x.shape[1])
         if x.is_cuda and HAS_TRITON:
@@ -66,12 +66,12 @@ class _Grouped(torch.autograd.Function):
 
 
 def group_sums(x: Tensor, group_of: Tensor, groups: Rows) -> Tensor:
-    """The sum of the rows of each group: x [R, d] -> [G, d]. `groups` lists the rows of each group."""
+    """Returns the sum of the rows of each group: x [R, d] -> [G, d]. `groups` lists the rows of each group."""
     return _Grouped.apply(x, group_of, groups.columns, groups.offsets, False)  # type: ignore[no-untyped-call]
 
 
 def spread(x: Tensor, group_of: Tensor, groups: Rows) -> Tensor:
-    """The vector of its group for each row: x [G, d] -> [R, d]."""
+    """Returns the vector of its group for each row: x [G, d] -> [R, d]."""
     return _Grouped.apply(x, group_of, groups.columns, groups.offsets, True)  # type: ignore[no-untyped-call]
 
 
@@ -100,12 +100,12 @@ class OrderedCliques:
 
     @classmethod
     def of_tensors(cls, nodes: Tensor, signs: Tensor, members: Tensor, bounds: Tensor, *ends: Tensor) -> OrderedCliques:
-        """The inverse of `tensors`."""
+        """Returns the inverse of `tensors`."""
         windows = (ends[2], ends[3]) if len(ends) > 2 else None
         return cls(nodes, signs, Rows(members, bounds), ends[0], ends[1], windows)
 
     def reversed(self) -> OrderedCliques:
-        """The cliques in reverse order: a member receives from the members after it."""
+        """Returns the cliques in reverse order: a member receives from the members after it."""
         count = len(self.nodes)
         starts, ends = count - self.ends.flip(0), count - self.starts.flip(0)
         windows = None
@@ -166,7 +166,7 @@ torch.library.register_autograd(NEIGHBOUR_SUMS, _differentiate, setup_context=_k
 def neighbour_sums(
     x: Tensor, scale: Tensor, edges: tuple[Rows, Rows], cliques: OrderedCliques | None, after: bool
 ) -> Tensor:
-    """Symmetrically scaled sums over the incoming edges of each node: x [N, d], scale [N, 1] -> [N, d].
+    """Returns symmetrically scaled sums over the incoming edges of each node: x [N, d], scale [N, 1] -> [N, d].
 
     `edges` are the listed edges and their reverse. With `after`, members of cliques receive from those after them.
     """
@@ -177,7 +177,7 @@ def neighbour_sums(
 
 
 def segmented_prefix(x: Tensor, starts: Tensor) -> Tensor:
-    """The exclusive prefix sum of each segment: row k of the result is the sum of x[starts[k]:k].
+    """Returns the exclusive prefix sum of each segment: row k of the result is the sum of x[starts[k]:k].
 
     x [K, d]; starts [K] is the first row of the segment of each row. A triangular matrix product sums the rows of a
     block, and the same prefix sum over blocks carries totals across them: linear work, no subtraction of large totals.
@@ -202,7 +202,7 @@ def segmented_prefix(x: Tensor, starts: Tensor) -> Tensor:
 
 
 def _triangle(starts: Tensor, firsts: Tensor, x: Tensor) -> Tensor:
-    """Prefix sums inside blocks: starts [B, T], first row of each block [B], x [B, T, d] -> [B, T, d]."""
+    """Computes prefix sums inside blocks: starts [B, T], first row of each block [B], x [B, T, d] -> [B, T, d]."""
     steps = torch.arange(x.shape[1], device=x.device)
     places = firsts[:, None] + steps
     mask = (steps[None, :] < steps[:, None]) & (places[:, None, :] >= starts[:, :, None])

@@ -49,7 +49,7 @@ class SubwordCoder:
         self.size = max(self._pieces) + 1
 
     def encode(self, text: str, tag: str | None = None) -> tuple[Ids, Ids]:
-        """Ids [P], with end-of-sentence, and the character span of each piece in `text` [P, 2].
+        """Returns ids [P], with end-of-sentence, and the character span of each piece in `text` [P, 2].
 
         `tag` is a target-language token such as `>>fra<<` that comes first; it and end-of-sentence have empty spans.
         Spans refer to the raw text, not to SentencePiece's normalised one. All pieces of a character have its span.
@@ -69,7 +69,7 @@ class SubwordCoder:
         return np.array(ids, dtype=np.int64), np.array(spans, dtype=np.int64)
 
     def ids(self, texts: Iterable[str]) -> list[Ids]:
-        """The ids of each text, as of `encode`, in half the time because there are no spans."""
+        """Returns the ids of each text, as of `encode`, in half the time because there are no spans."""
         clean = [_SURROGATE.sub("\ufffd", text) for text in texts]
         if self.table is None:
             encoded = self.model.encode(clean, return_type="numpy", num_threads=1)
@@ -81,16 +81,16 @@ class SubwordCoder:
         return [self._text_ids.get(piece, self._unknown) for piece in pieces]
 
     def decode(self, ids: Iterable[int]) -> str:
-        """The text of `ids`, without padding, begin- and end-of-sentence."""
+        """Returns the text of `ids`, without padding, begin- and end-of-sentence."""
         text: str = self.model.decode_pieces([piece for piece in self.pieces(ids) if piece])
         return text.replace(SPACE, " ").strip()
 
     def pieces(self, ids: Iterable[int]) -> list[str]:
-        """The piece of each id; empty for padding, begin- and end-of-sentence."""
+        """Returns the piece of each id; empty for padding, begin- and end-of-sentence."""
         return ["" if i in self._silent else self._pieces.get(i, UNKNOWN) for i in map(int, ids)]
 
     def words(self, sentences: Sequence[Ids]) -> list[Ids]:
-        """The word of each piece of each sentence: words_by_space(pieces(ids)), vectorised over sentences."""
+        """Returns the word of each piece of each sentence: words_by_space(pieces(ids)), vectorised over sentences."""
         if not sentences:
             return []
         lengths = np.array([len(ids) for ids in sentences])
@@ -123,7 +123,7 @@ class SubwordCoder:
         return np.array(rows).T
 
     def special_pieces(self) -> tuple[int, npt.NDArray[np.bool_]]:
-        """The id of the unknown piece, and a mask [size] of the pieces for single bytes (byte fallback)."""
+        """Returns the id of the unknown piece, and a mask [size] of the pieces for single bytes (byte fallback)."""
         is_byte = np.zeros(self.size, dtype=np.bool_)
         is_byte[[index for piece, index in self._ids.items() if _BYTE.fullmatch(piece)]] = True
         return self._unknown, is_byte
@@ -134,7 +134,7 @@ class SubwordCoder:
         return sorted(filter(_TAG.fullmatch, self._ids))
 
     def tag_id(self, tag: str) -> int:
-        """The id of a target-language token."""
+        """Returns the id of a target-language token."""
         if tag not in self.tags:
             known = ", ".join(self.tags) or "none"
             raise DocgraphError(f"the model has no language tag '{tag}'; it has {known}")
@@ -149,7 +149,7 @@ class Tokenizer:
 
     @classmethod
     def load(cls, folder: str | Path, config: TransformerConfig) -> Tokenizer:
-        """The tokenizer of a folder, after checking that it fits the model's vocabulary."""
+        """Returns the tokenizer of a folder, after checking that it fits the model's vocabulary."""
         place = Path(folder)
         joint = (place / "joint.spm").is_file()
         models = [_model(place / name) for name in (["joint.spm"] if joint else ["source.spm", "target.spm"])]
@@ -189,7 +189,7 @@ def _table(path: Path) -> dict[str, int]:
 
 
 def words_of_pieces(spans: Ids, word_starts: npt.NDArray[np.integer], word_ends: npt.NDArray[np.integer]) -> Ids:
-    """The word that each piece overlaps most, -1 for none: spans [P, 2] -> [P]. Ties go to the first word.
+    """Returns the word that each piece overlaps most, -1 for none: spans [P, 2] -> [P]. Ties go to the first word.
 
     Starts and ends of words must not decrease.
     """
@@ -209,7 +209,7 @@ def words_of_pieces(spans: Ids, word_starts: npt.NDArray[np.integer], word_ends:
 
 
 def words_by_space(pieces: Sequence[str]) -> Ids:
-    """[P]: the index of each piece's word in its sentence, -1 for an empty piece (padding, end-of-sentence).
+    """Returns [P]: the index of each piece's word in its sentence, -1 for an empty piece (padding, end-of-sentence).
 
     A word starts at SentencePiece's space mark and, in scripts without spaces, at every piece.
     """

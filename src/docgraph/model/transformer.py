@@ -28,18 +28,18 @@ Reader = Callable[[Place, int], ContextFunction | None]
 
 
 def no_context(place: Place, layer: int = 0) -> ContextFunction | None:
-    """The reader of Base, which has no context."""
+    """Returns None: Base reads no context."""
     return None
 
 
 def apply(attend: ContextFunction | None, x: Tensor) -> Tensor:
-    """attend(x), or x if there is no context attention."""
+    """Returns attend(x), or x if there is no context attention."""
     attended: Tensor = x if attend is None else attend(x)
     return attended
 
 
 def sinusoids(length: int, dimension: int) -> Tensor:
-    """[length, dimension]: sinusoidal positions (section 3.5), sines in the first half, cosines in the second."""
+    """Returns sinusoidal positions [length, dimension] (section 3.5): sines in the first half, then cosines."""
     half = (dimension + 1) // 2
     rate = torch.exp(torch.arange(half, dtype=torch.float64) * (-math.log(10000.0) * 2 / dimension))
     angle = torch.arange(length, dtype=torch.float64)[:, None] * rate
@@ -92,7 +92,7 @@ class Embeddings(nn.Module):
         return self.target_table.weight if self.output_table is None else self.output_table.weight
 
     def logits(self, hidden: Tensor) -> Tensor:
-        """[..., d] -> [..., V]."""
+        """Multiplies by the output matrix: [..., d] -> [..., V]."""
         if self.projection is not None:
             scores: Tensor = self.projection(hidden)
             return scores
@@ -191,7 +191,7 @@ class Encoder(nn.Module):
         return apply(context("post", 0), self.norm(self.layered(x, source, context, first)))
 
     def layered(self, x: Tensor, source: Packing, context: Reader = no_context, first: int = 0) -> Tensor:
-        """The output of the layers, before the final norm and the context attention at `post`."""
+        """Returns the output of the layers, before the final norm and the context attention at `post`."""
         x = apply(context("pre", 0), x)
         for index in range(first, len(self.layers)):
             x = self.layers[index](x, source, context("hyb", index))

@@ -7,13 +7,13 @@ A chain is a term and its uses in one document, linked by a relation of the docu
   most often aligned with.
 
 Only sentences whose reference has the expected translation count, and a chain has at least `MIN_USES` of them. A
-sentence is right if the system has the expected translation as often as the reference. A system is steady in a chain if
-all counted sentences are right, wavers if some are, and is otherwise if none is. Words are compared by their
+sentence is right if the system has the expected translation as often as the reference. A system has it *always* if all
+counted sentences of the chain are right, *sometimes* if some are, *never* if none is. Words are compared by their
 lower-cased lemmas.
 
-The chain shown is chosen by rule: of the chains in which the first system wavers and the second is steady, with at most
-`MAX_USES` sentences so that all of them fit on the page, the one in which the first system fails most often; ties go to
-the chain with more sentences, then to the first one.
+The chain shown is chosen by rule: of the chains that the first system translates as expected sometimes and the second
+always, with at most `MAX_USES` sentences so that they fit on the page, the one in which the first system fails most
+often; ties go to the chain with more sentences, then to the first one.
 """
 
 from __future__ import annotations
@@ -39,8 +39,9 @@ GAP = 4
 """Characters between two marked words that are marked, too: articles and prepositions."""
 CHAIN_TAGS = frozenset({"NOUN", "PROPN"})
 ChainRelation = Literal["definition", "lexical"]
-State = Literal["steady", "wavers", "otherwise"]
-STATES: tuple[State, ...] = ("steady", "wavers", "otherwise")
+Frequency = Literal["always", "sometimes", "never"]
+"""How often a system has the expected translation in a chain."""
+FREQUENCIES: tuple[Frequency, ...] = ("always", "sometimes", "never")
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,18 +55,18 @@ class Text:
 
     @classmethod
     def of(cls, sentences: list[str], annotations: Sequence[Annotation]) -> Text:
-        """Text whose documents have these annotations."""
+        """Returns sentences with the words of their annotated documents."""
         columns = [np.stack([one.starts, one.ends], 1) for one in annotations]
         return cls(sentences, Words.of(annotations), np.concatenate([np.empty((0, 2), np.int64), *columns]))
 
     def find(self, sentence: int, keys: tuple[str, ...]) -> list[range]:
-        """The places of a sentence with these keys in a row."""
+        """Returns the places of a sentence with these keys in a row."""
         begin, end = self.words.offsets[sentence : sentence + 2].tolist()
         places = (range(first, first + len(keys)) for first in range(begin, end - len(keys) + 1))
         return [place for place in places if tuple(self.words.keys[place.start : place.stop]) == keys]
 
     def characters(self, words: Sequence[int]) -> list[tuple[int, int]]:
-        """The spans of words in their sentence; words that are close together share one."""
+        """Returns the spans of words in their sentence; words that are close together share one."""
         spans: list[tuple[int, int]] = []
         for begin, end in sorted(self.spans[list(words)].tolist()):
             if spans and begin <= spans[-1][1] + GAP:
@@ -92,7 +93,7 @@ class Chain:
 
 @dataclass(frozen=True)
 class Use:
-    """What a system says in a sentence."""
+    """A system's translation of a sentence with the term."""
 
     text: str
     right: bool
@@ -104,29 +105,29 @@ class Use:
 
 @dataclass(frozen=True)
 class CaseStudy:
-    """All chains of a test set, what two systems do in them, and the chain that the rule chooses."""
+    """All chains of a test set, how often two systems translate them as expected, and the chosen chain."""
 
     relation: ChainRelation
     systems: tuple[str, str]
-    counts: dict[tuple[State, State], int]
-    """Chains by what the first and the second system do."""
+    counts: dict[tuple[Frequency, Frequency], int]
+    """Chains by how often the first and the second system have the expected translation."""
     chains: int
     documents: int
     """Documents that have chains."""
     chosen: Chain | None
     source: Text
     uses: dict[str, list[Use]]
-    """What each system says at the origin of the chosen chain and at each of its uses."""
+    """The translations of each system at the origin of the chosen chain and at each of its uses."""
 
     @property
     def cases(self) -> int:
-        """Chains in which the first system wavers and the second is steady."""
-        return self.counts["wavers", "steady"]
+        """Chains with the expected translation sometimes by the first system and always by the second."""
+        return self.counts["sometimes", "always"]
 
     @property
     def opposite(self) -> int:
-        """Chains in which the first system is steady and the second wavers."""
-        return self.counts["steady", "wavers"]
+        """Chains with the expected translation always by the first system and sometimes by the second."""
+        return self.counts["always", "sometimes"]
 
 
 def study(data: EvaluationSet, annotator: BitextAnnotator, relation: ChainRelation) -> CaseStudy:
@@ -151,16 +152,16 @@ def study(data: EvaluationSet, annotator: BitextAnnotator, relation: ChainRelati
     )
     chains = [_counted(chain, reference) for chain in found]
     chains = [chain for chain in chains if len(chain.uses) >= MIN_USES]
-    states = [
-        tuple(_state([_is_right(outputs[name], reference, m, chain) for m, _ in chain.uses]) for name in outputs)
+    frequencies = [
+        tuple(_frequency([_is_right(outputs[name], reference, m, chain) for m, _ in chain.uses]) for name in outputs)
         for chain in chains
     ]
-    counts = Counter(states)
-    chosen = _choose(chains, states, outputs[first], reference)
+    counts = Counter(frequencies)
+    chosen = _choose(chains, frequencies, outputs[first], reference)
     return CaseStudy(
         relation,
         (first, second),
-        {(one, other): counts[one, other] for one in STATES for other in STATES},
+        {(one, other): counts[one, other] for one in FREQUENCIES for other in FREQUENCIES},
         len(chains),
         len({chain.document for chain in chains}),
         chosen,
@@ -170,7 +171,7 @@ def study(data: EvaluationSet, annotator: BitextAnnotator, relation: ChainRelati
 
 
 def _defined_chains(data: EvaluationSet, annotations: Sequence[Annotation], pipeline: Pipeline) -> Iterator[Chain]:
-    """The uses of each defined term whose definition prints an equivalent."""
+    """Yields the uses of each defined term whose definition prints an equivalent."""
     first_word = 0
     for document, annotation in enumerate(annotations):
         first_sentence = int(data.documents[document])
@@ -202,7 +203,7 @@ def _keys(text: str, pipeline: Pipeline) -> tuple[str, ...]:
 
 
 def _repeated_chains(source: Words, reference: Words, best: LongArray) -> Iterator[Chain]:
-    """The repetitions of each noun and name, with the translation that the reference has most often."""
+    """Yields the repetitions of each noun and name, with the translation that the reference has most often."""
     sentences, tags = source.sentences.tolist(), source.tags or ["NOUN"] * len(source.forms)
     groups: dict[tuple[int, str], list[int]] = {}
     for word in np.flatnonzero(source.content).tolist():
@@ -217,7 +218,7 @@ def _repeated_chains(source: Words, reference: Words, best: LongArray) -> Iterat
 
 
 def _counted(chain: Chain, reference: Text) -> Chain:
-    """The chain with one entry for each later sentence whose reference has the expected translation."""
+    """Returns the chain with one entry for each later sentence whose reference has the expected translation."""
     by_sentence: dict[int, tuple[int, ...]] = {}
     for sentence, words in chain.uses:
         if sentence != chain.origin[0] and reference.find(sentence, chain.expected):
@@ -229,15 +230,17 @@ def _is_right(output: Text, reference: Text, sentence: int, chain: Chain) -> boo
     return len(output.find(sentence, chain.expected)) >= len(reference.find(sentence, chain.expected))
 
 
-def _state(right: Sequence[bool]) -> State:
-    return "steady" if all(right) else "wavers" if any(right) else "otherwise"
+def _frequency(right: Sequence[bool]) -> Frequency:
+    return "always" if all(right) else "sometimes" if any(right) else "never"
 
 
-def _choose(chains: Sequence[Chain], states: Sequence[tuple[State, ...]], first: Text, reference: Text) -> Chain | None:
+def _choose(
+    chains: Sequence[Chain], frequencies: Sequence[tuple[Frequency, ...]], first: Text, reference: Text
+) -> Chain | None:
     cases = [
         chain
-        for chain, state in zip(chains, states, strict=True)
-        if state == ("wavers", "steady") and len(chain.uses) <= MAX_USES
+        for chain, found in zip(chains, frequencies, strict=True)
+        if found == ("sometimes", "always") and len(chain.uses) <= MAX_USES
     ]
 
     def rank(chain: Chain) -> tuple[int, int]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 from collections.abc import Sequence
 
-from docgraph.research.case_study import MAX_USES, MIN_USES, STATES, CaseStudy
+from docgraph.research.case_study import FREQUENCIES, MAX_USES, MIN_USES, CaseStudy
 
 STYLE = """
 :root { color-scheme: light; --line: #d8dce2; --good: #d3ecd6; --bad: #f9d7d0; --link: #4469b0; }
@@ -42,7 +42,7 @@ EXPECTED = {
 
 
 def to_html(study: CaseStudy, licence: str = "") -> str:
-    """The page: the uses of the chosen term in the source and both systems, their links, and all chains in numbers."""
+    """Returns the page: the chosen term and its uses in the source and both systems, and the counts of all chains."""
     title = "Case study" if study.chosen is None else f"Case study: “{study.chosen.term}”"
     body = [f"<h1>{html.escape(title)}</h1>", *_chosen(study), *_counts(study)]
     if licence:
@@ -93,7 +93,7 @@ def _row(study: CaseStudy, number: int) -> str:
 
 
 def _marked(text: str, marks: Sequence[tuple[int, int, str]]) -> str:
-    """The text with its marks (begin, end, class); of overlapping marks the first one counts."""
+    """Returns the text with its marks (begin, end, class); of overlapping marks the first one counts."""
     parts, position = [], 0
     for begin, end, kind in marks:
         if begin >= position:
@@ -105,18 +105,18 @@ def _marked(text: str, marks: Sequence[tuple[int, int, str]]) -> str:
 
 def _counts(study: CaseStudy) -> list[str]:
     first, second = map(html.escape, study.systems)
-    header = "".join(f"<th>{second} {state}</th>" for state in STATES)
+    header = "".join(f"<th>{second} {frequency}</th>" for frequency in FREQUENCIES)
     rows = []
-    for one in STATES:
-        cells = "".join(f'<td class="{_kind(one, other)}">{study.counts[one, other]}</td>' for other in STATES)
+    for one in FREQUENCIES:
+        cells = "".join(f'<td class="{_kind(one, other)}">{study.counts[one, other]}</td>' for other in FREQUENCIES)
         rows.append(f"<tr><th>{first} {one}</th>{cells}</tr>")
     return [
         "<h2>How it was chosen, and how often it goes the other way round</h2>",
         f"<p>A chain is a term that at least {MIN_USES} counted sentences of a document use; there are "
         f"{study.chains:,} in {study.documents:,} documents. The expected translation is {EXPECTED[study.relation]}. A "
-        "sentence counts if the reference has it, and is right if the system has it as often. A system is "
-        "<i>steady</i> if every counted sentence is right, <i>wavers</i> if some are, and is <i>otherwise</i> if none "
-        f"is. {first} wavers and {second} is steady in {study.cases}; the other way round in {study.opposite}.</p>",
+        "sentence counts if the reference has it, and is right if the system has it as often. A system has it "
+        "<i>always</i> if every counted sentence is right, <i>sometimes</i> if some are, <i>never</i> if none is. "
+        f"{first} has it sometimes and {second} always in {study.cases}; the other way round in {study.opposite}.</p>",
         f'<table class="counts"><tr><th></th>{header}</tr>{"".join(rows)}</table>',
         f"<p>Shown: of the {study.cases}, with at most {MAX_USES} sentences, the chain in which {first} fails most "
         "often; ties go to the chain with more sentences, then to the first.</p>",
@@ -124,4 +124,4 @@ def _counts(study: CaseStudy) -> list[str]:
 
 
 def _kind(one: str, other: str) -> str:
-    return {("wavers", "steady"): "case", ("steady", "wavers"): "opposite"}.get((one, other), "")
+    return {("sometimes", "always"): "case", ("always", "sometimes"): "opposite"}.get((one, other), "")

@@ -86,7 +86,7 @@ class DecoderStates:
 
 @dataclass(frozen=True, eq=False)
 class CachePredictions:
-    """What Base and each cache predict for T target sub-words.
+    """Predictions of Base and of each cache for T target sub-words.
 
     A cache is labelled by its content ('references'), or by choice and number of sentences ('graph 4').
     """
@@ -132,7 +132,7 @@ def evidence(
     counts: Sequence[int] = COUNTS,
     log: Log = print,
 ) -> list[tuple[Breakdown, ...]]:
-    """Returns the NLL per token of the Base of each system, and what caches gain, by part and by choice of sentences.
+    """Returns the NLL per token of the Base of each system, and gains of caches, by part and by choice of sentences.
 
     `translations` are a system's own translations [S]; missing ones, and those of the dev split, are made here.
     """
@@ -171,7 +171,7 @@ def _split_by_document(texts: Sequence[str], bounds: LongArray) -> list[list[str
 def _by_content(
     losses: Losses, fits: Mapping[str, CacheFit], parts: Masks, document_of: LongArray, set_name: str
 ) -> tuple[Breakdown, ...]:
-    """Returns the losses of Base, calibrated, and with a cache of all earlier sentences; and what each cache gains."""
+    """Returns the losses of Base, calibrated, and with a cache of all earlier sentences; and the gain of each cache."""
     rows, comparisons = dict[str, Statistics](), list[Comparison]()
     signature = [f"set:{set_name}"]
     for system, by_cache in losses.items():
@@ -188,7 +188,7 @@ def _by_content(
 def _by_choice(
     losses: Losses, fits: Mapping[str, CacheFit], counts: Sequence[int], document_of: LongArray, set_name: str
 ) -> Breakdown:
-    """Returns what a cache of so many sentences gains, by who chooses them; counts are the tokens it changes."""
+    """Returns the gain of a cache by number and choice of sentences; counts are the tokens that the cache changes."""
     labels = (*map(str, counts), ALL)
     values: dict[str, list[float | None]] = {}
     intervals: dict[str, list[tuple[float, float] | None]] = {}
@@ -331,7 +331,7 @@ def log_probabilities(model: DocumentTransformer, queries: DecoderStates, temper
 def look_up(
     queries: DecoderStates, cache: DecoderStates, views: BoolArray, sharpness: Sequence[int]
 ) -> tuple[Tensor, Tensor]:
-    """Returns what a cache predicts for N tokens, on the CPU: similarities [V, N] and probabilities [V, β, N].
+    """Returns the predictions of a cache for N tokens, on the CPU: similarities [V, N] and probabilities [V, β, N].
 
     `views` [V, M, M]: sentence m sees the cached sentences views[:, m], all of them before m. The similarity is that of
     the nearest state, -1 for an empty cache. Weights are summed by cached sentence once for all views; the sums over

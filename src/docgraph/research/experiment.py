@@ -101,7 +101,7 @@ class Experiment:
         return scores is not None and folder.output(name).is_file() and scores["output"] != folder.digest(name)
 
     def run(self, rows: Sequence[Row] | None = None, parallel: int = 1) -> None:
-        """Does every missing step of some rows (of all rows by default) and of the runs they start from.
+        """Runs the missing steps of some rows (default: all rows) and of the runs they start from.
 
         `parallel` runs at a time train, translate and probe in processes of their own. Raises DocgraphError at the end
         if one of them failed.
@@ -253,7 +253,7 @@ class Experiment:
         return {suite.name: read_suite(suite.path) for suite in self.table.suites}
 
     def _attempt(self, step: str, work: Callable[[], None]) -> None:
-        """Does a step, or logs why this machine cannot do it, each reason once."""
+        """Runs a step, or logs why this machine cannot run it; logs each reason once."""
         try:
             work()
         except (DocgraphError, FileNotFoundError, ImportError) as error:

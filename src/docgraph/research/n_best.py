@@ -1,4 +1,4 @@
-"""What re-ranking could gain: the best of a system's n-best translations by the reference (an oracle)."""
+"""Upper bounds on re-ranking: the best of a system's n-best translations, chosen by the reference (an oracle)."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ Words = list[str]
 
 @dataclass(frozen=True, eq=False)
 class SentenceContext:
-    """What is known of a sentence beyond its translations."""
+    """Properties of a sentence that the choices depend on."""
 
     linked: BoolArray
     """[W]: source words with a link to another sentence."""
@@ -102,7 +102,7 @@ def differs_in(choice: str, first: Aligned, other: Aligned, context: SentenceCon
 
 
 def is_more_consistent(first: str, other: str, elsewhere: frozenset[str]) -> bool:
-    """Returns whether all words that a translation has in place of others occur elsewhere, and none of the others."""
+    """Returns whether all new words of a translation occur elsewhere, and none of the words that they replace."""
     words = [text.split() for text in (first, other)]
     old, new = (
         [_normalise(text[place]) for place in places] for text, places in zip(words, _changed(*words), strict=True)

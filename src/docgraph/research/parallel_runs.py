@@ -67,7 +67,7 @@ def _start(run: SeedRun, work: Work, path: Path) -> BaseProcess:
 
 
 def _run(run: SeedRun, work: Work, path: Path) -> None:
-    """The main function of a process."""
+    """Runs the work of one process."""
     end_with_parent()
     with path.open("a", buffering=1, encoding="utf-8") as output:
         os.dup2(output.fileno(), sys.stdout.fileno())

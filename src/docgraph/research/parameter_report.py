@@ -60,7 +60,7 @@ class SystemRow:
 
 
 @dataclass(frozen=True)
-class Report:
+class ParameterReport:
     """The counts of one model, and of every system on the same Base."""
 
     system: str
@@ -83,14 +83,14 @@ def read_model_config(path: str | Path) -> ModelConfig:
     return read_config(ModelConfig, path) if Path(path).is_file() else ModelFolder(path).config
 
 
-def report(config: ModelConfig) -> Report:
+def report(config: ModelConfig) -> ParameterReport:
     """Returns the counts of a config; models are built on the meta device, so nothing is allocated."""
     model = checkpoint.blank(config, "meta")
     # Without context the model is trained in stage 1, where nothing is frozen.
     model.freeze(config.freeze if config.context is not None else "none")
     parameters = list(model.parameters())
     systems = [_system(config, *system) for system in PAPER]
-    return Report(
+    return ParameterReport(
         checkpoint.system_name(config),
         config.freeze,
         list(_rows(model)),

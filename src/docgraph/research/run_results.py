@@ -100,7 +100,7 @@ class ResultFolder:
         return min(ranked)[1] if ranked else None
 
     def store_run(self, run: Path, config: TrainingConfig) -> None:
-        """Copies from a run folder what tables need."""
+        """Copies the files that tables need from a run folder."""
         from docgraph.config import to_dict
         from docgraph.model import checkpoint
         from docgraph.model.model_folder import ModelFolder

@@ -1,4 +1,4 @@
-"""Builds what a training config describes: the model, its starting weights, and the translations used as context."""
+"""Builds the parts of a training config: the model, its starting weights, and the translations used as context."""
 
 from __future__ import annotations
 
@@ -66,9 +66,9 @@ def resolve_model_config(config: TrainingConfig) -> ModelConfig:
 
 
 def _check_layers(config: TrainingConfig) -> None:
-    """Refuses a store without the annotation that a relation of the model's graphs is made of.
+    """Refuses a store without the annotation that a relation of the model's graphs needs.
 
-    Systems that only follow links between sentences work with those that there are.
+    Systems that only follow links between sentences (linked, pointer) work without the missing ones.
     """
     needs, splits = context_needs(config.model), read_manifest(config.data)["splits"]
     if needs.relations is None or needs.links or "train" not in splits:
@@ -120,7 +120,7 @@ def build_model(config: TrainingConfig, model: ModelConfig) -> DocumentTransform
 
 
 def freeze(model: DocumentTransformer, config: TrainingConfig) -> None:
-    """Freezes what `model.freeze` names in stage context; stage base trains everything."""
+    """Freezes the parameters that `model.freeze` names in stage context; stage base trains all parameters."""
     model.freeze(config.model.freeze if config.stage == "context" else "none")
 
 
@@ -147,7 +147,7 @@ def dry_run(config: TrainingConfig) -> DryRun:
     freeze(model, config)
     sizes = [(parameter.numel(), parameter.requires_grad) for parameter in model.parameters()]
     if not any(trains for _, trains in sizes):
-        raise DocgraphError("'model.freeze' leaves nothing to train")
+        raise DocgraphError("'model.freeze' leaves nothing to train; set it to base_but_embeddings or none")
     splits = read_manifest(config.data)["splits"] if has_store else None
     return DryRun(
         checkpoint.system_name(resolved),

@@ -1,4 +1,4 @@
-"""What a run keeps on disk: the resume state, the best checkpoints, the last one, and an average of the best.
+"""The files that a run keeps on disk: the resume state, the best checkpoints, the last one, and an average of the best.
 
 A resume state is one folder: counters as JSON, tensors as safetensors. A new state is written under a new name, and
 only then the previous one is removed, so the newest folder is complete whenever the process dies. Dropout and the order
@@ -116,7 +116,7 @@ def pack_state(masters: MasterWeights, optimizer: torch.optim.Optimizer, sums: U
 def unpack_state(
     tensors: dict[str, Tensor], masters: MasterWeights, optimizer: torch.optim.Optimizer, sums: UpdateSums
 ) -> None:
-    """Restores what `pack_state` packed."""
+    """Restores the state that `pack_state` packed."""
     parts: dict[int, dict[str, Tensor]] = {index: {} for index in range(len(masters.parameters))}
     for name, tensor in tensors.items():
         index_text, _, part = name.partition(".")

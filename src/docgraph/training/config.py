@@ -60,17 +60,17 @@ class TranslationsConfig:
 
 @config_class
 class ValidationConfig:
-    """What is measured on the dev split, and how often."""
+    """Measurements on the dev split, and their intervals."""
 
     split: str = "dev"
     every: Count = 1000
     """Updates between dev losses; 0: never."""
     documents: Size | None = None
-    """Compute the dev loss of the first documents only, this many; None: all."""
+    """Number of documents, from the first, whose dev loss is computed; None: all."""
     bleu_every: Count = 5000
     """Updates between translations of dev documents; 0: never."""
     bleu_documents: Size | None = None
-    """Translate the first documents only, this many; None: all."""
+    """Number of documents, from the first, that are translated; None: all."""
     search: SearchConfig = field(default_factory=SearchConfig)
     best: Literal["loss", "bleu"] = "loss"
     """Measure that selects the best checkpoint; the loss with translations as context, if that is computed."""
@@ -80,7 +80,7 @@ class ValidationConfig:
 
 @config_class
 class CheckpointConfig:
-    """What is kept on disk."""
+    """Checkpoints and resume states on disk."""
 
     every: Size = 1000
     """Updates between resume states; a run stopped by a signal writes one too."""
@@ -99,7 +99,7 @@ class TrainingConfig:
     data: str = ""
     """Store written by docgraph prepare; its sub-words determine the vocabulary of the model."""
     stage: Literal["base", "context"] = "base"
-    """base: train all of a model without context; context: train what `model.freeze` leaves free."""
+    """base: train all of a model without context; context: train the parameters that `model.freeze` leaves free."""
     base: str | None = None
     """Model folder to start from (the best checkpoint of a run, or an imported OPUS-MT model): its weights and, except
     for dropout, the settings of its Transformer. Stage context needs one unless `model.freeze` is none."""

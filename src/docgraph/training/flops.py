@@ -19,7 +19,7 @@ PEAKS = {"H200": 989e12, "H100": 989e12, "A100": 312e12, "L40S": 362e12, "A10": 
 
 
 def peak_flops(device: torch.device) -> float | None:
-    """The bf16 FLOP/s of a device, or None if unknown."""
+    """Returns the bf16 FLOP/s of a device, or None if unknown."""
     if device.type != "cuda":
         return None
     name = torch.cuda.get_device_name(device)
@@ -64,7 +64,7 @@ class FlopCounter:
                 self.per_target -= linear_flops([layers[0].self_attention], decoder - 2)
 
     def __call__(self, batch: DocumentBatch) -> float:
-        """FLOPs of forward and backward for a batch that is still on the CPU, without the share of padding."""
+        """Returns the FLOPs of forward and backward for a batch that is still on the CPU; padding does not count."""
         assert batch.target is not None
         assert batch.gold is not None
         source, target = batch.source.sentences, batch.target.sentences
@@ -83,5 +83,5 @@ def _context_flops(layers: torch.nn.ModuleList) -> float:
 
 
 def _pairs(queries: Packing, keys: Packing) -> float:
-    """The number of (query, key) pairs of attention within each sequence."""
+    """Returns the number of (query, key) pairs of attention within each sequence."""
     return float((queries.boundaries.diff().double() * keys.boundaries.diff().double()).sum())

@@ -42,7 +42,7 @@ CHANGEABLE_FIELDS = {
 
 
 class RunFolder:
-    """A run folder that this process alone writes to."""
+    """A run folder, locked by this process."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -137,7 +137,7 @@ def documents_as_lines(documents: Sequence[Sequence[str]]) -> str:
 
 
 def make_signature(config: TrainingConfig, device: str, processes: int) -> dict[str, Any]:
-    """Returns what determines the numbers of a run: versions, device, seed, and digests of config and inputs."""
+    """Returns the origin of the numbers of a run: versions, device, seed, and digests of config and inputs."""
     import numpy
     import torch
 

@@ -33,5 +33,5 @@ def test_load_base_accepts_other_dropout_but_no_other_config(tmp_path: Path) -> 
     context = small_config()
     for field, value in (("heads", 8), ("feed_forward", 32), ("activation", "gelu"), ("encoder_layers", 1)):
         model = small_model(replace(context, transformer=replace(context.transformer, **{field: value})))
-        with pytest.raises(DocgraphError, match=f"base: '{field}' is .* in this base model and {value} in yours"):
+        with pytest.raises(DocgraphError, match=f"base: '{field}' is .* in this base model and {value} in your config"):
             load_base(model, tmp_path / "base")

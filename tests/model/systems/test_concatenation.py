@@ -54,7 +54,7 @@ def test_two_to_two_and_three_to_one() -> None:
 
 def test_an_inconsistent_config_is_refused() -> None:
     assert system_name(ModelConfig(concatenation=ConcatenationConfig(2, 2))) == "concatenation-2-2"
-    with pytest.raises(DocgraphError, match="1 sentences cannot become 2"):
+    with pytest.raises(DocgraphError, match="'target' is 2, more than 'source', 1"):
         ConcatenationConfig(1, 2)
     with pytest.raises(DocgraphError, match="'concatenation' excludes 'context'"):
         ModelConfig(context=ContextConfig(), concatenation=ConcatenationConfig())

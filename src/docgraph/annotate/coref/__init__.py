@@ -25,7 +25,7 @@ CHUNK_MENTIONS = 1024
 
 
 def may_be_a_thing(pronoun: Pronoun) -> bool:
-    """True for personal pronouns of the third person that can refer to things: it, they, them."""
+    """Returns True for personal pronouns of the third person that can refer to things: it, they, them."""
     inanimate = bool(pronoun.animacy & ANIMACY["i"])
     return pronoun.kind == PronounKind.PERSONAL and pronoun.person == 3 and inanimate
 

@@ -90,7 +90,7 @@ def _number(word: IntArray, sort: IntArray, trees: Trees, attributes: WordAttrib
 
 
 def _gender(grammatical: IntArray, lexical: IntArray, animacy: IntArray) -> IntArray:
-    """Returns [N]: the grammatical gender, else that of the word lists, else what animacy allows."""
+    """Returns [N]: the grammatical gender, else that of the word lists, else the genders that the animacy allows."""
     gender = np.where(grammatical > 0, grammatical, lexical).astype(np.int32)
     gender[(gender == 0) & (animacy == ANIMACY["a"])] = GENDER["m"] | GENDER["f"]
     gender[(gender == 0) & (animacy == ANIMACY["i"])] = GENDER["n"]

@@ -86,11 +86,11 @@ class Mentions(Agreement, Wording):
     lemma: IntArray
     form: IntArray
     speaker: IntArray
-    """Who says the sentence."""
+    """The speaker of the sentence."""
     addressee: IntArray
-    """To whom it is said."""
+    """The addressee of the sentence."""
     names_speaker: IntArray
-    """The speaker whose name this mention is."""
+    """The speaker whom the mention names."""
     quote: IntArray
     """The quotation that contains the word."""
     quoted_by: IntArray
@@ -99,7 +99,7 @@ class Mentions(Agreement, Wording):
     """Whether it is probably a pronoun without referent ("it rains")."""
     coordinated: BoolArray
     predicative: BoolArray
-    """Whether it is the predicate of a copula."""
+    """Whether the mention is the predicate of a copula."""
     word_lemmas: list[list[int]]
     """The lemmas of the content words of each mention, head first."""
 
@@ -108,7 +108,7 @@ class Mentions(Agreement, Wording):
 
 
 def find_mentions(document: Document, annotation: Annotation, lists: WordLists) -> Mentions:
-    """Returns all mentions of a document, including those that nothing refers back to."""
+    """Returns all mentions of a document, including singletons."""
     annotation = attach_titles(annotation, lists)
     trees, attributes = Trees(annotation), WordAttributes(annotation, lists)
     lower = Strings.of(form.lower() for form in annotation.forms.to_list())

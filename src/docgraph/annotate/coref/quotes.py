@@ -73,9 +73,9 @@ class Speakers:
     """The speakers that the document declares."""
 
     speaker: IntArray
-    """[M]: who says each sentence, or -1."""
+    """[M]: the speaker of each sentence, or -1."""
     addressee: IntArray
-    """[M]: to whom it is said, or -1."""
+    """[M]: the addressee of each sentence, or -1."""
     by_name_part: dict[str, int]
     """Lower-cased part of a name -> speaker, or -1 if several speakers share it."""
 

@@ -36,12 +36,12 @@ LENGTHS = (1, 2, 3, 5, 8, 16)
 
 
 def equal(values: npt.NDArray[np.integer], options: Iterable[int]) -> list[BoolArray]:
-    """Returns one column per option: where the values equal it."""
+    """Returns one column per option: True where the value equals the option."""
     return [values == option for option in options]
 
 
 def at_least(values: npt.NDArray[np.integer], thresholds: Sequence[int]) -> list[BoolArray]:
-    """Returns one column per threshold: where the values reach it."""
+    """Returns one column per threshold: True where the value reaches the threshold."""
     return [values >= threshold for threshold in thresholds]
 
 
@@ -103,7 +103,7 @@ def pair_features(pairs: Pairs) -> Columns:
 
 
 def _sieves(p: Pairs) -> list[BoolArray]:
-    """The link that the sieves choose, whether they choose any for the mention, and which sieves the pair passes."""
+    """Returns [P] each: whether the sieves choose this pair, whether they link its mention at all, and each sieve."""
     chosen, passed = choose(p), [sieve(p) for sieve in SIEVES]
     link = np.zeros(len(p), dtype=np.bool_)
     link[chosen[chosen >= 0]] = True

@@ -1,4 +1,4 @@
-"""The word lists of a language (pronouns, determiners, names, nouns by sort), and what they say about each word."""
+"""The word lists of a language (pronouns, determiners, names, nouns by sort), and the word attributes from them."""
 
 from __future__ import annotations
 

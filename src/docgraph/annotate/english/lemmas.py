@@ -62,7 +62,7 @@ class LemmaRules:
         self._verbs = {lemma for tag, entries in self._lower.items() if tag[0] == "V" for lemma in entries.values()}
 
     def __call__(self, form: str, tag: str, guess: str, all_caps: bool) -> str:
-        """`guess` is the trainable lemmatizer's lemma; `all_caps` tells whether the sentence is in capitals."""
+        """Returns the lemma; `guess` is the trainable lemmatizer's, `all_caps` is True in a sentence in capitals."""
         lemma = self.lexicon.get(tag, {}).get(form)
         if lemma is not None:
             return lemma or guess

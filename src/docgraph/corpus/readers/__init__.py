@@ -42,7 +42,7 @@ class Limits:
 
 
 def detect(entry: DataEntry) -> FormatName:
-    """Return the format of an entry: the one it names, or a guess from its file names and first bytes."""
+    """Returns the format of an entry: the one it names, or a guess from its file names and first bytes."""
     if entry.format is not None:
         return entry.format
     name = Path(entry.source).name.lower().removesuffix(".gz").removesuffix(".xz")
@@ -60,7 +60,7 @@ def detect(entry: DataEntry) -> FormatName:
 
 
 def read(entry: DataEntry, problems: Problems, limits: Limits = Limits()) -> Iterator[ParallelDocument]:
-    """Yield the documents of an entry, one in memory at a time; raise an error if it has none."""
+    """Yields the documents of an entry, one in memory at a time; raises an error if it has none."""
     empty = True
     for document in FORMATS[detect(entry)](entry, problems):
         checked = _without_bad_pairs(document, problems, limits)
@@ -74,14 +74,14 @@ def read(entry: DataEntry, problems: Problems, limits: Limits = Limits()) -> Ite
 
 
 def read_all(entries: Iterable[DataEntry], problems: Problems, limits: Limits = Limits()) -> Iterator[ParallelDocument]:
-    """Yield the documents of several entries in order, each entry `times` times."""
+    """Yields the documents of several entries in order, each entry `times` times."""
     for entry in entries:
         for _ in range(entry.times):
             yield from read(entry, problems, limits)
 
 
 def _without_bad_pairs(document: ParallelDocument, problems: Problems, limits: Limits) -> ParallelDocument | None:
-    """Return the document without its bad pairs, or None if no pair is left."""
+    """Returns the document without its bad pairs, or None if no pair is left."""
     rows = zip(document.source, document.target, document.lines, strict=True)
     good = [_is_good(*row, document.path, problems, limits) for row in rows]
     if all(good):
@@ -99,7 +99,7 @@ def _without_bad_pairs(document: ParallelDocument, problems: Problems, limits: L
 
 
 def _is_good(source: str, target: str, line: int, path: str, problems: Problems, limits: Limits) -> bool:
-    """Return whether the pair keeps to the limits; report it if not."""
+    """Returns whether the pair keeps to the limits; reports it if not."""
     short, long = sorted((len(source), len(target)))
     if long > limits.max_characters:
         message = f"a sentence of {long:,} characters (more than max_characters, {limits.max_characters:,})"

@@ -29,7 +29,7 @@ class DocumentBuilder:
         self._rejected: Reason | None = None
 
     def add(self, line: int, source: str | None, target: str | None, speaker: str | None = None) -> None:
-        """Add a pair; skip it if a side is None (not UTF-8, already counted), report it if one side is empty."""
+        """Adds a pair; skips it if a side is None (not UTF-8, already counted), reports it if one side is empty."""
         if source is None or target is None:
             return
         if source and target:
@@ -39,11 +39,11 @@ class DocumentBuilder:
             self._problems.add("empty side", f"the {side} side of this pair is empty", self._path, line)
 
     def reject(self, reason: Reason) -> None:
-        """Drop the whole current document for the given reason."""
+        """Drops the whole current document for the given reason."""
         self._rejected = reason
 
     def finish(self, next_id: str = "") -> Iterator[ParallelDocument]:
-        """Yield the current document, unless it is empty or rejected, and begin document `next_id`."""
+        """Yields the current document, unless it is empty or rejected, and begins document `next_id`."""
         pairs, identifier, rejected = self._pairs, self._id, self._rejected
         self._begin(next_id)
         if rejected is not None:
@@ -56,14 +56,14 @@ class DocumentBuilder:
 
 
 def target_path(entry: DataEntry) -> str:
-    """Return the target file of an entry; raise an error if it has none."""
+    """Returns the target file of an entry; raises an error if it has none."""
     if entry.target is None:
         raise DocgraphError("this format has two files; give the other one as 'target'", path=entry.source)
     return entry.target
 
 
 def _rows(entry: DataEntry, builder: DocumentBuilder, problems: Problems) -> Iterator[Row]:
-    """Yield the lines of all files of an entry; if one file ends early, the document at that line is rejected."""
+    """Yields the lines of all files of an entry; if one file ends early, the document at that line is rejected."""
     optional = [path for path in (entry.docids, entry.speakers) if path is not None]
     for row in read_aligned_lines([entry.source, target_path(entry), *optional], problems):
         if row is None:
@@ -76,7 +76,7 @@ def _rows(entry: DataEntry, builder: DocumentBuilder, problems: Problems) -> Ite
 
 
 def read_blank_lines(entry: DataEntry, problems: Problems) -> Iterator[ParallelDocument]:
-    """Read documents that end at a line blank on both sides; a line blank on one side makes its document bad."""
+    """Reads documents that end at a line blank on both sides; a line blank on one side makes its document bad."""
     builder = DocumentBuilder(entry.source, problems)
     for number, source, target, _, speaker in _rows(entry, builder, problems):
         if source == "" and target == "":
@@ -92,7 +92,7 @@ def read_blank_lines(entry: DataEntry, problems: Problems) -> Iterator[ParallelD
 
 
 def read_docids(entry: DataEntry, problems: Problems) -> Iterator[ParallelDocument]:
-    """Read documents that begin at a new id; ids are in their own file or in the first column of both files."""
+    """Reads documents that begin at a new id; ids are in their own file or in the first column of both files."""
     builder = DocumentBuilder(entry.source, problems)
     current: str | None = None
     for number, source, target, docid, speaker in _rows(entry, builder, problems):
@@ -111,7 +111,7 @@ def read_docids(entry: DataEntry, problems: Problems) -> Iterator[ParallelDocume
 
 
 def _split_columns(entry: DataEntry, number: int, source: str, target: str, problems: Problems) -> tuple[str, str, str]:
-    """Return (document id, source, target) of lines with an id and a tab; the id is empty for a blank or bad line."""
+    """Returns (document id, source, target) of lines with an id and a tab; the id is empty for a blank or bad line."""
     (docid, tab, source), (other, other_tab, target) = source.partition("\t"), target.partition("\t")
     if not docid and not other:
         return "", "", ""
@@ -127,7 +127,7 @@ def _split_columns(entry: DataEntry, number: int, source: str, target: str, prob
 
 
 def read_marks(entry: DataEntry, problems: Problems) -> Iterator[ParallelDocument]:
-    """Read documents that begin with <d> on both sides, on a line of its own or before the first sentence."""
+    """Reads documents that begin with <d> on both sides, on a line of its own or before the first sentence."""
     builder = DocumentBuilder(entry.source, problems)
     for number, source, target, _, speaker in _rows(entry, builder, problems):
         marked = [text.startswith(MARK) for text in (source, target) if text is not None]
@@ -144,7 +144,7 @@ def read_marks(entry: DataEntry, problems: Problems) -> Iterator[ParallelDocumen
 
 
 def read_tsv(entry: DataEntry, problems: Problems) -> Iterator[ParallelDocument]:
-    """Read tab-separated values: a new document id or a blank line begins a document; a header line is skipped."""
+    """Reads tab-separated values: a new document id or a blank line begins a document; a header line is skipped."""
     columns = list(entry.columns)
     if not {"source", "target"} <= set(columns):
         raise DocgraphError(f"'columns' is {', '.join(columns)}; it must name source and target", path=entry.source)

@@ -23,7 +23,7 @@ _HEADERS = frozenset({"url", "speaker", "talkid", "title", "description", "keywo
 MAX_SEGMENT_LINES = 10_000
 """A longer segment is taken for one that is never closed."""
 MAX_WAITING = 64
-"""With --skip-bad, a document waits for its other side until this many others wait, too."""
+"""With --skip-bad, at most this many documents of a side wait for their partners; then the oldest is dropped."""
 
 
 @dataclass
@@ -47,19 +47,19 @@ class _Tag:
 
 
 def read_sgm(entry: DataEntry, problems: Problems) -> Iterator[ParallelDocument]:
-    """Read <doc docid><seg id> on both sides: IWSLT/WIT3 XML (dev and test sets) and WMT SGM."""
+    """Reads <doc docid><seg id> on both sides: IWSLT/WIT3 XML (dev and test sets) and WMT SGM."""
     target = target_path(entry)
     yield from _match_documents(_documents(entry.source, problems), _documents(target, problems), problems)
 
 
 def read_train_tags(entry: DataEntry, problems: Problems) -> Iterator[ParallelDocument]:
-    """Read the two train.tags files of an IWSLT/WIT3 release; the header tags of the two sides may differ."""
+    """Reads the two train.tags files of an IWSLT/WIT3 release; the header tags of the two sides may differ."""
     target = target_path(entry)
     yield from _match_documents(_talks(entry.source, problems), _talks(target, problems), problems)
 
 
 def read_wmt_xml(entry: DataEntry, problems: Problems) -> Iterator[ParallelDocument]:
-    """Read <doc id> with <src> and <ref> in one file; the first of several references is used."""
+    """Reads <doc id> with <src> and <ref> in one file; the first of several references is used."""
     sides: dict[str, SideDocument] = {}
     current: SideDocument | None = None
     start, segment, number = 0, "", 0
@@ -91,7 +91,7 @@ def _wmt_document(
 
 
 def _tags(path: str, problems: Problems) -> Iterator[_Tag]:
-    """Yield the tags of a file in order; text outside of segments is ignored."""
+    """Yields the tags of a file in order; text outside of segments is ignored."""
     inside, start = False, 0
     parts: list[str | None] = []
     for number, line in enumerate(read_lines(path, problems), start=1):
@@ -132,7 +132,7 @@ def _name(attributes: dict[str, str], number: int) -> str:
 
 
 def _documents(path: str, problems: Problems) -> Iterator[SideDocument]:
-    """Yield the documents of an SGM or mteval XML file."""
+    """Yields the documents of an SGM or mteval XML file."""
     document: SideDocument | None = None
     number, segment = 0, ""
     for tag in _tags(path, problems):
@@ -156,7 +156,7 @@ def _documents(path: str, problems: Problems) -> Iterator[SideDocument]:
 
 
 def _talks(path: str, problems: Problems) -> Iterator[SideDocument]:
-    """Yield the talks of a train.tags file: header lines in tags, then one sentence per line."""
+    """Yields the talks of a train.tags file: header lines in tags, then one sentence per line."""
     talk: SideDocument | None = None
     number = 0
     for line_number, line in enumerate(read_lines(path, problems), start=1):
@@ -187,7 +187,7 @@ def _talk_id(header: re.Match[str]) -> str:
 def _match_documents(
     sources: Iterator[SideDocument], targets: Iterator[SideDocument], problems: Problems
 ) -> Iterator[ParallelDocument]:
-    """Yield the documents with the same id on both sides, in order; a document without a partner is a problem."""
+    """Yields the documents with the same id on both sides, in order; a document without a partner is a problem."""
     waiting: tuple[dict[str, SideDocument], dict[str, SideDocument]] = ({}, {})
     while True:
         heads = next(sources, None), next(targets, None)
@@ -220,7 +220,7 @@ def _report_unmatched(document: SideDocument, opposite: SideDocument | None, pro
 
 
 def _pair(source: SideDocument, target: SideDocument, problems: Problems) -> Iterator[ParallelDocument]:
-    """Yield the parallel document of two sides with the same segment ids."""
+    """Yields the parallel document of two sides with the same segment ids."""
     if [segment for _, segment, _ in source.segments] != [segment for _, segment, _ in target.segments]:
         counts = f"{len(source.segments)} segments and {len(target.segments)} in {target.path}:{target.line}"
         message = f"document '{source.id}' has {counts}, or other segment ids"

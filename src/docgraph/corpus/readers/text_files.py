@@ -1,4 +1,4 @@
-"""Text files, plain or compressed, as streams of lines; and what to do with bad lines and sentence pairs."""
+"""Text files, plain or compressed, as streams of lines; and the policy for bad lines and sentence pairs."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Problems:
         """Position (file and line) of the first dropped pair, by reason."""
 
     def add(self, reason: Reason, message: str, path: str | Path, line: int | None = None, pairs: int = 1) -> None:
-        """Raise a DocgraphError, or count `pairs` as dropped."""
+        """Raises a DocgraphError, or count `pairs` as dropped."""
         if not self.skip:
             raise DocgraphError(f"{message}; correct it, or drop such pairs with --skip-bad", path=path, line=line)
         self.dropped[reason] += pairs
@@ -54,12 +54,12 @@ class Problems:
 
 
 def clean(text: str) -> str:
-    """Return a line as a sentence: stripped, with NUL characters and line breaks replaced by spaces."""
+    """Returns a line as a sentence: stripped, with NUL characters and line breaks replaced by spaces."""
     return text.replace("\0", " ").replace("\r", " ").replace("\n", " ").strip()
 
 
 def open_bytes(path: str | Path, utf16: bool = False) -> BinaryIO | gzip.GzipFile | lzma.LZMAFile:
-    """Open a file for reading; gzip and xz are detected by content. UTF-16 is refused unless `utf16` is set."""
+    """Opens a file for reading; gzip and xz are detected by content. UTF-16 is refused unless `utf16` is set."""
     if Path(path).is_dir():
         raise DocgraphError("this is a folder; give a file", path=path)
     with Path(path).open("rb") as file:
@@ -72,7 +72,7 @@ def open_bytes(path: str | Path, utf16: bool = False) -> BinaryIO | gzip.GzipFil
 
 
 def read_blocks(path: str | Path) -> Iterator[bytes]:
-    """Yield the decompressed bytes of a file in any encoding, in blocks, for an incremental parser."""
+    """Yields the decompressed bytes of a file in any encoding, in blocks, for an incremental parser."""
     try:
         with open_bytes(path, utf16=True) as file:
             while block := file.read(BLOCK):
@@ -82,7 +82,7 @@ def read_blocks(path: str | Path) -> Iterator[bytes]:
 
 
 def read_lines(path: str | Path, problems: Problems, tabs: bool = False) -> Iterator[str | None]:
-    """Yield the lines of a file, cleaned; None for a line that is not UTF-8, which is a problem. Only \\n ends a line.
+    """Yields the lines of a file, cleaned; None for a line that is not UTF-8, which is a problem. Only \\n ends a line.
 
     With `tabs`, white space around a line is kept, because tabs there separate empty columns.
     """
@@ -111,7 +111,7 @@ def _decode(data: bytes, path: str | Path, number: int, problems: Problems) -> s
 
 
 def read_aligned_lines(paths: Sequence[str], problems: Problems) -> Iterator[tuple[int, list[str | None]] | None]:
-    """Yield (line number, that line of each file); None at the end if the files differ in their number of lines."""
+    """Yields (line number, that line of each file); None at the end if the files differ in their number of lines."""
     streams = [read_lines(path, problems) for path in paths]
     for number, row in enumerate(zip_longest(*streams, fillvalue=_END), start=1):
         if _END not in row:

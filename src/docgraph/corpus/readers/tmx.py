@@ -45,7 +45,7 @@ class _UnitParser(XmlStream):
         """Text of the current segment or property; None outside of them."""
 
     def units(self) -> Iterator[Unit]:
-        """Yield the units in order, parsing a block of the file at a time."""
+        """Yields the units in order, parsing a block of the file at a time."""
         size = 0
         for block in read_blocks(self.path):
             size += len(block)
@@ -102,12 +102,12 @@ class _UnitParser(XmlStream):
 
 
 def read_units(path: str) -> Iterator[Unit]:
-    """Yield the units of a file, in all their languages."""
+    """Yields the units of a file, in all their languages."""
     return _UnitParser(path).units()
 
 
 def read_tmx(entry: DataEntry, problems: Problems) -> Iterator[ParallelDocument]:
-    """Read consecutive units with the same document name as one document, and each other unit as a document."""
+    """Reads consecutive units with the same document name as one document, and each other unit as a document."""
     parser, builder = _UnitParser(entry.source), DocumentBuilder(entry.source, problems)
     chosen = _chosen_languages(entry)
     seen: set[str] = set()
@@ -133,7 +133,7 @@ def read_tmx(entry: DataEntry, problems: Problems) -> Iterator[ParallelDocument]
 
 
 def _chosen_languages(entry: DataEntry) -> tuple[str, str] | None:
-    """Return the languages that the entry names, or None."""
+    """Returns the languages that the entry names, or None."""
     if entry.languages is None:
         return None
     source, target = (primary_language(tag) for tag in entry.languages)
@@ -145,7 +145,7 @@ def _chosen_languages(entry: DataEntry) -> tuple[str, str] | None:
 
 
 def _default_languages(source: str, seen: set[str], path: str, line: int) -> tuple[str, str]:
-    """Return the header's srclang and the only other language seen so far, or "" for it if there is none yet."""
+    """Returns the header's srclang and the only other language seen so far, or "" for it if there is none yet."""
     others = seen - {source}
     if source not in ("", "*all*") and len(others) < 2:
         return source, next(iter(others), "")

@@ -32,19 +32,19 @@ class XmlStream(ABC):
 
     @abstractmethod
     def check_root(self, name: str) -> None:
-        """Refuse a file with another outermost element than those of the format."""
+        """Refuses a file with another outermost element than those of the format."""
 
     @abstractmethod
     def start(self, name: str, attributes: dict[str, str]) -> None:
-        """Handle the start of an element."""
+        """Handles the start of an element."""
 
     @abstractmethod
     def characters(self, text: str) -> None:
-        """Handle text."""
+        """Handles text."""
 
     @abstractmethod
     def end(self, name: str) -> None:
-        """Handle the end of an element."""
+        """Handles the end of an element."""
 
     @property
     def line(self) -> int:
@@ -57,7 +57,7 @@ class XmlStream(ABC):
         return self._parser.CurrentByteIndex
 
     def feed(self, data: bytes, final: bool = False) -> None:
-        """Parse the next bytes of the file."""
+        """Parses the next bytes of the file."""
         try:
             self._parser.Parse(data, final)
         except expat.ExpatError as error:
@@ -67,7 +67,7 @@ class XmlStream(ABC):
             raise self.error(f"the encoding of this file is unknown ({error}); convert it to UTF-8") from None
 
     def error(self, message: str) -> DocgraphError:
-        """Return an error at the current line."""
+        """Returns an error at the current line."""
         return DocgraphError(message, path=self.path, line=self.line)
 
     def _refuse_entity(self, name: str, *_: object) -> None:
@@ -87,10 +87,10 @@ class XmlStream(ABC):
 
 
 def declared_language(attributes: dict[str, str]) -> str:
-    """Return the primary language of an element with xml:lang or lang; empty if it has neither."""
+    """Returns the primary language of an element with xml:lang or lang; empty if it has neither."""
     return primary_language(attributes.get("xml:lang") or attributes.get("lang", ""))
 
 
 def primary_language(tag: str) -> str:
-    """Return a language tag without region and script: en for EN-us and en_GB."""
+    """Returns a language tag without region and script: en for EN-us and en_GB."""
     return tag.strip().lower().replace("_", "-").partition("-")[0]

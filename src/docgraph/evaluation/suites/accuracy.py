@@ -26,12 +26,12 @@ class Count:
         return 100 * self.right / self.total if self.total else 0.0
 
     def add(self, right: bool) -> None:
-        """Count one more."""
+        """Counts one more."""
         self.right += right
         self.total += 1
 
     def to_dict(self) -> dict[str, Any]:
-        """The JSON form."""
+        """Returns the JSON form."""
         return {"accuracy": self.accuracy, "right": self.right, "total": self.total}
 
 
@@ -45,14 +45,14 @@ class Accuracies:
     blocks: Count | None
 
     def to_dict(self) -> dict[str, Any]:
-        """The JSON form."""
+        """Returns the JSON form."""
         by = {kind: {value: count.to_dict() for value, count in counts.items()} for kind, counts in self.by.items()}
         blocks = {} if self.blocks is None else {"blocks": self.blocks.to_dict()}
         return {**self.overall.to_dict(), **blocks, "by": by}
 
 
 def compute_accuracies(suite: Suite, scores: Sequence[float], maximise: bool = False) -> Accuracies:
-    """Accuracies of scores, one per candidate in the order of the suite; lower is better unless `maximise`."""
+    """Returns accuracies of scores, one per candidate in the order of the suite; lower is better unless `maximise`."""
     overall, by, blocks = Count(), dict[str, dict[str, Count]](), dict[str, bool]()
     begin = 0
     for contrast in suite.contrasts:
@@ -75,7 +75,7 @@ def _is_right(losses: list[float], correct: int, ties: str) -> bool:
 
 
 def _labels(contrast: Contrast, far: int | None) -> list[tuple[str, str]]:
-    """(kind, value) of all labels, the distance among them."""
+    """Returns (kind, value) of all labels, the distance among them."""
     labels = list(contrast.labels.items())
     if contrast.distance is not None:
         beyond = far is not None and contrast.distance > far
@@ -84,7 +84,7 @@ def _labels(contrast: Contrast, far: int | None) -> list[tuple[str, str]]:
 
 
 def _order(value: str) -> tuple[float, str]:
-    """A sort key: distances by number, then `>3` and other values alphabetically."""
+    """Returns a sort key: distances by number, then `>3` and other values alphabetically."""
     try:
         return float(value), ""
     except ValueError:
@@ -92,7 +92,7 @@ def _order(value: str) -> tuple[float, str]:
 
 
 def read_scores(path: str | Path, suite: Suite) -> list[float]:
-    """Read one number per line, one line per candidate, in the order of the suite."""
+    """Reads one number per line, one line per candidate, in the order of the suite."""
     scores = []
     for number, line in enumerate(read_lines(path), 1):
         try:
@@ -109,6 +109,6 @@ def read_scores(path: str | Path, suite: Suite) -> list[float]:
 
 
 def write_scores(path: str | Path, scores: Sequence[float]) -> None:
-    """Write scores for the authors' scripts, one per line."""
+    """Writes scores for the authors' scripts, one per line."""
     with replacing(path) as temporary:
         temporary.write_text("".join(f"{score!r}\n" for score in scores), encoding="utf-8")

@@ -43,7 +43,7 @@ from docgraph.translation.model_input import example_from_text
 Context = Literal["gold", "source", "own", "none"]
 Texts = tuple[str, ...]
 SentenceInContext = tuple[Texts, Texts]
-"""The source sentences, of which the last is scored, and the given translations of those before it."""
+"""The source sentences, the last of which is scored, and given translations of the earlier ones."""
 Progress = Callable[[str, int, int], None]
 """Called with (stage, done, total)."""
 
@@ -62,7 +62,7 @@ class ProbeOptions:
     precision: Literal["fp32", "bf16"] = "fp32"
 
     def for_model(self, config: ModelConfig) -> ProbeOptions:
-        """The same options without context that the model does not read, so that equal probes share cached scores."""
+        """Returns the options without context that the model does not read: equal probes then share cached scores."""
         needs = context_needs(config)
         if not needs.source and not needs.reads_translations and not needs.hints:
             return replace(self, context="none", max_context=None)
@@ -121,7 +121,7 @@ class Prober:
     def __call__(
         self, suite: Suite, *, jobs: int = 1, tokens: int = TOKENS, progress: Progress = lambda stage, done, total: None
     ) -> Scores:
-        """The scores of a suite, from the cache if possible."""
+        """Returns the scores of a suite, from the cache if possible."""
         self._check_languages(suite)
         path = self.cache / "scores" / f"{self._key(suite)}.json"
         values = _read_cached(path, suite.num_candidates)
@@ -143,7 +143,7 @@ class Prober:
         return scores
 
     def signature(self, suite: Suite) -> str:
-        """One line that says how the scores of a suite are obtained."""
+        """Returns one line that says how the scores of a suite are obtained."""
         options, pipeline = self.options, self._pipeline(suite)
         return suite_signature(
             suite,
@@ -163,7 +163,7 @@ class Prober:
             raise DocgraphError(f"this model translates {pairs}; choose a model of that pair", path=self.folder.path)
 
     def _pipeline(self, suite: Suite) -> Pipeline | None:
-        """The annotator of the suite's source; None if the model reads no graph."""
+        """Returns the annotator of the suite's source; None if the model reads no graph."""
         needs = context_needs(self.config)
         if needs.relations is None and not needs.hints:
             return None
@@ -175,7 +175,7 @@ class Prober:
         return self._pipelines[spec]
 
     def _key(self, suite: Suite) -> str:
-        """A hash of everything that the scores depend on."""
+        """Returns a hash of everything that the scores depend on."""
         pipeline = self._pipeline(suite)
         version = None if pipeline is None else pipeline.version
         parts = [self.folder.fingerprint, suite.digest, asdict(self.options), version, __version__]
@@ -183,7 +183,7 @@ class Prober:
 
 
 def suite_signature(suite: Suite, **settings: str) -> str:
-    """A signature: the suite, how it is counted, the given settings, and the version of this package."""
+    """Returns a signature: the suite, how it is counted, the given settings, and the version of this package."""
     pair = "unknown" if suite.languages is None else "-".join(suite.languages)
     items = {"suite": f"{suite.name}.{suite.digest[:8]}", "pair": pair, "contrasts": len(suite.contrasts)}
     items |= {"candidates": suite.num_candidates, "ties": suite.ties, "text": suite.text}
@@ -191,7 +191,7 @@ def suite_signature(suite: Suite, **settings: str) -> str:
 
 
 def _read_cached(path: Path, count: int) -> list[float] | None:
-    """Cached scores; None if there are none or the file is damaged."""
+    """Returns cached scores; None if there are none or the file is damaged."""
     try:
         values = json.loads(path.read_bytes())["scores"]
         return [float(value) for value in values] if len(values) == count else None
@@ -212,7 +212,7 @@ def score_suite(
     progress: Progress = lambda stage, done, total: None,
     tag: str | None = None,
 ) -> Scores:
-    """Score the candidates of a suite, in batches of `tokens` sub-words.
+    """Scores the candidates of a suite, in batches of `tokens` sub-words.
 
     A model that reads a graph needs a `pipeline`; `jobs` processes annotate, and annotations are kept in `cache`. `tag`
     is the target-language token of a multilingual model.
@@ -290,7 +290,7 @@ def _documents(
     progress: Progress,
     tag: str | None,
 ) -> list[DocumentExample]:
-    """One document per input, with its last sentence to be scored."""
+    """Returns one document per input, with its last sentence to be scored."""
     needs = context_needs(model.config)
     sources = {
         texts: example_from_text(texts, tokenizer, annotation, needs.relations, tag=tag, hints=needs.hints)
@@ -318,7 +318,7 @@ def _documents(
 
 
 def _with_target(document: DocumentExample, context: list[Ids], tokenizer: Tokenizer, given: bool) -> DocumentExample:
-    """The document with translations of all sentences but the last, for which a placeholder stands.
+    """Returns the document with translations of all sentences but the last, which gets a placeholder.
 
     `given` marks the translations as supplied by the user rather than made by the model.
     """

@@ -50,7 +50,7 @@ from docgraph.evaluation.suites.suite import (
 
 
 def read_suite(path: str | Path) -> Suite:
-    """Read a suite from a plain or compressed file or a folder, in its authors' format or in docgraph's."""
+    """Reads a suite from a plain or compressed file or a folder, in its authors' format or in docgraph's."""
     suite = _read(Path(path))
     if not suite.contrasts:
         raise DocgraphError("there is no contrast in this suite; choose another file", path=path)
@@ -122,7 +122,7 @@ def _voita_sentences(text: str) -> list[str]:
 
 
 def detokenise(text: str) -> str:
-    """Moses tokens as raw text, which is what models here read."""
+    """Returns Moses tokens as raw text, which the models read."""
     for pattern, replacement in _DETOKENISE:
         text = pattern.sub(replacement, text)
     return text.strip()
@@ -250,7 +250,7 @@ def _add_from_texts(contrast: Contrast, known: dict[tuple[str, ...], Contrast]) 
 
 
 def read_contrapro_texts(folder: str | Path) -> Suite:
-    """Read the French set from a folder of its text files."""
+    """Reads the French set from a folder of its text files."""
     current = next(iter(sorted(Path(folder).glob("*current.src"))), None)
     if current is None:
         raise DocgraphError("this folder has no 'current.src'; give a suite file, or the folder of one", path=folder)
@@ -266,7 +266,8 @@ def read_contrapro_texts(folder: str | Path) -> Suite:
     contrasts = []
     for first in range(0, len(source), 2):
         if source[first] != source[first + 1]:
-            raise DocgraphError("this line differs from the one before, its pair", path=current, line=first + 2)
+            message = "this line differs from the line before, which must be the same sentence; download the file again"
+            raise DocgraphError(message, path=current, line=first + 2)
         # The longest context: near the beginning of a film the files of longer contexts have blank lines.
         context = next((windows[first] for windows in contexts if all(windows[first][0])), ((), ()))
         pair = target[first], target[first + 1]
@@ -275,7 +276,7 @@ def read_contrapro_texts(folder: str | Path) -> Suite:
 
 
 def _read_contexts(path: Path, count: int) -> list[tuple[tuple[str, ...], tuple[str, ...]]]:
-    """For each of `count` lines, the sentences before it, on both sides."""
+    """Returns, for each of `count` lines, the sentences before it, on both sides."""
     sides = [read_lines(path), read_lines(path.with_suffix(".trg"))]
     size = len(sides[0]) // max(count, 1)
     if any(len(side) != size * count for side in sides) or not size:
@@ -286,7 +287,7 @@ def _read_contexts(path: Path, count: int) -> list[tuple[tuple[str, ...], tuple[
 
 
 def _french_pronoun(right: str, wrong: str) -> str:
-    """The pronoun in which the two differ, as the JSON file names it: `it:il`, `they:elles`."""
+    """Returns the pronoun in which the two differ, as the JSON file names it: `it:il`, `they:elles`."""
     pairs = zip(*(_FRENCH_PRONOUN.findall(text.lower()) for text in (right, wrong)), strict=False)
     pronoun = next((ours for ours, theirs in pairs if ours != theirs), "?")
     return f"{'they' if pronoun.endswith('s') else 'it'}:{pronoun}"

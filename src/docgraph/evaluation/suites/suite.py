@@ -90,7 +90,7 @@ CONTRAST = tuple(field.name for field in fields(Contrast))
 
 
 def read_jsonl(path: str | Path) -> Suite:
-    """Read a suite in docgraph's format; blank lines are skipped."""
+    """Reads a suite in docgraph's format; blank lines are skipped."""
     name, settings, contrasts = file_stem(path), dict[str, Any](), list[Contrast]()
     for number, line in enumerate(read_text(path).split("\n"), 1):
         if not line.strip():
@@ -105,7 +105,7 @@ def read_jsonl(path: str | Path) -> Suite:
 
 
 def write_suite(suite: Suite, path: str | Path) -> None:
-    """Write a suite in docgraph's format, atomically."""
+    """Writes a suite in docgraph's format, atomically."""
     header = {"suite": suite.name, **{name: getattr(suite, name) for name in HEADER[1:]}}
     records = [header, *({k: v for k, v in asdict(c).items() if v not in (None, (), {})} for c in suite.contrasts)]
     lines = "".join(f"{json.dumps(record, ensure_ascii=False)}\n" for record in records)
@@ -163,7 +163,7 @@ def _contrast(record: dict[str, Any]) -> Contrast:
 
 
 def read_text(path: str | Path) -> str:
-    """The text of a plain or compressed file."""
+    """Returns the text of a plain or compressed file."""
     try:
         with open_bytes(path) as file:
             return file.read().decode("utf-8-sig")
@@ -172,13 +172,13 @@ def read_text(path: str | Path) -> str:
 
 
 def read_lines(path: str | Path) -> list[str]:
-    """The lines of a file, stripped; only \\n ends a line."""
+    """Returns the lines of a file, stripped; only \\n ends a line."""
     return [line.strip() for line in read_text(path).removesuffix("\n").split("\n")]
 
 
 @contextmanager
 def named_errors(record: str, path: str | Path, line: int | None = None) -> Iterator[None]:
-    """Turn a ValueError into a DocgraphError that names the record and the file."""
+    """Turns a ValueError into a DocgraphError that names the record and the file."""
     try:
         yield
     except ValueError as error:
@@ -186,7 +186,7 @@ def named_errors(record: str, path: str | Path, line: int | None = None) -> Iter
 
 
 def get_field(record: Any, name: str, kind: type[T]) -> T:
-    """A required field of the given type; a ValueError if it is missing or of another type."""
+    """Returns a required field of the given type; a ValueError if it is missing or of another type."""
     value = record.get(name) if isinstance(record, dict) else None
     if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
         names = {str: "a string", int: "a whole number", list: "a list", dict: "an object"}
@@ -195,7 +195,7 @@ def get_field(record: Any, name: str, kind: type[T]) -> T:
 
 
 def get_texts(record: Any, name: str) -> tuple[str, ...]:
-    """A required field that is a list of strings."""
+    """Returns a required field that is a list of strings."""
     values = get_field(record, name, list)
     if not all(isinstance(value, str) for value in values):
         raise ValueError(f"'{name}' is not a list of strings")
@@ -203,5 +203,5 @@ def get_texts(record: Any, name: str) -> tuple[str, ...]:
 
 
 def file_stem(path: str | Path) -> str:
-    """The name of a file without its JSON and compression suffixes: `deixis_test` of `deixis_test.json.xz`."""
+    """Returns the name of a file without its JSON and compression suffixes: `deixis_test` of `deixis_test.json.xz`."""
     return Path(path).name.partition(".json")[0]

@@ -33,7 +33,7 @@ class CapturedStep:
         self._graph: torch.cuda.CUDAGraph | None = None
 
     def __call__(self, batch: DocumentBatch) -> Tensor:
-        """compute(batch); a replay always returns the same tensor, so read it before the next call."""
+        """Returns compute(batch); a replay always returns the same tensor, so read it before the next call."""
         if sizes_of(batch) != self.room:
             self.missed += 1
             with torch.compiler.set_stance("force_eager"):

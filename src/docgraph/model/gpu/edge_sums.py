@@ -24,7 +24,7 @@ ENTRIES = 8
 
 @triton.jit
 def _rows(x, row, weights, inside, place, width):  # type: ignore[no-untyped-def]
-    """Rows of x [*, width] in fp32, each multiplied by its weight; zero if not `inside`."""
+    """Returns rows of x [*, width] in fp32, each multiplied by its weight; zero if not `inside`."""
     mask = inside[:, None] & (place < width)[None, :]
     values = tl.load(x + row.to(tl.int64)[:, None] * width + place[None, :], mask=mask, other=0.0)
     return values.to(tl.float32) * weights[:, None]
@@ -88,7 +88,7 @@ def _clique_sums(  # type: ignore[no-untyped-def]
     x, scale, nodes, ends, totals, out, count, width,
     AFTER: tl.constexpr, MEMBERS: tl.constexpr, BLOCK: tl.constexpr,  # noqa: N803
 ):  # fmt: skip
-    """For each member, sums the members before it (AFTER: after it) in its clique; `ends` bounds the clique there."""
+    """Sums, for each member, the members before (AFTER: after) it in its clique; `ends` bounds the clique there."""
     block = tl.program_id(0)
     steps = tl.arange(0, MEMBERS)
     member = block * MEMBERS + steps

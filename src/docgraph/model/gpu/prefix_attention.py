@@ -31,7 +31,7 @@ WARPS = 4
 
 @triton.jit
 def _part(rows, owner, parts, part, PART: tl.constexpr):  # type: ignore[no-untyped-def]  # noqa: N803
-    """The document, the first row and the length of a part; the length of an unused part is 0 or less."""
+    """Returns the document, the first row and the length of a part; the length of an unused part is 0 or less."""
     document = tl.load(owner + part)
     begin = tl.load(rows + document) + (part - tl.load(parts + document)) * PART
     return document, begin.to(tl.int64), tl.minimum(tl.load(rows + document + 1) - begin, PART)
@@ -39,7 +39,7 @@ def _part(rows, owner, parts, part, PART: tl.constexpr):  # type: ignore[no-unty
 
 @triton.jit
 def _scores(query, key, limit, column, scale, SLOTS: tl.constexpr):  # type: ignore[no-untyped-def]  # noqa: N803
-    """Base-2 scores [ROWS, SLOTS] of the tile that starts at slot `column`; -inf from each row's limit on."""
+    """Returns base-2 scores [ROWS, SLOTS] of the tile that starts at slot `column`; -inf from each row's limit on."""
     scores = tl.dot(query, tl.trans(key), input_precision="ieee") * scale
     return tl.where((column + tl.arange(0, SLOTS))[None, :] < limit[:, None], scores, float("-inf"))
 
@@ -209,7 +209,7 @@ def _attention(
     query: Tensor, key: Tensor, value: Tensor,
     limits: Tensor, rows: Tensor, owner: Tensor, parts: Tensor, first: Tensor, count: Tensor, slots: int,
 ) -> tuple[Tensor, Tensor]:  # fmt: skip
-    """The attended values [N, h, e], and the base-2 logarithms of the softmax normalisers [h, N]."""
+    """Returns the attended values [N, h, e], and the base-2 logarithms of the softmax normalisers [h, N]."""
     tables = limits, rows, owner, parts, first, count
     out, norms = _attention_shapes(query, key, value, *tables, slots)
     with torch.cuda.device_of(query):  # type: ignore[no-untyped-call]

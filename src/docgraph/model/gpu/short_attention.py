@@ -27,14 +27,14 @@ SPLIT = 2
 
 @triton.jit
 def _span(bounds, sequence):  # type: ignore[no-untyped-def]
-    """First row and length of a sequence."""
+    """Returns the first row and length of a sequence."""
     begin = tl.load(bounds + sequence)
     return begin.to(tl.int64), tl.load(bounds + sequence + 1) - begin
 
 
 @triton.jit
 def _places(first, length, stride, E: tl.constexpr, WIDTH: tl.constexpr, BLOCK: tl.constexpr):  # type: ignore[no-untyped-def]  # noqa: N803
-    """Offsets [BLOCK, WIDTH] of rows first .. first+BLOCK-1 of a sequence, and a mask of those inside it."""
+    """Returns offsets [BLOCK, WIDTH] of rows first .. first+BLOCK-1 of a sequence, and a mask of those inside it."""
     rows, columns = first + tl.arange(0, BLOCK), tl.arange(0, WIDTH)
     return rows[:, None] * stride + columns[None, :], (rows < length)[:, None] & (columns < E)[None, :]
 
@@ -47,7 +47,7 @@ def _rows(x, first, length, stride, E: tl.constexpr, WIDTH: tl.constexpr, BLOCK:
 
 @triton.jit
 def _scores(query, key, row, column, k_length, scale, CAUSAL: tl.constexpr, BLOCK: tl.constexpr):  # type: ignore[no-untyped-def]  # noqa: N803
-    """Base-2 scores [BLOCK, BLOCK] of the tile at (row, column); -inf for invisible keys.
+    """Returns base-2 scores [BLOCK, BLOCK] of the tile at (row, column); -inf for invisible keys.
 
     Rows past the end see the same keys as others, so that no softmax is empty; their queries and the gradients of their
     outputs are zero.
@@ -104,7 +104,7 @@ def _queries(  # type: ignore[no-untyped-def]
     q, out, grad, norms, row, length, q_row, E: tl.constexpr, WIDTH: tl.constexpr, BLOCK: tl.constexpr,  # noqa: N803
     HEADS: tl.constexpr,  # noqa: N803
 ):  # fmt: skip
-    """Queries, output gradients, sums of output times output gradient, and normalisers of a tile row."""
+    """Returns queries, output gradients, sums of output times output gradient, and normalisers of a tile row."""
     query = _rows(q, row, length, q_row, E, WIDTH, BLOCK)
     d_out = _rows(grad, row, length, HEADS * E, E, WIDTH, BLOCK)
     attended = _rows(out, row, length, HEADS * E, E, WIDTH, BLOCK)
@@ -192,7 +192,7 @@ def _launch(kernel: Any, warps: int, tensors: tuple[Tensor, ...], bounds: tuple[
 def _attention(
     query: Tensor, key: Tensor, value: Tensor, q_bounds: Tensor, k_bounds: Tensor, longest: int, causal: bool
 ) -> tuple[Tensor, Tensor]:
-    """The attended values [Nq, h, e], and the base-2 logarithms of the softmax normalisers [h, Nq]."""
+    """Returns the attended values [Nq, h, e], and the base-2 logarithms of the softmax normalisers [h, Nq]."""
     out, norms = _attention_shapes(query, key, value, q_bounds, k_bounds, longest, causal)
     _launch(_forward, WARPS[0], (query, key, value, out, norms), (q_bounds, k_bounds), longest, causal)
     return out, norms

@@ -63,7 +63,7 @@ def _sentence(rows, begins, lengths, counts, slots, tokens):  # type: ignore[no-
 
 @triton.jit
 def _gathered(readers, start, count, ROWS: tl.constexpr):  # type: ignore[no-untyped-def]  # noqa: N803
-    """A tile of the rows that read a sentence, by position in the document, and a mask of the valid ones."""
+    """Returns a tile of the rows that read a sentence, by position in the document, and a mask of the valid ones."""
     place = start + tl.arange(0, ROWS)
     return tl.load(readers + place, mask=place < count, other=0), place < count
 
@@ -84,7 +84,7 @@ def _scores(query, key, column, length, scale, WORDS: tl.constexpr):  # type: ig
 
 @triton.jit
 def _step(over):  # type: ignore[no-untyped-def]
-    """The sum and the number of the positive entries of each row; `over` [ROWS, WORDS] is scores minus threshold."""
+    """Returns the sum and number of positive entries of each row; `over` [ROWS, WORDS] is scores minus threshold."""
     over = tl.maximum(over, 0.0)
     return tl.sum(over, 1), tl.sum((over > 0).to(tl.float32), 1)
 
@@ -146,7 +146,7 @@ def _thresholds(  # type: ignore[no-untyped-def]
 
 @triton.jit
 def _chosen(weights, slot, slots, order, inside, tokens, TILES: tl.constexpr):  # type: ignore[no-untyped-def]  # noqa: N803
-    """A bit mask of the sentences that a tile of rows reads: bit i for sentence slot + i."""
+    """Returns a bit mask of the sentences that a tile of rows reads: bit i for sentence slot + i."""
     steps = tl.arange(0, TILES)
     there = ((slot + steps) < slots)[:, None] & inside[None, :]
     found = tl.load(weights + (slot + steps)[:, None] * tokens + order[None, :], mask=there, other=0.0)
@@ -279,7 +279,7 @@ def _attention(
     query: Tensor, key: Tensor, value: Tensor, weights: Tensor,
     owner: Tensor, rows: Tensor, begins: Tensor, lengths: Tensor, longest: int,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:  # fmt: skip
-    """The attended values [N, h, e], and three tables for `_gradient`, given weights [h, M, N].
+    """Returns the attended values [N, h, e], and three tables for `_gradient`, given weights [h, M, N].
 
     The tables are the thresholds [h, M, N] of the rows that read a sentence; these rows, packed from each document's
     first row on, [h, M, N] int32; and their number, [h, D * M] int32.
@@ -314,7 +314,7 @@ def _gradient(
     thresholds: Tensor, readers: Tensor, counts: Tensor,
     owner: Tensor, rows: Tensor, begins: Tensor, lengths: Tensor, longest: int,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:  # fmt: skip
-    """The gradients of query, key, value and weights; zero for weights of zero, which sparsemax does not need."""
+    """Returns the gradients of query, key, value and weights; zero weights, which sparsemax skips, get zero."""
     grad, means, slots = grad.contiguous(), torch.empty_like(thresholds), weights.shape[1]
     d_query = query.new_empty(query.shape)
     # Words that no row reads are handled by no program, so their gradients must start as zero.

@@ -1,4 +1,4 @@
-"""Context encoders, one per file, registered by name: what a system knows about the rest of the document.
+"""Context encoders, one per file, registered by name: how a system represents the rest of the document.
 
 A context encoder turns a batch of documents into a source memory (read by the encoder) and a target memory (read by
 the decoder), and names the attention that reads them. The integration (hyb, post, pre) is configured separately.
@@ -32,7 +32,7 @@ SideName = Literal["source", "target"]
 
 @dataclass(frozen=True)
 class ContextNeeds:
-    """What a model reads besides the source sentence that it translates. The defaults describe Base: nothing."""
+    """The context that a model reads besides the current source sentence. The defaults describe Base: none."""
 
     source: bool = False
     """True if other source sentences are context."""
@@ -76,7 +76,7 @@ class ContextNeeds:
         return self.source or self.reads_own_translations
 
     def graph_relations(self, any_given: bool = True) -> tuple[str, ...] | None:
-        """Relations of the source graph, or None if no graph is needed.
+        """Returns the relations of the source graph, or None if no graph is needed.
 
         If the graph only selects user-supplied translations and there are none (`any_given` is False), it is not
         needed.
@@ -103,7 +103,7 @@ class ContextEncoder(nn.Module):
 
     @classmethod
     def needs(cls, config: ModelConfig) -> ContextNeeds:
-        """What the model reads of a document."""
+        """Returns what the system reads of a document besides the source sentence."""
         if config.context is None:
             return ContextNeeds()
         sides = config.context.sides
@@ -112,7 +112,7 @@ class ContextEncoder(nn.Module):
 
     @classmethod
     def system_name(cls, config: ModelConfig) -> str:
-        """`base`, or the context encoder, integration and sides, such as `docgraph-hyb-both`."""
+        """Returns `base`, or the context encoder, integration and sides, such as `docgraph-hyb-both`."""
         context = config.context
         if config.hints is not None:
             return "hints" if context is None else f"hints-{context.encoder}-{context.integration}-{context.sides}"
@@ -120,50 +120,50 @@ class ContextEncoder(nn.Module):
 
     @classmethod
     def translations_read(cls, config: ModelConfig, document: DocumentExample, sentence: int) -> Iterable[int]:
-        """Sentences of a prepared document whose translations are context of a sentence, if the model reads any."""
+        """Returns the sentences of a prepared document whose translations a sentence reads as context."""
         return range(sentence)
 
     @classmethod
     def prepare(cls, config: ModelConfig, example: DocumentExample) -> DocumentExample:
-        """The document in the form that the model reads."""
+        """Returns the document in the form that the model reads."""
         return replace(example, ahead=example.ahead and cls.needs(config).only_given_translations)
 
     @classmethod
     def target_prefix(cls, config: ModelConfig, translations: Sequence[Ids], sentence: int) -> Ids:
-        """Target tokens that precede the translation of a sentence in the decoded sequence."""
+        """Returns target tokens that precede the translation of a sentence in the decoded sequence."""
         return np.empty(0, np.int64)
 
     @classmethod
     def translation(cls, config: ModelConfig, tokens: Sequence[int]) -> tuple[int, ...]:
-        """The translation of the sentence itself within a decoded sequence."""
+        """Returns the translation of the sentence itself within a decoded sequence."""
         return tuple(tokens)
 
     def memories(self, batch: DocumentBatch, base: Base) -> Memories:
-        """The memories of the sides that the config names."""
+        """Returns the memories of the sides that the config names."""
         return Memories(self.source_memory(batch, base), self.target_memory(batch, base))
 
     def source_memory(self, batch: DocumentBatch, base: Base) -> Memory | None:
-        """The memory of the source sentences; None if the config does not name the source side."""
+        """Returns the memory of the source sentences; None if the config does not name the source side."""
         return None
 
     def target_memory(self, batch: DocumentBatch, base: Base) -> Memory | None:
-        """The memory of the translations; None if the config does not name the target side or there are none."""
+        """Returns the memory of the translations; None if the config does not name the target side or none exist."""
         return None
 
     def output(self, transformer: TransformerConfig) -> ContextLayer | None:
-        """The layer that reads the target memory at the output, instead of context attention in the decoder."""
+        """Returns the layer that reads the target memory at the output, instead of context attention in the decoder."""
         return None
 
     def output_states(self, batch: DocumentBatch, base: Base) -> Tensor | None:
-        """The decoder states that predict each reference token, [Nt, d], if no context changes them; None otherwise."""
+        """Returns the decoder states that predict each reference token [Nt, d], or None if context changes them."""
         return None
 
     def begin(self, batch: DocumentBatch, base: Base) -> tuple[Tensor, int]:
-        """The input of the encoder stack, [Ns, d], and the number of its layers that have already been applied."""
+        """Returns the input of the encoder stack, [Ns, d], and the number of its layers that are already applied."""
         return base.embeddings(batch.source.tokens, batch.source.sentences.positions, "source"), 0
 
     def sentences_read(self, memory: Memory, batch: DocumentBatch, side: SideName, columns: int) -> Tensor:
-        """The sentence that each column of the recorded attention over a memory belongs to: [S, columns], -1 for none.
+        """Returns the sentence that each column of the attention over a memory belongs to: [S, columns], -1 for none.
 
         Explanations ask for this, for a batch of one document. By default column m is sentence m.
         """
@@ -171,11 +171,11 @@ class ContextEncoder(nn.Module):
         return torch.where(order < len(batch.places), order, -1)
 
     def flops(self, batch: DocumentBatch, base_trains: bool) -> float:
-        """FLOPs of `memories` in a training step, forward and backward; by default too few to be counted."""
+        """Returns FLOPs of `memories` in a training step, forward and backward; by default too few to be counted."""
         return 0.0
 
     def compile_parts(self, dynamic: bool) -> None:
-        """Compile `memories` in place."""
+        """Compiles `memories` in place."""
         self.memories = torch.compile(self.memories, dynamic=dynamic)  # type: ignore[method-assign]
 
     @property
@@ -194,7 +194,7 @@ E = TypeVar("E", bound=type[ContextEncoder])
 
 
 def context_encoder(name: str) -> Callable[[E], E]:
-    """Register a context encoder under the name that configs use."""
+    """Registers a context encoder under the name that configs use."""
 
     def register(kind: E) -> E:
         CONTEXTS[name] = kind
@@ -205,13 +205,13 @@ def context_encoder(name: str) -> Callable[[E], E]:
 
 @cache
 def _register_all() -> None:
-    """Import the modules of this package, which register themselves."""
+    """Imports the modules of this package, which register themselves."""
     for module in pkgutil.iter_modules(__path__):
         importlib.import_module(f"{__name__}.{module.name}")
 
 
 def context_class(config: ModelConfig) -> type[ContextEncoder]:
-    """The context encoder of a model; for Base, `ContextEncoder` itself."""
+    """Returns the context encoder of a model; for Base, `ContextEncoder` itself."""
     if config.context is None:
         from docgraph.model.systems.concatenation import Concatenation
 
@@ -227,7 +227,7 @@ def context_class(config: ModelConfig) -> type[ContextEncoder]:
 
 
 def context_needs(config: ModelConfig) -> ContextNeeds:
-    """What a model reads of a document."""
+    """Returns what a model of this config reads besides the source sentence."""
     needs = context_class(config).needs(config)
     if config.hints is None:
         return needs
@@ -235,7 +235,7 @@ def context_needs(config: ModelConfig) -> ContextNeeds:
 
 
 def prepare(example: DocumentExample, config: ModelConfig) -> DocumentExample:
-    """The document in the form that a model reads: with hints, with its links selected, or sentences concatenated.
+    """Returns the document as a model reads it: with hints, with its links selected, or with sentences concatenated.
 
     Hints whose words are not yet known are left out, and stay in `hints`.
     """

@@ -1,4 +1,4 @@
-"""Context made of the states of Base: the base class of systems that read what Base computed for each word."""
+"""Context from the states of Base: the base class of systems that read the state of Base at each word."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ class BaseStatesContext(ContextEncoder):
     """Reads the states of Base at every word. Base reads no context here, and gets no gradient through its states."""
 
     def memory(self, states: Tensor, words: Packing, batch: DocumentBatch, past: bool) -> Memory:
-        """The memory of the states [R, d] of the words of C sentences; with `past`, of earlier sentences only."""
+        """Returns the memory of the states [R, d] of the words of C sentences; with `past`, of earlier ones only."""
         raise NotImplementedError
 
     def memories(self, batch: DocumentBatch, base: Base) -> Memories:
-        """Both memories; the source is encoded once for the two."""
+        """Returns both memories; encodes the source once for the two."""
         encoded = _encoded(batch, base)
         return Memories(self._source(batch, encoded), self._target(batch, base, encoded))
 
     def source_memory(self, batch: DocumentBatch, base: Base) -> Memory | None:
-        """The memory of the encoder states of Base."""
+        """Returns the memory of the encoder states of Base."""
         return self._source(batch, _encoded(batch, base)) if self.reads_source else None
 
     def target_memory(self, batch: DocumentBatch, base: Base) -> Memory | None:
-        """The memory of the decoder states of Base."""
+        """Returns the memory of the decoder states of Base."""
         return self._target(batch, base, None)
 
     def begin(self, batch: DocumentBatch, base: Base) -> tuple[Tensor, int]:
@@ -53,7 +53,7 @@ class BaseStatesContext(ContextEncoder):
         return self.memory(encoded, batch.context_source.sentences, batch, past=False) if self.reads_source else None
 
     def _target(self, batch: DocumentBatch, base: Base, encoded: Tensor | None) -> Memory | None:
-        """`encoded` are the encoder states of all C sentences; None to encode only what is not cached."""
+        """Returns the target memory from the encoder states of all C sentences; None computes only those not cached."""
         side = batch.context_target
         if side is None or not self.reads_target:
             return None
@@ -62,12 +62,12 @@ class BaseStatesContext(ContextEncoder):
 
 @torch.no_grad()
 def _encoded(batch: DocumentBatch, base: Base) -> Tensor:
-    """The encoder states of Base for all C sentences: [N, d]."""
+    """Returns the encoder states of Base for all C sentences: [N, d]."""
     return base.encoder.norm(_layered(batch.context_source, batch, base))
 
 
 def _layered(side: Side, batch: DocumentBatch, base: Base) -> Tensor:
-    """The encoder states before the final norm; cached sentences in `batch.state_cache` are not computed again."""
+    """Returns the encoder states before the final norm; sentences in `batch.state_cache` are not computed again."""
 
     def encode(side: Side) -> Tensor:
         return base.encoder.layered(base.embeddings(side.tokens, side.sentences.positions, "source"), side.sentences)
@@ -81,7 +81,7 @@ def _layered(side: Side, batch: DocumentBatch, base: Base) -> Tensor:
 def decoder_states(
     side: Side, batch: DocumentBatch, base: Base, encoded: Tensor | None, read: Tensor | None = None
 ) -> Tensor:
-    """The state of Base's decoder that predicts each token of all C translations: [N, d].
+    """Returns the state of Base's decoder that predicts each token of all C translations: [N, d].
 
     `encoded` are the encoder states of all C sentences. If it is None, translations in `batch.state_cache` are not
     computed again; and with `read` [C], translations that no sentence reads are left zero.
@@ -112,7 +112,7 @@ def _from_cache(
     base: Base,
     compute: Callable[[DocumentBatch], Tensor],
 ) -> Tensor:
-    """The states of the wanted sentences, or (sentence, translation) pairs, end to end.
+    """Returns the states of the wanted sentences, or (sentence, translation) pairs, end to end.
 
     Missing entries are computed first, in batches of similar length; those of sentences by all threads of a CPU. The
     order of the cache is least recently used first.

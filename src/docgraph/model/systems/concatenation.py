@@ -22,17 +22,17 @@ class Concatenation(ContextEncoder):
 
     @classmethod
     def needs(cls, config: ModelConfig) -> ContextNeeds:
-        """Other source sentences, as parts of a source sequence."""
+        """Declares the other source sentences, as parts of a source sequence."""
         return ContextNeeds(source=True, sentences_per_sequence=_settings(config).source)
 
     @classmethod
     def system_name(cls, config: ModelConfig) -> str:
-        """`concatenation-2-1` for two source sentences and one target sentence."""
+        """Returns `concatenation-2-1` for two source sentences and one target sentence."""
         return f"concatenation-{_settings(config).source}-{_settings(config).target}"
 
     @classmethod
     def prepare(cls, config: ModelConfig, example: DocumentExample) -> DocumentExample:
-        """The document with each sentence preceded by the sentences before it; graphs are dropped."""
+        """Returns the document with each sentence preceded by the sentences before it; graphs are dropped."""
         example, joined = super().prepare(config, example), _settings(config)
         source, target = (
             [np.append(_before(sentences, m, count, joined), ids) for m, ids in enumerate(sentences)]
@@ -42,13 +42,13 @@ class Concatenation(ContextEncoder):
 
     @classmethod
     def target_prefix(cls, config: ModelConfig, translations: Sequence[Ids], sentence: int) -> Ids:
-        """The translations before the sentence that belong to its target sequence."""
+        """Returns the translations before the sentence that belong to its target sequence."""
         joined = _settings(config)
         return _before(translations, sentence, joined.target if translations else 1, joined)
 
     @classmethod
     def translation(cls, config: ModelConfig, tokens: Sequence[int]) -> tuple[int, ...]:
-        """The tokens after the last separator."""
+        """Returns the tokens after the last separator."""
         separator = _settings(config).separator
         if separator not in tokens:
             return tuple(tokens)
@@ -61,6 +61,6 @@ def _settings(config: ModelConfig) -> ConcatenationConfig:
 
 
 def _before(sentences: Sequence[Ids], m: int, count: int, config: ConcatenationConfig) -> Ids:
-    """The start of a sequence of `count` sentences, up to sentence m: each without its end, plus a separator."""
+    """Returns the sequence before sentence m of `count` sentences: each without its end, plus a separator."""
     parts = [np.append(sentences[index][:-1], config.separator) for index in range(max(0, m - count + 1), m)]
     return np.concatenate([np.empty(0, np.int64), *parts]).astype(np.int64)

@@ -31,7 +31,7 @@ class PreviousSentencesContext(ContextEncoder):
         self.encoder = Encoder(replace(config.transformer, encoder_layers=self.config.layers))
 
     def source_memory(self, batch: DocumentBatch, base: Base) -> WordMemory:
-        """The encoded words of the k previous sentences, one span for each sentence."""
+        """Returns the encoded words of the k previous sentences, one span for each sentence."""
         side = batch.context_source
         embedded = base.embeddings(side.tokens, side.sentences.positions, "source")
         span = Spans.before(side.sentences, batch.context_index, batch.index_of, self.config.previous)

@@ -35,14 +35,14 @@ class DocumentGraphContext(ContextEncoder):
 
     @classmethod
     def needs(cls, config: ModelConfig) -> ContextNeeds:
-        """The source graph and the words of translations, by the sides that the config names."""
+        """Declares the source graph and the words of translations, by the sides that the config names."""
         needs = super().needs(config)
         assert config.context is not None
         relations = config.context.graph.relations if needs.source else None
         return replace(needs, relations=relations, target_words=needs.reads_translations)
 
     def source_memory(self, batch: DocumentBatch, base: Base) -> SlotMemory | None:
-        """All sentences of the document, before and after the current one, and the words of the current one."""
+        """Returns all sentence nodes of the document, the words of the current sentence, or both (`graph.nodes`)."""
         if batch.graph is None or not self.reads_source:
             return None
         states = self.encode(batch.graph, base.embeddings, "source", self.nodes)
@@ -51,7 +51,7 @@ class DocumentGraphContext(ContextEncoder):
         return self.memory(states, batch, batch.graph, visible, batch.prefix(), self.nodes)
 
     def target_memory(self, batch: DocumentBatch, base: Base) -> SlotMemory | None:
-        """The translations of the sentences before the current one, as sentence nodes."""
+        """Returns the translations of the sentences before the current one, as sentence nodes."""
         if batch.target_graph is None or not self.reads_target:
             return None
         states = self.encode(batch.target_graph, base.embeddings, "target", "sentence")
@@ -61,13 +61,13 @@ class DocumentGraphContext(ContextEncoder):
     def encode(
         self, graph: GraphInput, embeddings: Embeddings, side: Literal["source", "target"], nodes: str
     ) -> Tensor:
-        """States of all nodes [N, d], or of sentence nodes only [M, d]."""
+        """Returns states of all nodes [N, d], or of sentence nodes only [M, d]."""
         return self.encoder(pooled_words(graph, embeddings, side), graph.structure, nodes == "sentence")
 
     def memory(
         self, states: Tensor, batch: DocumentBatch, graph: GraphInput, visible: Tensor, prefix: Prefix, nodes: str
     ) -> SlotMemory:
-        """The memory of node states; `visible` [S, M] and `prefix` both say which sentences are seen."""
+        """Returns the memory of node states; `visible` [S, M] and `prefix` both say which sentences are seen."""
         words = 0 if nodes == "sentence" else graph.structure.num_words
         if self.places is not None:
             order = batch.places % batch.slots.shape[1]
@@ -89,7 +89,7 @@ class DocumentGraphContext(ContextEncoder):
         return torch.full_like(sentences, -1) if only_own_words else sentences
 
     def flops(self, batch: DocumentBatch, base_trains: bool) -> float:
-        """The graph encoder: all nodes in each layer; in the last one, the nodes that are read."""
+        """Returns the FLOPs of the graph encoder; its last layer is computed only for nodes that are read."""
         steps = [self.encoder.layers[index % len(self.encoder.layers)] for index in range(self.encoder.depth)]
         # Nothing below the first layer trains if Base does not.
         costs = [linear_flops([step], 4 if base_trains or index else 2) for index, step in enumerate(steps)]
@@ -103,7 +103,7 @@ class DocumentGraphContext(ContextEncoder):
 
 
 def pooled_words(graph: GraphInput, embeddings: Embeddings, side: Literal["source", "target"]) -> Tensor:
-    """[W, d]: the mean of the sub-word embeddings of each word; zero for a word without sub-words."""
+    """Returns [W, d]: the mean of the sub-word embeddings of each word; zero for a word without sub-words."""
     pieces = embeddings.words(graph.tokens, side)
     if not len(pieces):
         return pieces.new_zeros(graph.structure.num_words, pieces.shape[-1])
@@ -112,7 +112,7 @@ def pooled_words(graph: GraphInput, embeddings: Embeddings, side: Literal["sourc
 
 
 def own_words(graph: GraphInput) -> tuple[Tensor, Tensor]:
-    """The words of each sentence in padded slots: their indices [S, L], and a mask [S, L]."""
+    """Returns the words of each sentence in padded slots: their indices [S, L], and a mask [S, L]."""
     offsets = graph.structure.words_of.offsets
     steps = torch.arange(graph.structure.longest, device=offsets.device)
     mask = steps[None, :] < offsets.diff()[:, None]

@@ -35,12 +35,12 @@ class HierarchicalAttention(FeedForwardContextLayer, WordAttention):
         self.sentences = MultiHeadAttention(dimension, heads)
 
     def attend(self, x: Tensor, projected: list[SpanKeys], layout: WordLayout) -> Tensor:
-        """H_c: attention over words, over sentences, and the feed-forward network: x [N, d] -> [N, d]."""
+        """Returns H_c: attention over words, over sentences, and the feed-forward network: x [N, d] -> [N, d]."""
         weights, value = self.sentence_level(x, self.attend_spans(x, projected, layout), layout)
         return self.feed_forward(self.sentences.join((weights[..., None] * value).sum(1)))
 
     def sentence_level(self, x: Tensor, read: Tensor, layout: WordLayout) -> tuple[Tensor, Tensor]:
-        """Weights [N, J, h] and values [N, J, h, e] of J sentences, given the result of word attention [N, J, d]."""
+        """Returns weights [N, J, h] and values [N, J, h, e] of J sentences, given the word attention [N, J, d]."""
         key, value = self.sentences.project(read)
         query = self.sentences.split(self.sentences.query(x))[:, None]
         scores = (query * key).sum(-1) * key.shape[-1] ** -0.5
@@ -48,7 +48,7 @@ class HierarchicalAttention(FeedForwardContextLayer, WordAttention):
         return scores.masked_fill(~visible, float("-inf")).softmax(1).to(value.dtype), value
 
     def attention_weights(self, x: Tensor, projected: list[SpanKeys], layout: WordLayout) -> Tensor:
-        """Weights of the sentences, the nearest first."""
+        """Returns weights of the sentences, the nearest first."""
         return self.sentence_level(x, self.attend_spans(x, projected, layout), layout)[0].mean(-1)
 
 
@@ -60,12 +60,12 @@ class HierarchicalContext(BaseStatesContext):
 
     @classmethod
     def translations_read(cls, config: ModelConfig, document: DocumentExample, sentence: int) -> Iterable[int]:
-        """The k previous sentences."""
+        """Returns the k previous sentences."""
         assert config.context is not None
         return range(max(0, sentence - config.context.previous), sentence)
 
     def memory(self, states: Tensor, words: Packing, batch: DocumentBatch, past: bool) -> WordMemory:
-        """One span of words for each of the k previous sentences."""
+        """Returns one span of words for each of the k previous sentences."""
         distances = range(1, self.config.previous + 1)
         spans = tuple(Spans.before(words, batch.context_index, batch.index_of, far=j, near=j) for j in distances)
         return WordMemory(states, spans)

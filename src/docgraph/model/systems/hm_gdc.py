@@ -35,7 +35,7 @@ class GlobalDocumentContext(ContextEncoder):
         self.sentence_encoder, self.document_encoder = Encoder(transformer), Encoder(transformer)
 
     def source_memory(self, batch: DocumentBatch, base: Base) -> SlotMemory:
-        """The states of the document encoder, one slot for each sentence of the document."""
+        """Returns the states of the document encoder, one slot for each sentence of the document."""
         side = batch.context_source
         ends, width = batch.used.sum(1).cumsum(0), batch.slots.shape[1]
         documents = Packing.covering(ends, len(batch.places), width, max(width, 32))

@@ -45,7 +45,7 @@ class LinkedAttention(ContextAttention):
     """Attention over slots whose states get no gradient."""
 
     def project(self, memory: CacheMemory) -> SlotKeys:  # type: ignore[override]  # see Memory
-        """Keys and values of the slots."""
+        """Returns keys and values of the slots."""
         pairs = ((self.attention.key, memory.states), (self.attention.value, memory.values))
         if torch.is_grad_enabled():
             # Gathered before the projection: the gradient of a later gather would be a sum over the slots of a state.
@@ -72,13 +72,13 @@ class LinkedWords(BaseStatesContext):
 
     @classmethod
     def needs(cls, config: ModelConfig) -> ContextNeeds:
-        """The relations that select links, whatever side reads them."""
+        """Declares the relations that select links, on either side."""
         assert config.context is not None
         return replace(super().needs(config), relations=config.context.graph.relations, links=True)
 
     @classmethod
     def prepare(cls, config: ModelConfig, example: DocumentExample) -> DocumentExample:
-        """The document with the linked words and sentences of each sentence."""
+        """Returns the document with the linked words and sentences of each sentence."""
         example, needs = super().prepare(config, example), cls.needs(config)
         assert config.context is not None
         example = replace(example, selection=_selection(example, config.context.linked, needs))
@@ -87,7 +87,7 @@ class LinkedWords(BaseStatesContext):
 
     @classmethod
     def translations_read(cls, config: ModelConfig, document: DocumentExample, sentence: int) -> Iterable[int]:
-        """The selected earlier sentences."""
+        """Returns the selected earlier sentences."""
         linked = [] if document.selection is None else document.selection.sentences[sentence].tolist()
         return [earlier for earlier in linked if earlier >= 0]
 
@@ -99,7 +99,7 @@ class LinkedWords(BaseStatesContext):
         return CacheMemory(words, linked.words.clamp(min=0), linked.words >= 0, "sentence", values=words)
 
     def target_memory(self, batch: DocumentBatch, base: Base) -> CacheMemory | None:
-        """The memory with unused slots removed: in decoding, every step reads all slots."""
+        """Returns the memory with unused slots removed: in decoding, every step reads all slots."""
         memory = self._target(batch, base, None)
         if memory is None:
             return None
@@ -124,15 +124,15 @@ class LinkedWords(BaseStatesContext):
         return CacheMemory(states, slots, seen, "sentence", values=self.values(side, base), trust=trust)
 
     def values(self, side: Side, base: Base) -> Tensor:
-        """The values of the cache: the embedding of each word, [N, d]."""
+        """Returns the values of the cache: the embedding of each word, [N, d]."""
         return base.embeddings.words(side.tokens, "target").detach()
 
     def trust(self, side: Side, batch: DocumentBatch) -> Tensor | None:
-        """[N]: the factor of the weight of each word; None for 1."""
+        """Returns [N]: the factor of the weight of each word; None for 1."""
         return None
 
     def slots(self, side: Side, sentences: Tensor) -> tuple[Tensor, Tensor]:
-        """The tokens of T sentences [S, T] (-1 for none) in T * L slots [S, T * L], and which slots are used."""
+        """Returns the tokens of T sentences [S, T] (-1: none) in T * L slots [S, T * L], and a mask of used slots."""
         bounds = side.sentences.boundaries.long()
         first, end = (bounds[sentences.clamp(min=0) + k] for k in (0, 1))
         steps = torch.arange(self.config.linked.length, device=sentences.device)
@@ -152,7 +152,7 @@ class LinkedWords(BaseStatesContext):
 
 
 def _selection(example: DocumentExample, linked: LinkedConfig, needs: ContextNeeds) -> Selection:
-    """The links of each sentence; only to sentences with user-supplied translations if the model reads no others.
+    """Returns the links of each sentence, only to user-supplied translations if the model reads no others.
 
     An excerpt of a document comes without a graph, with its links.
     """

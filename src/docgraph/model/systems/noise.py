@@ -41,19 +41,19 @@ class NoiseContext(DocumentGraphContext):
 
     @classmethod
     def needs(cls, config: ModelConfig) -> ContextNeeds:
-        """No graph: random words take its place."""
+        """Declares no graph: random words replace it."""
         return replace(super().needs(config), relations=None, target_words=False)
 
     def source_memory(self, batch: DocumentBatch, base: Base) -> SlotMemory | None:
-        """The memory of a source graph of random words."""
+        """Returns the memory of a source graph of random words."""
         return super().source_memory(self.noisy(batch), base)
 
     def target_memory(self, batch: DocumentBatch, base: Base) -> SlotMemory | None:
-        """The memory of a target graph of random words."""
+        """Returns the memory of a target graph of random words."""
         return super().target_memory(self.noisy(batch), base)
 
     def noisy(self, batch: DocumentBatch) -> DocumentBatch:
-        """The batch with graphs of random words."""
+        """Returns the batch with graphs of random words."""
         sentences, order = len(batch.places), batch.places % batch.slots.shape[1]
         if self.training:
             tokens = torch.randint(self.vocabulary, (sentences, WORDS), device=order.device)
@@ -66,7 +66,7 @@ class NoiseContext(DocumentGraphContext):
 
 
 def complete_structure(sentences: int, device: torch.device) -> GraphStructure:
-    """Complete graphs of WORDS words each, built on the device, unlike `target_structure`."""
+    """Returns complete graphs of WORDS words each, built on the device, unlike `target_structure`."""
     count = sentences * WORDS
     words = torch.arange(count, device=device)
     of_words, of_sentences = (torch.ones(size, 1, device=device) for size in (count, sentences))

@@ -60,7 +60,7 @@ class PointerKeys:
     """[B, M]: a factor of the weight; None for 1."""
 
     def in_slots(self, memory: SlotMemory) -> PointerKeys:
-        """The contents of the slots that each block reads, gathered from those of the states, [R, ...]."""
+        """Returns the contents of the slots that each block reads, gathered from those of the states, [R, ...]."""
         slots = memory.slots_of_blocks
         return PointerKeys(self.states[slots], self.tokens[slots], None if self.trust is None else self.trust[slots])
 
@@ -83,13 +83,13 @@ class Pointer(ContextLayer):
             nn.init.zeros_(part)
 
     def project(self, memory: CacheMemory) -> PointerKeys:
-        """Scaled states and tokens; a token before an end-of-sentence counts as an end-of-sentence."""
+        """Returns scaled states and tokens; a token before an end-of-sentence counts as an end-of-sentence."""
         tokens = torch.where(memory.values.roll(-1) == self.eos, self.eos, memory.values)
         keys = PointerKeys(_scaled(memory.states), tokens, memory.trust)
         return keys if memory.packed else keys.in_slots(memory)
 
     def forward(self, x: Tensor, projected: PointerKeys, layout: SlotLayout) -> CopyDistribution:
-        """The tokens and weights w_s that the slots propose after decoder states x [N, d]."""
+        """Returns the tokens and weights w_s that the slots propose after decoder states x [N, d]."""
         attention, gate = self.attend(x, projected, layout)
         block = layout.rows.sequence_of
         weights = gate * attention
@@ -99,7 +99,7 @@ class Pointer(ContextLayer):
         return CopyDistribution(tokens, torch.where(layout.some & (tokens != self.eos), weights, 0.0))
 
     def attend(self, x: Tensor, keys: PointerKeys, layout: SlotLayout) -> tuple[Tensor, Tensor]:
-        """a [N, M] and w [N, 1] in fp32; undefined for rows that see no slot."""
+        """Returns a [N, M] and w [N, 1] in fp32; undefined for rows that see no slot."""
         scaled, rows = _scaled(x), layout.rows
         # Keys first: for the few queries of a decoding step, this halves the time on a CPU.
         scores = (keys.states @ rows.pad(self.query(scaled)).mT).mT.float() * x.shape[-1] ** -0.5
@@ -113,13 +113,13 @@ class Pointer(ContextLayer):
 
     @torch.no_grad()
     def weights(self, x: Tensor, projected: PointerKeys, layout: SlotLayout) -> tuple[Tensor, Tensor]:
-        """Attention weights [N, M], and 1 minus the weight of the pointer in the mixture [N]."""
+        """Returns attention weights [N, M], and 1 minus the weight of the pointer in the mixture [N]."""
         attention, _ = self.attend(x, projected, layout)
         return torch.where(layout.some, attention, 0.0), 1.0 - self(x, projected, layout).share
 
 
 def _scaled(states: Tensor) -> Tensor:
-    """States [..., d] scaled to length sqrt(d)."""
+    """Returns states [..., d] scaled to length sqrt(d)."""
     return F.rms_norm(states, states.shape[-1:])
 
 
@@ -131,28 +131,28 @@ class PointerOverLinked(LinkedWords):
 
     @classmethod
     def needs(cls, config: ModelConfig) -> ContextNeeds:
-        """User-supplied translations and, unless `own_weight` is 0, the model's own."""
+        """Declares user-supplied translations and, unless `own_weight` is 0, the model's own."""
         assert config.context is not None
         translations: Literal["given", "all"] = "all" if config.context.linked.own_weight else "given"
         return replace(super().needs(config), translations=translations)
 
     def output(self, transformer: TransformerConfig) -> ContextLayer:
-        """The pointer."""
+        """Returns the pointer."""
         return Pointer(transformer.dimension, self.config.dropout, transformer.eos)
 
     def output_states(self, batch: DocumentBatch, base: Base) -> Tensor | None:
-        """The states of Base, unless the encoder reads context; those in `batch.state_cache` are not computed again."""
+        """Returns the states of Base (cached ones are not computed again); None if the encoder reads context."""
         side = batch.context_target
         if side is None or self.reads_source:
             return None
         return decoder_states(side, batch, base, None)[side.sentences.tokens_of(batch.context_index)]
 
     def values(self, side: Side, base: Base) -> Tensor:
-        """The tokens themselves, [N]."""
+        """Returns the tokens themselves, [N]."""
         return side.tokens
 
     def trust(self, side: Side, batch: DocumentBatch) -> Tensor | None:
-        """1 for user-supplied translations, `own_weight` for those of the model."""
+        """Returns 1 for user-supplied translations and `own_weight` for those of the model."""
         if batch.given is None:
             return None
         return torch.where(batch.given[side.sentences.sequence_of], 1.0, self.config.linked.own_weight)
@@ -161,7 +161,7 @@ class PointerOverLinked(LinkedWords):
 def add_recall(
     folder: str | Path, out: str | Path, linked: LinkedConfig, precision: Precision | None = None
 ) -> DocumentTransformer:
-    """Write a sentence-level model plus an untrained pointer to a new folder, and return the new model.
+    """Writes a sentence-level model plus an untrained pointer to a new folder, and returns the new model.
 
     The pointer works as a look-up without training. `precision` is that of the stored model by default.
     """

@@ -35,7 +35,7 @@ STEPS = 16
 
 
 def sparsemax(scores: Tensor) -> Tensor:
-    """Sparsemax (Martins and Astudillo 2016): the point of the simplex nearest to the scores, [..., M] -> [..., M].
+    """Returns the point of the simplex nearest to the scores (Martins and Astudillo 2016), [..., M] -> [..., M].
 
     The result is non-negative, sums to one and has exact zeros. A score of -inf gets zero if another one is finite.
     """
@@ -43,7 +43,7 @@ def sparsemax(scores: Tensor) -> Tensor:
 
 
 def threshold(scores: Tensor) -> Tensor:
-    """tau [..., 1] such that max(scores - tau, 0) sums to one, by Newton's method.
+    """Returns tau [..., 1] such that max(scores - tau, 0) sums to one, by Newton's method.
 
     Sorting, the usual method, would need four times the memory of the scores, of which there are billions. The sum is
     convex in tau. From below, each step divides (its excess over one) x (the number of scores above tau) by at least
@@ -69,7 +69,7 @@ class _Sparsemax(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
-        """On the support, the gradient minus its mean over the support; elsewhere zero (proposition 1 of the paper)."""
+        """Returns the gradient minus its mean over the support; zero elsewhere (proposition 1 of that paper)."""
         support = ctx.saved_tensors[0] > 0
         inside = torch.where(support, grads[0], 0)
         mean = inside.sum(-1, keepdim=True) / support.sum(-1, keepdim=True)
@@ -91,7 +91,7 @@ class TwoLevelMemory(Memory):
     """True if kernels read the keys and values of words in the order of the states, [R, h, e]."""
 
     def layout(self, queries: Queries) -> SlotLayout | TwoLevelLayout:
-        """The layout of the GPU kernels if they can run, else that of the sentences."""
+        """Returns the layout of the GPU kernels if they can run, else that of the sentences."""
         layout = self.sentences.slot_layout(queries)
         if not queries.through_kernels(self.states):
             return layout
@@ -101,16 +101,16 @@ class TwoLevelMemory(Memory):
         return TwoLevelLayout.of(layout, queries.documents.boundaries, begins, lengths, self.words.shape[-1])
 
     def for_queries(self, queries: Queries) -> TwoLevelMemory:
-        """The memory with the blocks of these query rows."""
+        """Returns the memory with the blocks of these query rows."""
         packed = queries.through_kernels(self.states)
         return replace(self, sentences=self.sentences.for_queries(queries), packed=packed)
 
     def of_sentences(self, sentences: range | Tensor) -> TwoLevelMemory:
-        """The memory as some of the sentences see it."""
+        """Returns the memory as some of the sentences see it."""
         return replace(self, sentences=self.sentences.of_sentences(sentences))
 
     def in_slots(self, projected: Tensor) -> Tensor:
-        """[R, h, e] -> [B, h, M * T, e]; unchanged if `packed`."""
+        """Gathers [R, h, e] into slots, [B, h, M * T, e]; no-op if `packed`."""
         if self.packed:
             return projected
         return copy_groups(pad_rows(projected, self.slots, self.places), self.sentences.owner).transpose(1, 2)
@@ -138,7 +138,7 @@ class SelectiveAttention(FeedForwardContextLayer):
         self.sentence_query, self.sentence_key = (nn.Linear(dimension, dimension) for _ in range(2))
 
     def project(self, memory: TwoLevelMemory) -> TwoLevelKeys:
-        """Keys of sentences, keys and values of words."""
+        """Returns keys of sentences, keys and values of words."""
         sentence_key = self.attention.split(self.sentence_key(memory.sentences.states))
         key, value = (memory.in_slots(projected) for projected in self.attention.project(memory.states))
         owner = memory.sentences.owner
@@ -146,7 +146,7 @@ class SelectiveAttention(FeedForwardContextLayer):
         return TwoLevelKeys(memory.sentences.in_slots(sentence_key), key, value, words)
 
     def attend(self, x: Tensor, projected: TwoLevelKeys, layout: SlotLayout | TwoLevelLayout) -> Tensor:
-        """H_c: attention over sentences and words, and the feed-forward network: x [N, d] -> [N, d]."""
+        """Returns H_c: attention over sentences and words, and the feed-forward network: x [N, d] -> [N, d]."""
         query = self.attention.split(self.attention.query(x))
         if isinstance(layout, SlotLayout):
             sentences = self.sentence_level(x, projected, layout)
@@ -157,18 +157,18 @@ class SelectiveAttention(FeedForwardContextLayer):
         return self.feed_forward(self.attention.join(attended))
 
     def sentence_level(self, x: Tensor, projected: TwoLevelKeys, layout: SlotLayout) -> Tensor:
-        """The weights of the sentences: [B, h, L, M]."""
+        """Returns the weights of the sentences: [B, h, L, M]."""
         query = layout.rows.pad(self.attention.split(self.sentence_query(x))).transpose(1, 2)
         scores = (query @ projected.sentence_key.transpose(-2, -1)) * query.shape[-1] ** -0.5
         return sparsemax(scores.masked_fill(~layout.visible, float("-inf")))
 
     def attention_weights(self, x: Tensor, projected: TwoLevelKeys, layout: SlotLayout) -> Tensor:
-        """Weights of the sentences of the document."""
+        """Returns weights of the sentences of the document."""
         return layout.rows.pack(self.sentence_level(x, projected, layout).mean(1))
 
 
 def _attend_words(query: Tensor, projected: TwoLevelKeys, sentences: Tensor) -> Tensor:
-    """Attention over words: query [B, h, L, e], weights of sentences [B, h, L, M] -> [B, L, h, e].
+    """Attends to words: query [B, h, L, e], weights of sentences [B, h, L, M] -> [B, L, h, e].
 
     There is a weight for every row and word. Without gradients, which need all of them, rows are processed in parts.
     """
@@ -182,7 +182,7 @@ def _attend_words(query: Tensor, projected: TwoLevelKeys, sentences: Tensor) -> 
 
 
 def word_level(query: Tensor, projected: TwoLevelKeys, sentences: Tensor) -> Tensor:
-    """The weights of words within their sentences, [B, h, L, M, T], for queries [B, h, L, e].
+    """Returns the weights of words within their sentences, [B, h, L, M, T], for queries [B, h, L, e].
 
     Where the weight of the sentence, in `sentences` [B, h, L, M], is zero, those of its words are arbitrary.
     """
@@ -201,7 +201,7 @@ class SelectiveContext(BaseStatesContext):
     attention = SelectiveAttention
 
     def memory(self, states: Tensor, words: Packing, batch: DocumentBatch, past: bool) -> TwoLevelMemory:
-        """All other sentences of the document or, with `past`, the earlier ones."""
+        """Returns all other sentences of the document or, with `past`, the earlier ones."""
         order = torch.arange(batch.slots.shape[1], device=states.device)
         others = order < batch.index_of[:, None] if past else order != batch.index_of[:, None]
         filled = batch.used & (words.boundaries.diff()[batch.slots] > 0)

@@ -29,7 +29,7 @@ class UnifiedContext(ContextEncoder):
         nn.init.normal_(self.segments.weight, std=0.02)
 
     def begin(self, batch: DocumentBatch, base: Base) -> tuple[Tensor, int]:
-        """The current sentences after the layers that see context, [Ns, d], and the number of these layers."""
+        """Returns the current sentences after the layers that see context, [Ns, d], and the number of these layers."""
         side, source = batch.context_source, batch.source
         span = Spans.before(side.sentences, batch.context_index, batch.index_of, far=self.config.previous, near=0)
         # The current sentence is the end of its span. Training may drop words of it, but not of the context.
@@ -45,7 +45,7 @@ class UnifiedContext(ContextEncoder):
         return x.index_select(0, current), layers
 
     def distances(self, batch: DocumentBatch, span: Spans) -> Tensor:
-        """[P]: the segment of each position, 0 for the previous sentence; any valid index outside the context."""
+        """Returns [P]: the segment of each position, 0 for the previous sentence; arbitrary outside the context."""
         reader = span.packing.sequence_of.clamp(max=batch.num_sentences - 1)
         back = batch.context_index[reader] - batch.context_source.sentences.sequence_of[span.index]
         return (back - 1).clamp(0, self.config.previous - 1)
