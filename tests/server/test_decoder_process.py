@@ -17,7 +17,7 @@ from docgraph.server import batching
 from docgraph.server.batching import BatchDecoder
 from docgraph.server.decoder_process import Failure, Part, _Document, _Worker
 from docgraph.server.tickets import Cancelled, Ticket
-from docgraph.translation.decoding.decoder import DecoderInput
+from docgraph.translation.decoding.decoder import DecoderInput, DecodingOptions
 from docgraph.translation.decoding.hypotheses import SearchConfig
 from docgraph.translation.translator import Translator
 from translation.translator_examples import REFERRING, hints_folder
@@ -173,7 +173,7 @@ def test_a_document_that_cannot_be_decoded_fails_alone(translator: Translator, m
     connection: Any = Recorder()
     worker = _Worker(connection, translator)
     examples = [decoded_example(translator, text) for text in (["Hello, it is."], ["A fox.", "A dog."])]
-    expected, decode = translator.decode([DecoderInput(examples[0])], SEARCH), translator.decode
+    expected, decode = translator.decode([DecoderInput(examples[0])], DecodingOptions(SEARCH)), translator.decode
 
     def broken_decode(documents: Any, *arguments: Any, **options: Any) -> Any:
         if len(documents[0].example.source) == 2:

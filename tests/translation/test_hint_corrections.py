@@ -180,5 +180,5 @@ def test_a_definition_is_named_by_its_sentence(fast: Translator) -> None:
 
 
 def test_a_document_without_pronouns_is_not_annotated(fast: Translator, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fast.inputs, "_annotate", None)
+    monkeypatch.setattr(fast.input_builder, "_annotate", None)
     assert len(fast.translate(["The fox met the dog.", "The dog is quick."], SEARCH)) == 2

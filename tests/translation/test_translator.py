@@ -184,7 +184,7 @@ def test_repair_reads_what_the_first_pass_read(translator: Translator, known: tu
     document = Document.from_sentences(SENTENCES)
     first = translator.translate(document, BEAM, known=known)
     prepared = translator.prepare(TranslationRequest(document, known))
-    options = TranslationOptions(BEAM, "parallel", explain=False)
+    options = TranslationOptions(BEAM)
     [decoded] = decode_segments(translator, [prepared], options)
     again = [m for m in range(len(SENTENCES)) if not first.sentences[m].given]
     for m in again:

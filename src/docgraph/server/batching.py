@@ -25,7 +25,7 @@ from docgraph.server.decoder_calls import DecoderCall, FinalSentences, Piece, ne
 from docgraph.server.decoder_process import TOLD, Batch, DecoderProcess, Failure, Part
 from docgraph.server.tickets import Cancelled, current_ticket
 from docgraph.translation.decoding.continuous_decoding import ContinuousDecoder, OpenDocument, can_join
-from docgraph.translation.decoding.decoder import DecodedDocument, DecoderInput, Mode
+from docgraph.translation.decoding.decoder import DecodedDocument, DecoderInput, DecodingOptions
 from docgraph.translation.decoding.excerpt import Excerpt
 from docgraph.translation.decoding.hypotheses import Hypotheses, SearchConfig
 from docgraph.translation.translator import Translator
@@ -97,18 +97,9 @@ class BatchDecoder:
             self._starts += 1
             self._processes.append(DecoderProcess(self._model_folder, self._receive, self._replace_process))
 
-    def __call__(
-        self,
-        documents: Sequence[DecoderInput],
-        search: SearchConfig,
-        mode: Mode = "parallel",
-        *,
-        tokens: int | None = None,
-        on_final: Callable[[int, int, Hypotheses], None] | None = None,
-        progress: Callable[[int, int], None] | None = None,
-    ) -> list[DecodedDocument]:
-        """Returns the translation of each document; `on_final` and `progress` are called in this thread, by piece."""
-        call = DecoderCall(search, mode, documents, [{} for _ in documents])
+    def __call__(self, documents: Sequence[DecoderInput], options: DecodingOptions) -> list[DecodedDocument]:
+        """Returns the translation of each document; callbacks are called in the calling thread, by piece."""
+        call = DecoderCall(options, documents, [{} for _ in documents])
         self._divide(call)
         missing = total = sum(len(document.example.source) for document in documents)
         found: list[Hypotheses] = [[] for _ in documents]
@@ -125,10 +116,10 @@ class BatchDecoder:
                 # The parts of a document come in their order.
                 found[part.document] += part.sentences
                 passes[part.document] = max(passes[part.document], part.passes)
-                if on_final is not None:
-                    on_final(part.document, part.first, part.sentences)
-                if progress is not None:
-                    progress(total - missing, total)
+                if options.on_final is not None:
+                    options.on_final(part.document, part.first, part.sentences)
+                if options.progress is not None:
+                    options.progress(total - missing, total)
         return [DecodedDocument(*pair) for pair in zip(found, passes, strict=True)]
 
     def _pieces(self, call: DecoderCall, document: int) -> Iterator[Piece]:
@@ -147,8 +138,8 @@ class BatchDecoder:
         """Makes open documents, or pieces of whole batches, of the documents of a call."""
         model = self._translator.model
         for number, given in enumerate(call.documents):
-            if can_join(model.config, model.device, call.search, given):
-                call.open[self._opened(given, call.search)] = number
+            if can_join(model.config, model.device, call.options.search, given):
+                call.open[self._opened(given, call.options.search)] = number
             else:
                 call.waiting.extend(self._pieces(call, number))
 
@@ -294,7 +285,7 @@ class BatchDecoder:
     def _decode_alone(self, document: OpenDocument, call: DecoderCall, number: int) -> None:
         """Decodes a document on its own, and gives the sentences to its call that it has not got."""
         try:
-            [result] = self._translator.decode([document.given], call.search, call.mode)
+            [result] = self._translator.decode([document.given], call.plain_options)
         except Exception as error:
             call.results.put(error)
         else:
@@ -305,9 +296,9 @@ class BatchDecoder:
         if self._on_batch is not None:
             calls = len({id(piece.call) for piece in batch})
             self._on_batch(sum(len(piece.span) for piece in batch), calls)
-        search, mode = batch[0].call.key
+        inputs = [self._model_input(piece) for piece in batch]
         try:
-            decoded = self._translator.decode([self._model_input(piece) for piece in batch], search, mode)
+            decoded = self._translator.decode(inputs, batch[0].call.plain_options)
         except Exception as error:
             if len(batch) == 1:
                 batch[0].call.results.put(error)

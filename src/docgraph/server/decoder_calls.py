@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 from queue import SimpleQueue
 
 from docgraph.translation.decoding.continuous_decoding import OpenDocument
-from docgraph.translation.decoding.decoder import DecoderInput, Mode
-from docgraph.translation.decoding.hypotheses import Hypotheses, Hypothesis, SearchConfig
+from docgraph.translation.decoding.decoder import DecoderInput, DecodingOptions
+from docgraph.translation.decoding.hypotheses import Hypotheses, Hypothesis
 
 BATCH = 4096
 """Source sub-words of a whole batch, about 160 sentences: more make a CPU little faster, and late arrivals wait."""
@@ -19,8 +19,7 @@ BATCH = 4096
 class DecoderCall:
     """A call of the decoder that waits for its pieces."""
 
-    search: SearchConfig
-    mode: Mode
+    options: DecodingOptions
     documents: Sequence[DecoderInput]
     decoded: list[dict[int, list[Hypothesis]]]
     """For each document, the hypotheses of the pieces decoded so far."""
@@ -31,8 +30,9 @@ class DecoderCall:
     results: SimpleQueue[FinalSentences | BaseException] = field(default_factory=SimpleQueue)
 
     @property
-    def key(self) -> tuple[SearchConfig, Mode]:
-        return self.search, self.mode
+    def plain_options(self) -> DecodingOptions:
+        """The options that calls of one batch must share."""
+        return DecodingOptions(self.options.search, self.options.mode)
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,8 +77,8 @@ def next_batch(calls: deque[DecoderCall]) -> list[Piece]:
     """
     if not calls:
         return []
-    key, batch, size = calls[0].key, list[Piece](), 0
-    turns = deque(call for call in calls if call.key == key)
+    shared, batch, size = calls[0].plain_options, list[Piece](), 0
+    turns = deque(call for call in calls if call.plain_options == shared)
     while turns:
         call = turns.popleft()
         if batch and size + call.waiting[0].size > BATCH:

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from docgraph.translation.decoding.continuous_decoding import ContinuousDecoder, OpenDocument
-from docgraph.translation.decoding.decoder import DecoderInput
+from docgraph.translation.decoding.decoder import DecoderInput, DecodingOptions
 from docgraph.translation.decoding.hypotheses import Hypotheses, SearchConfig
 from docgraph.translation.translator import Translator
 from docgraph.workers import bound_kept_memory, keep_freed_memory, release_memory_regularly
@@ -217,7 +217,7 @@ class _Worker:
             return
         answer: Any
         try:
-            [result] = self._translator.decode([document.given], document.search)
+            [result] = self._translator.decode([document.given], DecodingOptions(document.search))
         except Exception as error:
             answer = Failure(number, str(error))
         else:

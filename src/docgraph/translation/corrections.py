@@ -20,6 +20,7 @@ from docgraph.document import Document
 from docgraph.formats.atoms import shown_texts
 from docgraph.model.hints import Hint
 from docgraph.model.systems import prepare
+from docgraph.translation.decoding.decoder import DecodingOptions
 from docgraph.translation.decoding.document_chunks import chunks
 from docgraph.translation.decoding.draft import untranslated
 from docgraph.translation.decoding.hints import fill_hints
@@ -32,7 +33,7 @@ from docgraph.translation.decoding.relevance import (
     relevant_sentences,
 )
 from docgraph.translation.decoding.state_cache import CACHED_TOKENS, evict
-from docgraph.translation.model_input import FinishedSentences, Prepared, TranslationRequest, lookups_by_segment
+from docgraph.translation.model_input import FinishedSentences, PreparedDocument, TranslationRequest, lookups_by_segment
 from docgraph.translation.result import Candidate, SentenceTranslation
 from docgraph.translation.segment_decoding import DecodedSegments, TranslationOptions
 from docgraph.translation.terms.formality import FormalityOption, formality_of, has_you
@@ -122,13 +123,13 @@ class _Work:
     """A document of which some segments are translated."""
 
     translator: Translator
-    prepared: Prepared
+    prepared: PreparedDocument
     search: SearchConfig
     finished: FinishedSentences
 
     def __post_init__(self) -> None:
         prepared = self.prepared
-        given = self.translator.inputs.given_segments(prepared.given, prepared.segments)
+        given = self.translator.input_builder.given_segments(prepared.given, prepared.segments)
         self.translations = prepared.finished_segments(self.finished) | dict(given)
         """Known, finished and decoded hypotheses, by segment."""
 
@@ -151,11 +152,11 @@ class _Work:
 
         The base translations of the segments in `based` are still right.
         """
-        inputs = self.translator.inputs
+        inputs = self.translator.input_builder
         wanted = inputs.with_referents(self.prepared, segments, self.translations)
         for rows, excerpt in inputs.excerpts(self.prepared, wanted, self.translations):
             base = {row: self.translations[m][0].base_tokens for row, m in enumerate(rows) if m in based}
-            [part] = self.translator.decoder([replace(excerpt.document, base=base)], self.search)
+            [part] = self.translator.decoder([replace(excerpt.document, base=base)], DecodingOptions(self.search))
             self.translations.update(zip(rows, part.sentences, strict=False))
 
     def read(self, judged: Judgements | None) -> Read:
@@ -165,7 +166,7 @@ class _Work:
         if not judges_relevance(model.config) or not any_given(self.translations):
             return found
         for shown, own in chunks(len(self.prepared.segments)):
-            chunk = translator.inputs.chunk(self.prepared, shown, {})
+            chunk = translator.input_builder.chunk(self.prepared, shown, {})
             example, known = prepare(untranslated(chunk.example, chunk.known), model.config), chunk.known
             base = {
                 m - shown.start: best.base_tokens
@@ -234,7 +235,7 @@ class _Work:
     def _addresses(self, segment: int) -> bool:
         """Returns whether the formality of the document may change the translation of a segment."""
         source, found = self.prepared.segments[segment], self.translations.get(segment)
-        translation = self.translator.builder.text(found[0], source.source) if found else ""
+        translation = self.translator.translation_builder.text(found[0], source.source) if found else ""
         return has_you(source.text) or formality_of(translation) is not None
 
     def _lookups(self, sentences: Collection[int]) -> dict[int, list[Hint]]:
@@ -242,7 +243,7 @@ class _Work:
         wanted, found = {*self.prepared.segments_of(sentences)}, dict[int, list[Hint]]()
         for shown, own in chunks(len(self.prepared.segments)):
             if self.translator.needs.hints and not wanted.isdisjoint(own):
-                example = self.translator.inputs.chunk(self.prepared, shown, {}).example
+                example = self.translator.input_builder.chunk(self.prepared, shown, {}).example
                 found |= lookups_by_segment(example, shown, own)
         return found
 
@@ -258,7 +259,7 @@ class _Work:
             return {}
         hypotheses = self.hypotheses
         decoded = DecodedSegments(hypotheses, [], 1, self._lookups(chosen))
-        options = TranslationOptions(self.search, "parallel", explain=False)
+        options = TranslationOptions(self.search)
         [result] = self.translator.with_terms([self.prepared], [decoded], options, chosen)
         translated = self.translator.sentences(self.prepared, result, self.search, chosen)
         return {
@@ -276,15 +277,12 @@ class _Work:
                 everything[m] = translated[m]
             elif m not in self.prepared.given:
                 texts = [
-                    translator.builder.text(decoded.hypotheses[k][0], segments[k].source)
+                    translator.translation_builder.text(decoded.hypotheses[k][0], segments[k].source)
                     for k in segments.of_sentence[m]
                 ]
                 candidate = Candidate(restore(segments.join(texts, m), segments.stand_ins(m)), 0.0, 0.0)
                 everything[m] = SentenceTranslation(source, candidate.text, (candidate,) if candidate.text else ())
-        stand_ins = [segments.stand_ins(m) for m in everything]
-        unified = dict(
-            zip(everything, translator.builder.with_same_quotes([*everything.values()], stand_ins), strict=True)
-        )
+        unified = translator.translation_builder.with_same_quotes(everything, segments)
         return {m: unified[m] for m in translated}
 
 
@@ -314,7 +312,7 @@ class _HintInputs:
         if not work.translator.needs.hints:
             return
         for shown, own in chunks(len(work.prepared.segments)):
-            example = work.translator.inputs.chunk(work.prepared, shown, {}).example
+            example = work.translator.input_builder.chunk(work.prepared, shown, {}).example
             for hint in (*example.hints, *example.lookups):
                 if (m := shown.start + hint.sentence) in own:
                     read = 0 if hint.referent is None else hint.referent.sentence
@@ -354,7 +352,7 @@ def warm_up(translator: Translator, document: Document, finished: FinishedSenten
         return
     work = _Work(translator, translator.prepare(TranslationRequest(document)), SearchConfig(), finished)
     for shown, own in chunks(len(work.prepared.segments)):
-        example = translator.inputs.chunk(work.prepared, shown, {}).example
+        example = translator.input_builder.chunk(work.prepared, shown, {}).example
         source, pairs = prepare(example, config).source, []
         for m in own:
             if m in work.translations and (room := room - len(work.translations[m][0].base_tokens)) >= 0:

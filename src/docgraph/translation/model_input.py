@@ -77,7 +77,7 @@ class TranslationRequest:
 
 
 @dataclass(frozen=True)
-class Prepared:
+class PreparedDocument:
     """A request, or one chunk of it, as the model reads it."""
 
     request: TranslationRequest
@@ -178,7 +178,7 @@ class InputBuilder:
         """Returns the annotation of a document, by the annotator of the model or of its source language."""
         return self._annotate(Document.from_sentences(shown_texts(document)))
 
-    def prepare(self, request: TranslationRequest, foreign: frozenset[int] = frozenset()) -> Prepared:
+    def prepare(self, request: TranslationRequest, foreign: frozenset[int] = frozenset()) -> PreparedDocument:
         """Segments a document and builds the model input; the sentences in `foreign` stay as they are."""
         document, known = request.document, request.known
         count = len(document.sentences)
@@ -192,14 +192,14 @@ class InputBuilder:
         segments = self._preprocessor.segment(document, given, foreign - given.keys())
         known_segments: Known = {**request.finished, **dict(self.given_segments(given, segments))}
         (shown, own), *more = chunks(len(segments))
-        prepared = Prepared(request, segments, given, shown, own, None, known_segments)
+        prepared = PreparedDocument(request, segments, given, shown, own, None, known_segments)
         prepared = replace(prepared, corrected=self._find_corrected_words(prepared))
         if more:
             return prepared
         given_input = self.encode(segments, shown, known_segments, prepared.corrected)
         return replace(prepared, example=given_input.example, known=given_input.known)
 
-    def _find_corrected_words(self, prepared: Prepared) -> CorrectedWords | None:
+    def _find_corrected_words(self, prepared: PreparedDocument) -> CorrectedWords | None:
         if self.corrected_words is None or not prepared.given:
             return None
         texts = prepared.segments.texts(range(len(prepared.segments)))
@@ -259,14 +259,14 @@ class InputBuilder:
                 del self._annotations[old]
         return annotation
 
-    def chunk(self, prepared: Prepared, shown: range, translations: Known) -> DecoderInput:
+    def chunk(self, prepared: PreparedDocument, shown: range, translations: Known) -> DecoderInput:
         """Returns a chunk of a document as model input, with the known translations and `translations` by position."""
         if prepared.example is None:
             given = dict(self.given_segments(prepared.given, prepared.segments))
             return self.encode(prepared.segments, shown, {**translations, **given}, prepared.corrected)
         return DecoderInput(prepared.example, {**translations, **prepared.known})
 
-    def with_referents(self, prepared: Prepared, wanted: Iterable[int], translations: Known) -> set[int]:
+    def with_referents(self, prepared: PreparedDocument, wanted: Iterable[int], translations: Known) -> set[int]:
         """Returns some segments, and those without one of the `translations` that their hints read, directly or not."""
         found = {*wanted}
         for shown, own in reversed([*chunks(len(prepared.segments))]):
@@ -276,7 +276,7 @@ class InputBuilder:
         return found
 
     def excerpts(
-        self, prepared: Prepared, wanted: Iterable[int], translations: Known
+        self, prepared: PreparedDocument, wanted: Iterable[int], translations: Known
     ) -> Iterator[tuple[list[int], Excerpt]]:
         """Yields some segments with what they read, as model input, for each chunk; the indices of the segments first.
 
@@ -289,7 +289,7 @@ class InputBuilder:
             if rows := [m for m in own if m in wanted]:
                 yield rows, self.excerpt(prepared, shown, rows, translations)
 
-    def excerpt(self, prepared: Prepared, shown: range, rows: Iterable[int], translations: Known) -> Excerpt:
+    def excerpt(self, prepared: PreparedDocument, shown: range, rows: Iterable[int], translations: Known) -> Excerpt:
         """Returns segments of one chunk with what they read, as model input; `rows` may name a segment repeatedly."""
         chunk = self.chunk(prepared, shown, translations)
         excerpt = Excerpt.of(chunk, [m - shown.start for m in rows], self._config)

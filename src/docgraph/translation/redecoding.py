@@ -11,11 +11,11 @@ from docgraph.translation.checks.doubts import Doubt, doubts, word_doubts
 from docgraph.translation.checks.lexicon import invented_words
 from docgraph.translation.checks.repair import Attempt, Piece, Repairer
 from docgraph.translation.decoding.constraints import Constraint, Constraints
-from docgraph.translation.decoding.decoder import DecoderInput
+from docgraph.translation.decoding.decoder import DecoderInput, DecodingOptions
 from docgraph.translation.decoding.document_chunks import chunks
 from docgraph.translation.decoding.forbidden_words import ForbiddenWords
 from docgraph.translation.decoding.hypotheses import Hypotheses, Hypothesis, SearchConfig
-from docgraph.translation.model_input import Prepared
+from docgraph.translation.model_input import PreparedDocument
 from docgraph.translation.segment_decoding import DecodedSegments, TranslationOptions
 from docgraph.translation.terms.term import Term
 from docgraph.translation.terms.term_enforcement import DocumentTerms, TermEnforcer
@@ -39,7 +39,7 @@ class Redecoder:
 
     def enforce_terms(
         self,
-        documents: list[Prepared],
+        documents: list[PreparedDocument],
         decoded: list[DecodedSegments],
         segments: Sequence[Mapping[int, Segment]],
         options: TranslationOptions,
@@ -54,7 +54,7 @@ class Redecoder:
 
     def _decode_constrained(
         self,
-        documents: list[Prepared],
+        documents: list[PreparedDocument],
         decoded: list[DecodedSegments],
         options: TranslationOptions,
         constraints: list[Constraints],
@@ -69,19 +69,21 @@ class Redecoder:
                 places.append((index, segment_of))
         beams, n_best = max(options.search.beams, CANDIDATES), max(options.search.n_best, CANDIDATES)
         search = replace(options.search, beams=beams, n_best=n_best)
-        again = self._translator.decoder(inputs, search, options.mode, tokens=options.tokens)
+        again = self._translator.decoder(inputs, replace(options, search=search))
         found: list[dict[int, list[Hypothesis]]] = [{} for _ in documents]
         for (index, segment_of), document in zip(places, again, strict=True):
             found[index] |= {m: document.sentences[place] for place, m in segment_of.items()}
         return found
 
     def _inputs_again(
-        self, prepared: Prepared, decoded: DecodedSegments, wanted: Collection[int]
+        self, prepared: PreparedDocument, decoded: DecodedSegments, wanted: Collection[int]
     ) -> Iterator[tuple[dict[int, int], DecoderInput]]:
         """Yields pairs: the segment at each position to decode, and the input that decodes them again."""
         segments = prepared.segments
         if not self._translator.needs.reads_document:
-            for rows, excerpt in self._translator.inputs.excerpts(prepared, wanted, dict(enumerate(decoded.first))):
+            for rows, excerpt in self._translator.input_builder.excerpts(
+                prepared, wanted, dict(enumerate(decoded.first))
+            ):
                 yield dict(enumerate(rows)), excerpt.document
             return
         for shown, own in chunks(len(segments)):
@@ -90,10 +92,10 @@ class Redecoder:
                 others = {
                     m: own for m, own in enumerate(decoded.hypotheses) if own and m - shown.start not in segment_of
                 }
-                yield segment_of, self._translator.inputs.encode(segments, shown, others)
+                yield segment_of, self._translator.input_builder.encode(segments, shown, others)
 
     def checked(
-        self, prepared: Prepared, decoded: DecodedSegments, search: SearchConfig, sentences: Iterable[int]
+        self, prepared: PreparedDocument, decoded: DecodedSegments, search: SearchConfig, sentences: Iterable[int]
     ) -> dict[int, Attempt]:
         """Returns the best translation of each segment of some sentences with its doubts, repaired if `repair` is set.
 
@@ -118,7 +120,7 @@ class Redecoder:
         return attempts
 
     def _attempt(self, segment: Segment, hypothesis: Hypothesis, terms: DocumentTerms) -> Attempt:
-        text = self._translator.builder.text(hypothesis, segment.source)
+        text = self._translator.translation_builder.text(hypothesis, segment.source)
         return Attempt(text, hypothesis.score, hypothesis.log_probability, self._doubts(segment, text, terms))
 
     def _doubts(self, segment: Segment, text: str, terms: DocumentTerms) -> tuple[Doubt, ...]:
@@ -132,7 +134,7 @@ class Redecoder:
         return [*invented_words(segment.source, without(text, segment.stand_ins), language, targets)]
 
     def _decode_again(
-        self, prepared: Prepared, decoded: DecodedSegments, pieces: Sequence[Piece], search: SearchConfig
+        self, prepared: PreparedDocument, decoded: DecodedSegments, pieces: Sequence[Piece], search: SearchConfig
     ) -> list[list[Attempt]]:
         """Returns the attempts for some pieces of a decoded document, in the context of its other segments."""
         decode = self._decode_in_document if self._translator.needs.reads_document else self._decode_in_excerpts
@@ -142,14 +144,14 @@ class Redecoder:
         ]
 
     def _decode_in_excerpts(
-        self, prepared: Prepared, decoded: DecodedSegments, pieces: Sequence[Piece], search: SearchConfig
+        self, prepared: PreparedDocument, decoded: DecodedSegments, pieces: Sequence[Piece], search: SearchConfig
     ) -> Hypotheses:
         """Returns the hypotheses of pieces, each with what its segment reads; a part of a segment has no hints."""
         inputs, counts = list[DecoderInput](), list[int]()
         first, forbidden = dict(enumerate(decoded.first)), self._forbidden(prepared, decoded, pieces)
         for shown, own in chunks(len(prepared.segments)):
             if chosen := [(place, piece) for place, piece in pieces if place in own]:
-                excerpt = self._translator.inputs.excerpt(prepared, shown, [place for place, _ in chosen], first)
+                excerpt = self._translator.input_builder.excerpt(prepared, shown, [place for place, _ in chosen], first)
                 other = {
                     row: piece
                     for row, (place, piece) in enumerate(chosen)
@@ -161,13 +163,13 @@ class Redecoder:
                     if row not in other
                 }
                 wanted = {row: forbidden[place] for row, (place, _) in enumerate(chosen) if place in forbidden}
-                excerpt = self._translator.inputs.with_source(excerpt, other)
+                excerpt = self._translator.input_builder.with_source(excerpt, other)
                 inputs.append(replace(excerpt.document, constraints=wanted, base=base))
                 counts.append(len(chosen))
-        found = self._translator.decoder(inputs, search)
+        found = self._translator.decoder(inputs, DecodingOptions(search))
         return [each for count, document in zip(counts, found, strict=True) for each in document.sentences[:count]]
 
-    def _forbidden(self, prepared: Prepared, decoded: DecodedSegments, pieces: Iterable[Piece]) -> Constraints:
+    def _forbidden(self, prepared: PreparedDocument, decoded: DecodedSegments, pieces: Iterable[Piece]) -> Constraints:
         """Returns the words that new translations of some segments must not contain, by segment.
 
         These are words of the wrong formality or, where the formality is right, words that the model has invented.
@@ -175,7 +177,7 @@ class Redecoder:
         found = {}
         for place in dict.fromkeys(place for place, _ in pieces):
             segment = prepared.segments[place]
-            text = self._translator.builder.text(decoded.hypotheses[place][0], segment.source)
+            text = self._translator.translation_builder.text(decoded.hypotheses[place][0], segment.source)
             if words := self._enforcer.forbidden(segment, text, decoded.terms.at(place)):
                 found[place] = words
             elif invented := self._invented_words(segment, text, decoded.terms):
@@ -183,7 +185,7 @@ class Redecoder:
         return found
 
     def _decode_in_document(
-        self, prepared: Prepared, decoded: DecodedSegments, pieces: Sequence[Piece], search: SearchConfig
+        self, prepared: PreparedDocument, decoded: DecodedSegments, pieces: Sequence[Piece], search: SearchConfig
     ) -> Hypotheses:
         """Returns the hypotheses of pieces, each in the place of its segment in the document."""
         inputs, counts = list[DecoderInput](), list[int]()
@@ -200,7 +202,7 @@ class Redecoder:
             if any(by_place.values()):
                 inputs.append(replace(self._encode(texts), constraints=wanted))
                 counts.append(len(texts))
-        found = self._translator.decoder(inputs, search)
+        found = self._translator.decoder(inputs, DecodingOptions(search))
         return [
             document.sentences[m]
             for document, given, count in zip(found, inputs, counts, strict=True)
@@ -212,4 +214,4 @@ class Redecoder:
         """Returns segments as the model input of a document, with the hypotheses of those that have any."""
         segments = Segments([segment for segment, _ in texts], [range(m, m + 1) for m in range(len(texts))])
         known = {m: found for m, (_, found) in enumerate(texts) if found}
-        return self._translator.inputs.encode(segments, range(len(texts)), known)
+        return self._translator.input_builder.encode(segments, range(len(texts)), known)

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 from docgraph.model.batch import DocumentExample
 from docgraph.model.hints import Hint
-from docgraph.translation.decoding.decoder import DecodedDocument, DecoderInput, Mode
+from docgraph.translation.decoding.decoder import DecodedDocument, DecoderInput, DecodingOptions
 from docgraph.translation.decoding.document_chunks import chunks
 from docgraph.translation.decoding.hints import with_filled_hints
-from docgraph.translation.decoding.hypotheses import Hypotheses, SearchConfig
+from docgraph.translation.decoding.hypotheses import Hypotheses
 from docgraph.translation.explain import ContextWeights, context_weights_of, hint_uses
-from docgraph.translation.model_input import Prepared, lookups_by_segment
+from docgraph.translation.model_input import PreparedDocument, lookups_by_segment
 from docgraph.translation.result import HintUse
 from docgraph.translation.terms.term import Term
 from docgraph.translation.terms.term_enforcement import DocumentTerms
@@ -23,14 +23,10 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class TranslationOptions:
-    """How documents are translated."""
+class TranslationOptions(DecodingOptions):
+    """How documents are decoded, and whether their context and hints are reported."""
 
-    search: SearchConfig
-    mode: Mode
-    explain: bool
-    tokens: int | None = None
-    """Source sub-words decoded together; None: by the device."""
+    explain: bool = False
 
 
 @dataclass(frozen=True)
@@ -50,7 +46,7 @@ class DecodedSegments:
 
 
 def decode_segments(
-    translator: Translator, batch: list[Prepared], options: TranslationOptions
+    translator: Translator, batch: list[PreparedDocument], options: TranslationOptions
 ) -> list[DecodedSegments]:
     """Decodes some documents together, or one long document, with the decoder of a translator."""
     if batch and batch[0].example is None:
@@ -59,18 +55,16 @@ def decode_segments(
 
 
 def _decode_together(
-    translator: Translator, batch: list[Prepared], options: TranslationOptions
+    translator: Translator, batch: list[PreparedDocument], options: TranslationOptions
 ) -> list[DecodedSegments]:
     """Decodes documents, or one chunk of a document, together."""
     inputs = [DecoderInput(each.example, each.known) for each in batch if each.example is not None]
-    decoded = translator.decoder(
-        inputs,
-        options.search,
-        options.mode,
-        tokens=options.tokens,
+    reporting = replace(
+        options,
         on_final=lambda index, first, hypotheses: batch[index].record(first, hypotheses),
         progress=lambda done, _: _show_progress(batch, done),
     )
+    decoded = translator.decoder(inputs, reporting)
     results = []
     for prepared, given, document in zip(batch, inputs, decoded, strict=True):
         # Entries of a translation memory come after the segments.
@@ -80,7 +74,7 @@ def _decode_together(
     return results
 
 
-def _show_progress(batch: Iterable[Prepared], done: int) -> None:
+def _show_progress(batch: Iterable[PreparedDocument], done: int) -> None:
     """Tells requests how many of their segments are decoded, as if they were decoded in their order."""
     for prepared in batch:
         prepared.request.show_progress(prepared.own.start, min(max(done, 0), len(prepared.own)))
@@ -89,7 +83,7 @@ def _show_progress(batch: Iterable[Prepared], done: int) -> None:
 
 def _explained(
     translator: Translator,
-    prepared: Prepared,
+    prepared: PreparedDocument,
     example: DocumentExample,
     document: DecodedDocument,
     result: DecodedSegments,
@@ -106,7 +100,9 @@ def _explained(
     return replace(result, context_weights=weights, hints=hints)
 
 
-def _decode_in_chunks(translator: Translator, prepared: Prepared, options: TranslationOptions) -> DecodedSegments:
+def _decode_in_chunks(
+    translator: Translator, prepared: PreparedDocument, options: TranslationOptions
+) -> DecodedSegments:
     """Decodes a long document chunk by chunk; each chunk reads the translations of the chunks before it."""
     hypotheses = {**prepared.known}
     weights: list[ContextWeights] = []
@@ -114,7 +110,7 @@ def _decode_in_chunks(translator: Translator, prepared: Prepared, options: Trans
     hints: dict[int, list[HintUse]] = {}
     passes = 0
     for shown, own in chunks(len(prepared.segments)):
-        given = translator.inputs.encode(prepared.segments, shown, hypotheses, prepared.corrected)
+        given = translator.input_builder.encode(prepared.segments, shown, hypotheses, prepared.corrected)
         lookups |= lookups_by_segment(given.example, shown, own)
         if hypotheses.keys() >= {*own} and not options.explain:
             continue
@@ -129,7 +125,7 @@ def _decode_in_chunks(translator: Translator, prepared: Prepared, options: Trans
 
 
 def with_enforced_words(
-    prepared: Prepared, decoded: DecodedSegments, enforced: Mapping[int, Sequence[Term]]
+    prepared: PreparedDocument, decoded: DecodedSegments, enforced: Mapping[int, Sequence[Term]]
 ) -> DecodedSegments:
     """Returns a decoded document with the words of a dictionary that were enforced, by segment, among its hints."""
     sentences, hints = prepared.segments.sentence_indices(range(len(prepared.segments))), dict(decoded.hints)

@@ -9,7 +9,7 @@ from docgraph.document import Document
 from docgraph.translation.decoding.hints import with_filled_hints
 from docgraph.translation.decoding.hypotheses import Hypothesis
 from docgraph.translation.explain import ContextWeights, context_weights_of, hint_uses
-from docgraph.translation.model_input import FinishedSentences, Prepared, TranslationRequest
+from docgraph.translation.model_input import FinishedSentences, PreparedDocument, TranslationRequest
 from docgraph.translation.result import HintUse
 from docgraph.translation.translator import Translator
 
@@ -39,7 +39,7 @@ def explain_sentence(
     if translations[sentence] is None or translator.needs.reads_document:
         explained = translator.translate(document, known=translations, explain=True).sentences[sentence]
         return Explanation(explained.context, explained.hints)
-    prepared, inputs = translator.prepare(TranslationRequest(document, known)), translator.inputs
+    prepared, inputs = translator.prepare(TranslationRequest(document, known)), translator.input_builder
     texts = {m: text for m, text in enumerate(translations) if text is not None}
     first = prepared.finished_segments(finished or {})
     targets = {
@@ -63,7 +63,7 @@ def explain_sentence(
     return Explanation(ContextWeights.mean(weights), tuple(hints))
 
 
-def _own(translator: Translator, prepared: Prepared, texts: Mapping[int, str]) -> dict[int, list[Hypothesis]]:
+def _own(translator: Translator, prepared: PreparedDocument, texts: Mapping[int, str]) -> dict[int, list[Hypothesis]]:
     """Returns translations of sentences as those of the model, by segment."""
-    found = translator.inputs.given_segments(texts, prepared.segments)
+    found = translator.input_builder.given_segments(texts, prepared.segments)
     return {m: [replace(best, given=False)] for m, (best, *_) in found}

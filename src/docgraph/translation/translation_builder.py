@@ -10,12 +10,12 @@ from docgraph.model.tokenizer import UNKNOWN, SubwordCoder
 from docgraph.translation.checks.repair import Attempt
 from docgraph.translation.decoding.hypotheses import Hypotheses, Hypothesis
 from docgraph.translation.explain import ContextWeights
-from docgraph.translation.model_input import Prepared
+from docgraph.translation.model_input import PreparedDocument
 from docgraph.translation.result import Candidate, SentenceTranslation
 from docgraph.translation.segment_decoding import DecodedSegments
 from docgraph.translation.text.postprocessing import Postprocessor
 from docgraph.translation.text.preprocessing import Segments
-from docgraph.translation.text.stand_ins import StandIns, mask, restore
+from docgraph.translation.text.stand_ins import mask, restore
 
 if TYPE_CHECKING:  # slow to import
     from docgraph.translation.translation_memory import TranslationMemory
@@ -36,7 +36,7 @@ class TranslationBuilder:
 
     def sentences(
         self,
-        prepared: Prepared,
+        prepared: PreparedDocument,
         decoded: DecodedSegments,
         checked: Mapping[int, Attempt],
         chosen: Iterable[int],
@@ -85,11 +85,15 @@ class TranslationBuilder:
         return tuple(candidates)
 
     def with_same_quotes(
-        self, sentences: Sequence[SentenceTranslation], stand_ins: Sequence[StandIns]
-    ) -> list[SentenceTranslation]:
+        self, sentences: Mapping[int, SentenceTranslation], segments: Segments
+    ) -> dict[int, SentenceTranslation]:
         """Returns the sentences of a document with one kind of quotation marks and of apostrophes; known translations
         do not change."""
-        pairs = list(zip(sentences, stand_ins, strict=True))
-        own = [(mask(each.source, hidden), mask(each.text, hidden)) for each, hidden in pairs if each.candidates]
-        unified = iter(self._postprocessor.unify_quotes([source for source, _ in own], [text for _, text in own]))
-        return [each.with_text(restore(next(unified), hidden)) if each.candidates else each for each, hidden in pairs]
+        stand_ins = {m: segments.stand_ins(m) for m, each in sentences.items() if each.candidates}
+        sources = [mask(sentences[m].source, hidden) for m, hidden in stand_ins.items()]
+        texts = [mask(sentences[m].text, hidden) for m, hidden in stand_ins.items()]
+        unified = dict(zip(stand_ins, self._postprocessor.unify_quotes(sources, texts), strict=True))
+        return {
+            m: each.with_text(restore(unified[m], stand_ins[m])) if m in unified else each
+            for m, each in sentences.items()
+        }

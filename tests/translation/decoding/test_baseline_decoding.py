@@ -16,7 +16,7 @@ from docgraph.model.config import ConcatenationConfig
 from docgraph.model.document_transformer import DocumentTransformer
 from docgraph.model.systems import prepare
 from docgraph.model.tokenizer import SPACE
-from docgraph.translation.decoding.decoder import BATCH_TOKENS, DecoderInput
+from docgraph.translation.decoding.decoder import BATCH_TOKENS, DecoderInput, DecodingOptions
 from docgraph.translation.decoding.document_decoding import decode_documents
 from docgraph.translation.decoding.hypotheses import Known, SearchConfig, given_hypotheses
 from docgraph.translation.decoding.scoring import Candidates, score_candidates, score_documents
@@ -30,7 +30,7 @@ SEPARATOR = 3
 def translations(model: DocumentTransformer, mode: str = "parallel") -> tuple[list[list[tuple[int, ...]]], int]:
     """Returns the best translation of every sentence and the maximum number of passes."""
     inputs = [DecoderInput(example) for example in DOCUMENTS]
-    found = decode_documents(model, PIECES, inputs, SearchConfig(beams=2), mode)  # type: ignore[arg-type]
+    found = decode_documents(model, PIECES, inputs, DecodingOptions(SearchConfig(beams=2), mode))  # type: ignore[arg-type]
     return [[s[0].tokens for s in document.sentences] for document in found], max(d.passes for d in found)
 
 
@@ -64,8 +64,8 @@ def test_known_translations_are_context(name: str) -> None:
     def decoded(known: Sequence[Known], again: bool, mode: str = "parallel", tokens: int | None = None) -> list[Any]:
         config = SearchConfig(beams=2, min_length=2, max_length_factor=1.0, max_length_constant=2)
         inputs = [DecoderInput(*pair) for pair in zip(DOCUMENTS[: len(known)], known, strict=True)]
-        options = {"tokens": tokens, "redecode_known": again}
-        found = decode_documents(model, PIECES, inputs, config, mode, **options)  # type: ignore[arg-type]
+        options = DecodingOptions(config, mode, tokens)
+        found = decode_documents(model, PIECES, inputs, options, redecode_known=again)  # type: ignore[arg-type]
         return [[best.tokens for best, *_ in document.sentences] for document in found]
 
     everything = [{m: given_hypotheses(ids[:-1].tolist()) for m, ids in enumerate(d.target)} for d in DOCUMENTS]

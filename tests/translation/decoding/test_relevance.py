@@ -8,9 +8,9 @@ from docgraph.annotate.dictionary import Dictionary
 from docgraph.document import Document
 from docgraph.model.systems import prepare
 from docgraph.translation.decoding import relevance
-from docgraph.translation.decoding.decoder import DecoderInput
+from docgraph.translation.decoding.decoder import DecoderInput, DecodingOptions
 from docgraph.translation.decoding.draft import untranslated
-from docgraph.translation.decoding.hypotheses import Hypothesis, SearchConfig
+from docgraph.translation.decoding.hypotheses import Hypothesis
 from docgraph.translation.decoding.relevance import Judgements, relevant_sentences
 from docgraph.translation.model_input import TranslationRequest
 from docgraph.translation.translator import Translator
@@ -96,7 +96,7 @@ def test_base_translations_are_those_without_given_translations(translator: Tran
         for known in ([], ["Le brise-lames protège le port.", None, None, None])
     ]
     decoded = [
-        translator.decode([DecoderInput(each.example, each.known)], SearchConfig())[0].sentences
+        translator.decode([DecoderInput(each.example, each.known)], DecodingOptions())[0].sentences
         for each in prepared
         if each.example is not None
     ]
@@ -105,7 +105,7 @@ def test_base_translations_are_those_without_given_translations(translator: Tran
     base = {m: best.base_tokens for m, (best, *_) in enumerate(decoded[1]) if not best.given}
     assert prepared[1].example is not None
     given = DecoderInput(prepared[1].example, prepared[1].known, base=base)
-    [again] = translator.decode([given], SearchConfig())
+    [again] = translator.decode([given], DecodingOptions())
     assert [_tokens(each) for each in again.sentences] == [_tokens(each) for each in decoded[1]]
 
 

@@ -34,7 +34,7 @@ from docgraph.model.document_transformer import DocumentTransformer
 from docgraph.model.model_folder import ModelFolder
 from docgraph.model.systems import context_needs
 from docgraph.model.tokenizer import Ids, Tokenizer, words_by_space
-from docgraph.translation.decoding.decoder import DecoderInput
+from docgraph.translation.decoding.decoder import DecoderInput, DecodingOptions
 from docgraph.translation.decoding.document_decoding import decode_documents
 from docgraph.translation.decoding.hints import fill_documents
 from docgraph.translation.decoding.scoring import TOKENS, Candidates, score_candidates, sentence_score
@@ -301,7 +301,7 @@ def _documents(
             model,
             tokenizer,
             [DecoderInput(document) for document in sources.values()],
-            progress=lambda done, total: progress("translating", done, total),
+            DecodingOptions(progress=lambda done, total: progress("translating", done, total)),
         )
         hypotheses = ([sentence[0].tokens for sentence in document.sentences[:-1]] for document in decoded)
         sources = {

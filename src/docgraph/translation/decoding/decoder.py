@@ -1,14 +1,14 @@
-"""The interface of decoders, which translate documents with the model of a translator.
+"""The interface of decoders: inputs, options and results of decoding documents with the model of a translator.
 
-`Translator.decode` is the plain one; the one of a server (server/batching.py) decodes the documents of several requests
-together. Both return what `document_decoding.decode_documents` returns.
+There are two decoders: `Translator.decode`, and `BatchDecoder` of the server (server/batching.py), which decodes the
+documents of concurrent requests together. Both return the same as `document_decoding.decode_documents`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import Literal
 
 import torch
 
@@ -44,6 +44,20 @@ class DecoderInput:
 
 
 @dataclass(frozen=True)
+class DecodingOptions:
+    """How documents are decoded, and callbacks for the progress."""
+
+    search: SearchConfig = field(default_factory=SearchConfig)
+    mode: Mode = "parallel"
+    tokens: int | None = None
+    """Number of source sub-words encoded together; None for `batch_tokens` of the device. A server ignores it."""
+    on_final: Callable[[int, int, Hypotheses], None] | None = None
+    """Receives the index of a document, the index of a sentence, and the final hypotheses from that sentence on."""
+    progress: Callable[[int, int], None] | None = None
+    """Receives the number of final sentences and the total."""
+
+
+@dataclass(frozen=True)
 class DecodedDocument:
     """The translation of a document."""
 
@@ -53,17 +67,5 @@ class DecodedDocument:
     """Maximum number of times a sentence was decoded."""
 
 
-class Decoder(Protocol):
-    """Decodes documents with the model of a translator; see `decode_documents` for the arguments."""
-
-    def __call__(
-        self,
-        documents: Sequence[DecoderInput],
-        search: SearchConfig,
-        mode: Mode = "parallel",
-        *,
-        tokens: int | None = None,
-        on_final: Callable[[int, int, Hypotheses], None] | None = None,
-        progress: Callable[[int, int], None] | None = None,
-    ) -> list[DecodedDocument]:
-        """Returns the translation of each document."""
+Decoder = Callable[[Sequence[DecoderInput], DecodingOptions], list[DecodedDocument]]
+"""Returns the translation of each document."""

@@ -30,11 +30,11 @@ from docgraph.model.packing import windows
 from docgraph.model.systems import context_class, context_needs
 from docgraph.model.tokenizer import Tokenizer
 from docgraph.translation.decoding.constraints import Constraints
-from docgraph.translation.decoding.decoder import DecodedDocument, DecoderInput, Mode, batch_tokens
+from docgraph.translation.decoding.decoder import DecodedDocument, DecoderInput, DecodingOptions, Mode, batch_tokens
 from docgraph.translation.decoding.draft import Draft, groups, untranslated
 from docgraph.translation.decoding.forbidden_words import ForbiddenWords
 from docgraph.translation.decoding.hints import fill_hints
-from docgraph.translation.decoding.hypotheses import Hypotheses, Hypothesis, SearchConfig, any_given
+from docgraph.translation.decoding.hypotheses import Hypothesis, SearchConfig, any_given
 from docgraph.translation.decoding.lookups import Lookups, with_constraints
 from docgraph.translation.decoding.relevance import judges_relevance, relevant_sentences
 from docgraph.translation.decoding.search import search, verify_greedy
@@ -52,22 +52,15 @@ def decode_documents(
     model: DocumentTransformer,
     tokenizer: Tokenizer,
     documents: Sequence[DecoderInput],
-    search: SearchConfig = SearchConfig(),
-    mode: Mode = "parallel",
-    progress: Callable[[int, int], None] | None = None,
+    options: DecodingOptions = DecodingOptions(),
     *,
-    tokens: int | None = None,
     redecode_known: bool = False,
     state_cache: StateCache | None = None,
-    on_final: Callable[[int, int, Hypotheses], None] | None = None,
 ) -> list[DecodedDocument]:
     """Translates documents, many together.
 
-    `progress` receives the number of final sentences and the total. `tokens` is the number of source sub-words encoded
-    together (by default `batch_tokens` of the device). Known translations are kept or, with `redecode_known`, serve
-    only as context for the other sentences. `state_cache` holds states of the model that several calls share.
-    `on_final` receives the index of a document, the index of a sentence, and the final hypotheses from that sentence
-    on.
+    Known translations are kept or, with `redecode_known`, serve only as context for the other sentences. `state_cache`
+    holds states of the model that several calls share.
     """
     drafts = []
     for document in documents:
@@ -78,18 +71,18 @@ def decode_documents(
     total = sum(len(draft.window) for draft in drafts)
     final = total - sum(m not in draft.fixed for draft in drafts for m in draft.window)
     state_cache = {} if state_cache is None else state_cache
-    for group in groups(drafts, tokens or batch_tokens(model.device)):
-        report = None if progress is None else partial(_report, progress, final, total)
-        decoder = _GroupDecoder(model, tokenizer, search, group, state_cache, report)
-        for done in decoder.decode(mode):
+    for group in groups(drafts, options.tokens or batch_tokens(model.device)):
+        report = None if options.progress is None else partial(_report, options.progress, final, total)
+        decoder = _GroupDecoder(model, tokenizer, options.search, group, state_cache, report)
+        for done in decoder.decode(options.mode):
             if report is not None:
                 report(done)
         final += len(decoder.pending)
         evict(state_cache)
-        if on_final is not None:
+        if options.on_final is not None:
             for draft in group:
                 window = draft.window
-                on_final(index_of[id(draft)], window.start, draft.hypotheses[window.start : window.stop])
+                options.on_final(index_of[id(draft)], window.start, draft.hypotheses[window.start : window.stop])
     return [DecodedDocument(draft.hypotheses, draft.passes) for draft in drafts]
 
 

@@ -77,6 +77,10 @@ class Glossary:
     def __len__(self) -> int:
         return len(self.entries)
 
+    def __reduce__(self) -> tuple[type[Glossary], tuple[list[Entry], tuple[str, str] | None]]:
+        # The rest is derived from these, and caches cannot be pickled.
+        return Glossary, (self.entries, self.languages)
+
     def _merged(self) -> list[_Pattern]:
         """Joins entries with the same term; notes those that contradict each other."""
         merged: dict[str, list[Entry]] = {}
