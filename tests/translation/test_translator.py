@@ -188,7 +188,7 @@ def test_repair_reads_what_the_first_pass_read(translator: Translator, known: tu
     [decoded] = decode_segments(translator, [prepared], options)
     again = [m for m in range(len(SENTENCES)) if not first.sentences[m].given]
     for m in again:
-        [attempts] = translator._redecoder._decode_again(prepared, decoded, [(m, prepared.segments[m])], BEAM)
+        [attempts] = translator.redecoder._decode_again(prepared, decoded, [(m, prepared.segments[m])], BEAM)
         assert [attempt.text for attempt in attempts] == [each.text for each in first.sentences[m].candidates]
     alone = [translator.translate([SENTENCES[m]], BEAM).texts[0] for m in again]
     assert alone != [first.texts[m] for m in again]

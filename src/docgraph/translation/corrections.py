@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from itertools import compress
 from typing import TYPE_CHECKING
 
@@ -130,12 +129,10 @@ class _Work:
     def __post_init__(self) -> None:
         prepared = self.prepared
         given = self.translator.input_builder.given_segments(prepared.given, prepared.segments)
+        self._owners = prepared.segments.sentence_indices()
+        """The sentence of each segment."""
         self.translations = prepared.finished_segments(self.finished) | dict(given)
         """Known, finished and decoded hypotheses, by segment."""
-
-    @cached_property
-    def _owners(self) -> list[int]:
-        return self.prepared.segments.sentence_indices(range(len(self.prepared.segments)))
 
     def place(self, segment: int) -> Place:
         """Returns the sentence of a segment, and its place there."""
@@ -217,7 +214,9 @@ class _Work:
 
     def with_other_terms(self, earlier: _Work, sentences: Iterable[int]) -> set[int]:
         """Returns the sentences with other terms than in an `earlier` work, or that another formality concerns."""
-        mine, theirs = (each.translator.find_terms(each.prepared, each.hypotheses) for each in (self, earlier))
+        mine, theirs = (
+            each.translator.redecoder.find_terms(each.prepared, each.hypotheses) for each in (self, earlier)
+        )
         segments = self.prepared.segments
 
         def is_same(segment: int) -> bool:
@@ -260,7 +259,7 @@ class _Work:
         hypotheses = self.hypotheses
         decoded = DecodedSegments(hypotheses, [], 1, self._lookups(chosen))
         options = TranslationOptions(self.search)
-        [result] = self.translator.with_terms([self.prepared], [decoded], options, chosen)
+        [result] = self.translator.redecoder.with_terms([self.prepared], [decoded], options, chosen)
         translated = self.translator.sentences(self.prepared, result, self.search, chosen)
         return {
             m: replace(each, segments=tuple(hypotheses[k][0] for k in segments.of_sentence[m]))

@@ -100,9 +100,10 @@ class PreparedDocument:
         """Number of source sub-words; infinite for a document in chunks, which is always decoded alone."""
         return math.inf if self.example is None else sum(map(len, self.example.source[: len(self.shown)]))
 
-    def segments_of(self, sentences: Iterable[int]) -> list[int]:
-        """Returns the segments of some sentences, without those that are known."""
-        return [m for index in sentences if index not in self.given for m in self.segments.of_sentence[index]]
+    def segments_of(self, sentences: Iterable[int] | None = None) -> list[int]:
+        """Returns the segments of some sentences (default: all) that have no known translation."""
+        chosen = range(len(self.segments.of_sentence)) if sentences is None else sentences
+        return [m for index in chosen if index not in self.given for m in self.segments.of_sentence[index]]
 
     def finished_segments(self, finished: FinishedSentences) -> dict[int, list[Hypothesis]]:
         """Returns the hypotheses of finished sentences, by segment.
@@ -203,8 +204,7 @@ class InputBuilder:
         if self.corrected_words is None or not prepared.given:
             return None
         texts = prepared.segments.texts(range(len(prepared.segments)))
-        unknown = prepared.segments_of(range(len(prepared.segments.of_sentence)))
-        return self.corrected_words.find(prepared.given_pairs(), [texts[m] for m in unknown])
+        return self.corrected_words.find(prepared.given_pairs(), [texts[m] for m in prepared.segments_of()])
 
     def given_segments(self, given: Mapping[int, str], segments: Segments) -> Iterator[tuple[int, list[Hypothesis]]]:
         """Yields known translations by segment; that of a sentence with several segments is divided among them."""

@@ -1,12 +1,13 @@
-"""Decodes segments of a decoded document again: with prescribed terms, and if their translations look wrong."""
+"""Decodes segments of a decoded document again: those that lack a term, and those whose translations look wrong."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+from docgraph.model.hints import dictionaries
 from docgraph.translation.checks.doubts import Doubt, doubts, word_doubts
 from docgraph.translation.checks.lexicon import invented_words
 from docgraph.translation.checks.repair import Attempt, Piece, Repairer
@@ -16,9 +17,14 @@ from docgraph.translation.decoding.document_chunks import chunks
 from docgraph.translation.decoding.forbidden_words import ForbiddenWords
 from docgraph.translation.decoding.hypotheses import Hypotheses, Hypothesis, SearchConfig
 from docgraph.translation.model_input import PreparedDocument
-from docgraph.translation.segment_decoding import DecodedSegments, TranslationOptions
-from docgraph.translation.terms.term import Term
+from docgraph.translation.segment_decoding import DecodedSegments, TranslationOptions, with_enforced_words
+from docgraph.translation.single_sentences import SingleSentences
+from docgraph.translation.terms.dictionary_names import DictionaryNames
+from docgraph.translation.terms.formality import Sample, decide, has_forms
+from docgraph.translation.terms.names import find_names
+from docgraph.translation.terms.term import Term, TermFinder
 from docgraph.translation.terms.term_enforcement import DocumentTerms, TermEnforcer
+from docgraph.translation.terms.utterances import utterance_formalities
 from docgraph.translation.text.preprocessing import Segment, Segments
 from docgraph.translation.text.stand_ins import without
 
@@ -29,23 +35,80 @@ CANDIDATES = 4
 """Translations with constraints from which the least doubtful one is taken."""
 
 
+def _samples(prepared: PreparedDocument, translations: Sequence[str | None]) -> Iterator[Sample]:
+    """Yields what decides the formality of a document, given the translation of each segment."""
+    yield from (Sample(text, given, given=True) for text, given in prepared.given_pairs().values())
+    for m in prepared.segments_of():
+        yield Sample(prepared.segments[m].text, translations[m] or "")
+
+
 class Redecoder:
     """Decodes segments again with the model of a translator, in the context of their document."""
 
-    def __init__(self, translator: Translator) -> None:
-        self._translator = translator
+    def __init__(self, translator: Translator, single: SingleSentences) -> None:
+        self._translator, self._single = translator, single
         tokenizer, language = translator.tokenizer, translator.languages[1] if translator.languages else None
         self._enforcer = TermEnforcer(tokenizer.source, tokenizer.target, language, translator.tag)
 
-    def enforce_terms(
+    def with_terms(
         self,
         documents: list[PreparedDocument],
         decoded: list[DecodedSegments],
-        segments: Sequence[Mapping[int, Segment]],
+        options: TranslationOptions,
+        sentences: Collection[int] | None = None,
+    ) -> list[DecodedSegments]:
+        """Returns decoded documents with their terms.
+
+        Sentences that lack a term, or disagree with the formality of their document, are decoded again. `sentences` are
+        the ones to examine; None for all.
+        """
+        results = []
+        for prepared, result in zip(documents, decoded, strict=True):
+            first = result.hypotheses
+            found = self.find_terms(prepared, first, names=not options.search.sampling)
+            terms = replace(found, lookups=result.lookups)
+            results.append(replace(result, hypotheses=[*first], terms=terms, first=first))
+        if not options.search.sampling:
+            enforced = self._enforce_terms(documents, results, sentences, options)
+            if options.explain:
+                results = list(map(with_enforced_words, documents, results, enforced))
+        return results
+
+    def find_terms(self, prepared: PreparedDocument, hypotheses: Hypotheses, names: bool = True) -> DocumentTerms:
+        """Returns the terms of a document: those of the glossary and, given its translation, `names` and formality."""
+        translator, request = self._translator, prepared.request
+        glossary, formality = request.glossary or translator.glossary, request.formality or translator.formality
+        finders: list[TermFinder] = [] if glossary is None else [glossary]
+        segments, translations = prepared.segments.segments, list[str | None]()
+        names, addresses = names and translator.names, has_forms(translator.languages) and formality in ("any", "auto")
+        if names or addresses:
+            translations = [
+                translator.translation_builder.text(found[0], segment.source) if found and found[0].tokens else None
+                for segment, found in zip(segments, hypotheses, strict=True)
+            ]
+        if names:
+            texts, own = [segment.text for segment in segments], dictionaries(translator.needs.hints)
+            finders += [DictionaryNames(each).following(prepared.given_pairs().values()) for each in own]
+            translated = {word for each in own for text in texts for word in each.proper_words(text)}
+            finders.append(find_names(texts, translations, translator.languages, self._single.translate, translated))
+        decided = decide(formality, _samples(prepared, translations))
+        utterances = {}
+        if addresses:
+            utterances = utterance_formalities(request.document, prepared.segments, translations, prepared.given)
+        return DocumentTerms(finders, decided, utterances)
+
+    def _enforce_terms(
+        self,
+        documents: list[PreparedDocument],
+        decoded: list[DecodedSegments],
+        sentences: Collection[int] | None,
         options: TranslationOptions,
     ) -> list[dict[int, list[Term]]]:
-        """Replaces the hypotheses of those of some `segments` of each document that lack a term of the document, or
-        disagree with its formality. Returns the words of a dictionary that they have now."""
+        """Replaces hypotheses that lack a term of their document, or disagree with its formality.
+
+        Returns the dictionary words that the new hypotheses contain, for each document by segment.
+        """
+        segments = [{m: prepared.segments[m] for m in prepared.segments_of(sentences)} for prepared in documents]
         return self._enforcer.enforce(
             [(own, result.hypotheses, result.terms) for own, result in zip(segments, decoded, strict=True)],
             self._attempt,

@@ -89,7 +89,7 @@ def _explained(
     result: DecodedSegments,
 ) -> DecodedSegments:
     """Returns a decoded document with what its segments read."""
-    everything = prepared.segments.sentence_indices(range(len(prepared.segments)))
+    everything = prepared.segments.sentence_indices()
     owners = everything[prepared.shown.start : prepared.shown.stop]
     with translator.model_lock:
         filled = with_filled_hints(translator.model, translator.tokenizer, example, document.sentences)
@@ -128,7 +128,7 @@ def with_enforced_words(
     prepared: PreparedDocument, decoded: DecodedSegments, enforced: Mapping[int, Sequence[Term]]
 ) -> DecodedSegments:
     """Returns a decoded document with the words of a dictionary that were enforced, by segment, among its hints."""
-    sentences, hints = prepared.segments.sentence_indices(range(len(prepared.segments))), dict(decoded.hints)
+    sentences, hints = prepared.segments.sentence_indices(), dict(decoded.hints)
     for m, words in enforced.items():
         for word in words:
             hint = next(hint for hint in decoded.lookups[m] if hint.entry == word.entry)

@@ -46,7 +46,7 @@ def explain_sentence(
         m: [replace(best, base=first[m][0].base_tokens, looked_up=first[m][0].looked_up) if m in first else best]
         for m, (best, *_) in _own(translator, prepared, texts).items()
     }
-    owners = prepared.segments.sentence_indices(range(len(prepared.segments)))
+    owners = prepared.segments.sentence_indices()
     weights: list[ContextWeights] = []
     hints: list[HintUse] = []
     for rows, excerpt in inputs.excerpts(prepared, prepared.segments_of([sentence]), targets):

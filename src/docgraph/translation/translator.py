@@ -21,7 +21,7 @@ text          translation_builder.py            hypotheses -> text with the typo
 from __future__ import annotations
 
 import io
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from threading import Lock
@@ -38,7 +38,7 @@ from docgraph.model import checkpoint
 from docgraph.model.batch import StateCache
 from docgraph.model.device import find_device
 from docgraph.model.document_transformer import DocumentTransformer
-from docgraph.model.hints import dictionaries, may_print
+from docgraph.model.hints import may_print
 from docgraph.model.model_folder import ModelFolder, find_model
 from docgraph.model.quantize import pack_for_cpu
 from docgraph.model.systems import context_needs
@@ -52,7 +52,7 @@ from docgraph.translation.decoding.decoder import (
     batch_tokens,
 )
 from docgraph.translation.decoding.document_decoding import decode_documents
-from docgraph.translation.decoding.hypotheses import Hypotheses, SearchConfig
+from docgraph.translation.decoding.hypotheses import SearchConfig
 from docgraph.translation.decoding.word_alignment import SubwordAttention, markup_alignments, subword_attention
 from docgraph.translation.model_input import InputBuilder, PreparedDocument, TranslationRequest
 from docgraph.translation.redecoding import Redecoder
@@ -61,19 +61,13 @@ from docgraph.translation.segment_decoding import (
     DecodedSegments,
     TranslationOptions,
     decode_segments,
-    with_enforced_words,
 )
 from docgraph.translation.single_sentences import SingleSentences
 from docgraph.translation.terms.corrected_words import CorrectedWordFinder
-from docgraph.translation.terms.dictionary_names import DictionaryNames
-from docgraph.translation.terms.formality import FormalityOption, Sample, check_option, decide, has_forms
-from docgraph.translation.terms.names import find_names
-from docgraph.translation.terms.term import TermFinder
-from docgraph.translation.terms.term_enforcement import DocumentTerms
-from docgraph.translation.terms.utterances import utterance_formalities
+from docgraph.translation.terms.formality import FormalityOption, check_option
 from docgraph.translation.text.language_check import foreign_sentences
 from docgraph.translation.text.postprocessing import Postprocessor
-from docgraph.translation.text.preprocessing import Preprocessor, Segment
+from docgraph.translation.text.preprocessing import Preprocessor
 from docgraph.translation.translation_builder import TranslationBuilder
 
 if TYPE_CHECKING:  # imported only if they are used: their readers are slow to import
@@ -85,13 +79,6 @@ SETTINGS = ("glossary", "memory", "formality", "names", "repair", "keep_foreign"
 """Attributes of a translator that users may set after loading it."""
 
 Request = TypeVar("Request", bound=TranslationRequest)
-
-
-def _samples(prepared: PreparedDocument, translations: Sequence[str | None]) -> Iterator[Sample]:
-    """Yields what decides the formality of a document, given the translation of each segment."""
-    yield from (Sample(text, given, given=True) for text, given in prepared.given_pairs().values())
-    for m in prepared.segments_of(range(len(prepared.segments.of_sentence))):
-        yield Sample(prepared.segments[m].text, translations[m] or "")
 
 
 class Translator:
@@ -138,19 +125,19 @@ class Translator:
         positions = model.config.transformer.max_positions // needs.sentences_per_sequence
         # As in training, and a translation may be half as long again as its segment.
         max_length = max(8, min(positions * 2 // 3, trained_length or positions))
-        self._single = SingleSentences(self)
+        single = SingleSentences(self)
         self._preprocessor = Preprocessor(
             tokenizer.source,
             languages,
             max_length,
             not needs.reads_document,
-            self._single.greedy_scores,
+            single.greedy_scores,
             may_print if "definition" in needs.hints else lambda _: False,
         )
         self.translation_builder = TranslationBuilder(tokenizer.target, Postprocessor(self._preprocessor, languages))
-        self._redecoder = Redecoder(self)
+        self.redecoder = Redecoder(self, single)
         reads_words = not {*needs.hints} <= {"previous"}
-        finder = CorrectedWordFinder(languages, self._single) if languages is not None and reads_words else None
+        finder = CorrectedWordFinder(languages, single) if languages is not None and reads_words else None
         self.input_builder = InputBuilder(
             model.config, tokenizer, self._preprocessor, languages, annotator, self.tag, max_length, finder
         )
@@ -300,7 +287,7 @@ class Translator:
         """Yields the translations of prepared documents, which are decoded together."""
         documents = [prepared for _, prepared in batch]
         decoded = decode_segments(self, documents, options)
-        decoded = self.with_terms(documents, decoded, options)
+        decoded = self.redecoder.with_terms(documents, decoded, options)
         for (request, prepared), result in zip(batch, decoded, strict=True):
             document = request.document
             found = self.sentences(prepared, result, options.search, range(len(document)))
@@ -334,71 +321,16 @@ class Translator:
         """Returns a text as the model reads it (`Preprocessor.normalize`)."""
         return self._preprocessor.normalize(text)
 
-    def decode(
-        self,
-        documents: Sequence[DecoderInput],
-        options: DecodingOptions,
-    ) -> list[DecodedDocument]:
+    def decode(self, documents: Sequence[DecoderInput], options: DecodingOptions) -> list[DecodedDocument]:
         """Runs the model on some documents; threads take turns. The default `decoder`."""
         with self.model_lock:
             return decode_documents(self.model, self.tokenizer, documents, options, state_cache=self.state_cache)
-
-    def with_terms(
-        self,
-        documents: list[PreparedDocument],
-        decoded: list[DecodedSegments],
-        options: TranslationOptions,
-        sentences: Collection[int] | None = None,
-    ) -> list[DecodedSegments]:
-        """Returns decoded documents with their terms; sentences that lack one, or disagree with the formality of their
-        document, are decoded again.
-
-        `sentences` are the ones that are looked at; None for all.
-        """
-        results = []
-        for prepared, result in zip(documents, decoded, strict=True):
-            first = result.hypotheses
-            found = self.find_terms(prepared, first, names=not options.search.sampling)
-            terms = replace(found, lookups=result.lookups)
-            results.append(replace(result, hypotheses=[*first], terms=terms, first=first))
-        if not options.search.sampling:
-            segments = [self._segments(prepared, sentences) for prepared in documents]
-            enforced = self._redecoder.enforce_terms(documents, results, segments, options)
-            if options.explain:
-                results = list(map(with_enforced_words, documents, results, enforced))
-        return results
-
-    def find_terms(self, prepared: PreparedDocument, hypotheses: Hypotheses, names: bool = True) -> DocumentTerms:
-        """Returns the terms of a document: those of the glossary and, given its translation, `names` and formality."""
-        glossary, formality = prepared.request.glossary or self.glossary, prepared.request.formality or self.formality
-        finders: list[TermFinder] = [] if glossary is None else [glossary]
-        segments, translations = prepared.segments.segments, list[str | None]()
-        names, addresses = names and self.names, has_forms(self.languages) and formality in ("any", "auto")
-        if names or addresses:
-            translations = [
-                self.translation_builder.text(found[0], segment.source) if found and found[0].tokens else None
-                for segment, found in zip(segments, hypotheses, strict=True)
-            ]
-        if names:
-            texts, own = [segment.text for segment in segments], dictionaries(self.needs.hints)
-            finders += [DictionaryNames(each).following(prepared.given_pairs().values()) for each in own]
-            translated = {word for each in own for text in texts for word in each.proper_words(text)}
-            finders.append(find_names(texts, translations, self.languages, self._single.translate, translated))
-        decided = decide(formality, _samples(prepared, translations))
-        document, given = prepared.request.document, prepared.given
-        utterances = utterance_formalities(document, prepared.segments, translations, given) if addresses else {}
-        return DocumentTerms(finders, decided, utterances)
-
-    def _segments(self, prepared: PreparedDocument, sentences: Collection[int] | None) -> dict[int, Segment]:
-        """Returns the segments of some sentences of a document, or of all, without those that are known."""
-        chosen = range(len(prepared.segments.of_sentence)) if sentences is None else sentences
-        return {m: prepared.segments[m] for m in prepared.segments_of(chosen)}
 
     def sentences(
         self, prepared: PreparedDocument, decoded: DecodedSegments, search: SearchConfig, chosen: Sequence[int]
     ) -> dict[int, SentenceTranslation]:
         """Returns the translations of some sentences of a document, repaired, given the hypotheses of its segments."""
-        checked = self._redecoder.checked(prepared, decoded, search, chosen)
+        checked = self.redecoder.checked(prepared, decoded, search, chosen)
         return self.translation_builder.sentences(prepared, decoded, checked, chosen, self.memory)
 
     def alignments(self, document: Document, texts: Sequence[str]) -> list[Alignment | None]:

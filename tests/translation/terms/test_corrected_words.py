@@ -11,6 +11,7 @@ from docgraph.translation.decoding.hypotheses import SearchConfig
 from docgraph.translation.model_input import TranslationRequest
 from docgraph.translation.result import HintUse
 from docgraph.translation.sentence_explanation import explain_sentence
+from docgraph.translation.single_sentences import SingleSentences
 from docgraph.translation.terms import corrected_words
 from docgraph.translation.terms.corrected_words import CorrectedWordFinder, CorrectedWords
 from docgraph.translation.translator import Translator
@@ -131,9 +132,10 @@ def test_phrases_are_compared_once_and_the_last_ones_are_kept(
     translator: Translator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(corrected_words, "KEPT_PAIRS", 2)
-    finder, compared = CorrectedWordFinder(("en", "fr"), translator._single), list[str]()
-    translate = translator._single.translate
-    monkeypatch.setattr(translator._single, "translate", lambda texts: compared.extend(texts) or translate(texts))
+    single = SingleSentences(translator)
+    finder, compared = CorrectedWordFinder(("en", "fr"), single), list[str]()
+    translate = single.translate
+    monkeypatch.setattr(single, "translate", lambda texts: compared.extend(texts) or translate(texts))
     pairs = {0: (TEXTS[0], KNOWN), 1: (TEXTS[1], "Rien ne s'est passé.")}
     first = finder.find(pairs, TEXTS[2:])
     assert finder.find(pairs, TEXTS[2:]).said_in == first.said_in
