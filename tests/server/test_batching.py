@@ -119,7 +119,7 @@ def test_a_model_with_hints_gives_the_same_answers(
 ) -> None:
     monkeypatch.setattr("docgraph.translation.decoding.hints.resolve", say_first_words)
     monkeypatch.setattr(batching, "can_join", lambda *_: joins)
-    monkeypatch.setattr(batching, "PIECE", 24)
+    monkeypatch.setattr(batching, "PART_TOKENS", 24)
     monkeypatch.setattr(decoder_calls, "BATCH", 120)
     monkeypatch.setattr(continuous_decoding, "ROWS", 12)
     monkeypatch.setattr(continuous_decoding, "TURN", 2)

@@ -15,7 +15,8 @@ import pytest
 
 from docgraph.server import batching
 from docgraph.server.batching import BatchDecoder
-from docgraph.server.decoder_process import Failure, Part, _Document, _Worker
+from docgraph.server.decoder_calls import FinalSentences
+from docgraph.server.decoder_process import Failure, _Document, _Worker
 from docgraph.server.tickets import Cancelled, Ticket
 from docgraph.translation.decoding.decoder import DecoderInput, DecodingOptions
 from docgraph.translation.decoding.hypotheses import SearchConfig
@@ -186,7 +187,7 @@ def test_a_document_that_cannot_be_decoded_fails_alone(translator: Translator, m
         worker._open(_Document(number, DecoderInput(example), SEARCH))
     worker._step()
     assert sorted(connection.sent, key=lambda each: each.number) == [
-        Part(0, 0, expected[0].sentences, 1),
+        FinalSentences(0, 0, expected[0].sentences, 1),
         Failure(1, "bad"),
     ]
     assert not worker._documents

@@ -21,8 +21,8 @@ from pathlib import Path
 from docgraph.errors import DocgraphError
 from docgraph.model.cpu_threads import split_no_operations
 from docgraph.model.packing import windows
-from docgraph.server.decoder_calls import DecoderCall, FinalSentences, Piece, next_batch
-from docgraph.server.decoder_process import TOLD, Batch, DecoderProcess, Failure, Part
+from docgraph.server.decoder_calls import DecoderCall, DocumentPart, FinalSentences, next_batch, remaining
+from docgraph.server.decoder_process import SENTENCES_PER_MESSAGE, BatchSize, DecoderProcess, Failure
 from docgraph.server.tickets import Cancelled, current_ticket
 from docgraph.translation.decoding.continuous_decoding import ContinuousDecoder, OpenDocument, can_join
 from docgraph.translation.decoding.decoder import DecodedDocument, DecoderInput, DecodingOptions
@@ -30,7 +30,7 @@ from docgraph.translation.decoding.excerpt import Excerpt
 from docgraph.translation.decoding.hypotheses import Hypotheses, SearchConfig
 from docgraph.translation.translator import Translator
 
-PIECE = 512
+PART_TOKENS = 512
 """Source sub-words of a long document that are decoded in a whole batch with other requests."""
 MUCH_WORK = 48
 """Sentences that a process has to decode when another one is started: as many as fill a step."""
@@ -114,37 +114,37 @@ class BatchDecoder:
                     raise part
                 missing -= len(part.sentences)
                 # The parts of a document come in their order.
-                found[part.document] += part.sentences
-                passes[part.document] = max(passes[part.document], part.passes)
+                found[part.number] += part.sentences
+                passes[part.number] = max(passes[part.number], part.passes)
                 if options.on_final is not None:
-                    options.on_final(part.document, part.first, part.sentences)
+                    options.on_final(part.number, part.first, part.sentences)
                 if options.progress is not None:
                     options.progress(total - missing, total)
         return [DecodedDocument(*pair) for pair in zip(found, passes, strict=True)]
 
-    def _pieces(self, call: DecoderCall, document: int) -> Iterator[Piece]:
+    def _pieces(self, call: DecoderCall, document: int) -> Iterator[DocumentPart]:
         """Yields a document in pieces; as one piece if its sentences may read any other."""
-        given = call.documents[document]
-        lengths = [len(source) for source in given.example.source]
-        is_plain = all(each is None for each in (given.example.graph, given.example.memory_sentences))
-        is_whole = self._translator.needs.reads_document or not is_plain or given.example.window is not None
-        if is_whole or given.known or given.constraints:
-            yield Piece(call, document, range(len(lengths)), sum(lengths))
+        model_input = call.documents[document]
+        lengths = [len(source) for source in model_input.example.source]
+        is_plain = all(each is None for each in (model_input.example.graph, model_input.example.memory_sentences))
+        is_whole = self._translator.needs.reads_document or not is_plain or model_input.example.window is not None
+        if is_whole or model_input.known or model_input.constraints:
+            yield DocumentPart(call, document, range(len(lengths)), sum(lengths))
             return
-        for part in windows(lengths, PIECE):
-            yield Piece(call, document, part, sum(lengths[part.start : part.stop]))
+        for part in windows(lengths, PART_TOKENS):
+            yield DocumentPart(call, document, part, sum(lengths[part.start : part.stop]))
 
     def _divide(self, call: DecoderCall) -> None:
         """Makes open documents, or pieces of whole batches, of the documents of a call."""
         model = self._translator.model
-        for number, given in enumerate(call.documents):
-            if can_join(model.config, model.device, call.options.search, given):
-                call.open[self._opened(given, call.options.search)] = number
+        for number, document in enumerate(call.documents):
+            if can_join(model.config, model.device, call.options.search, document):
+                call.open[self._opened(document, call.options.search)] = number
             else:
                 call.waiting.extend(self._pieces(call, number))
 
-    def _opened(self, given: DecoderInput, search: SearchConfig) -> OpenDocument:
-        return OpenDocument(given, search, self._translator.model.config, self._translator.tokenizer.target)
+    def _opened(self, document: DecoderInput, search: SearchConfig) -> OpenDocument:
+        return OpenDocument(document, search, self._translator.model.config, self._translator.tokenizer.target)
 
     def _submit(self, call: DecoderCall) -> None:
         with self._change:
@@ -154,7 +154,7 @@ class BatchDecoder:
                 self._calls.append(call)
             for document, number in call.open.items():
                 self._owners[document] = call, number
-                self._tell(document)
+                self._report(document)
                 if not document.is_final and not self._send(document):
                     self._new.append(document)
             self._change.notify()
@@ -162,24 +162,24 @@ class BatchDecoder:
     def _send(self, document: OpenDocument) -> bool:
         """Sends a document to the process with the least work; returns False if none is ready."""
         ready = [process for process in self._processes if process.is_ready]
-        if not ready or document.given.example.graph is not None:
+        if not ready or document.input.example.graph is not None:
             return False
         work = Counter[DecoderProcess]()
         for other, process in self._sent.values():
-            work[process] += len(other.hypotheses) - other.told
+            work[process] += len(other.hypotheses) - other.num_reported
         number, process = next(self._numbers), min(ready, key=lambda each: work[each])
         if work[process] >= MUCH_WORK and len(ready) == len(self._processes):
             self._start_process()
         try:
-            process.decode(number, document.given, document.search)
+            process.decode(number, document.input, document.search)
         except OSError:
             return False
         self._sent[number] = document, process
         return True
 
-    def _receive(self, message: Part | Failure | Batch) -> None:
+    def _receive(self, message: FinalSentences | Failure | BatchSize) -> None:
         """Gives what a process has decoded to the calls."""
-        if isinstance(message, Batch):
+        if isinstance(message, BatchSize):
             if self._on_batch is not None:
                 self._on_batch(message.sentences, message.documents)
             return
@@ -192,9 +192,9 @@ class BatchDecoder:
                 call.results.put(DocgraphError(message.message))
                 del self._sent[message.number], self._owners[document]
                 return
-            document.told = message.first + len(message.sentences)
-            call.results.put(FinalSentences(number, message.first, message.sentences, message.passes))
-            if document.told == len(document.hypotheses):
+            document.num_reported = message.first + len(message.sentences)
+            call.results.put(replace(message, number=number))
+            if document.num_reported == len(document.hypotheses):
                 del self._sent[message.number], self._owners[document]
 
     def _replace_process(self, dead: DecoderProcess) -> None:
@@ -204,8 +204,8 @@ class BatchDecoder:
                 return
             for number in [number for number, (_, process) in self._sent.items() if process is dead]:
                 old, _ = self._sent.pop(number)
-                document = self._opened(old.given, old.search)
-                document.told = old.told
+                document = self._opened(old.input, old.search)
+                document.num_reported = old.num_reported
                 self._owners[document] = self._owners.pop(old)
                 self._new.append(document)
             self._processes.remove(dead)
@@ -244,13 +244,13 @@ class BatchDecoder:
                 self._batches.submit(self._decode, batch).result()
             self._step()
 
-    def _tell(self, document: OpenDocument) -> None:
+    def _report(self, document: OpenDocument) -> None:
         """Gives new final sentences of a document to its call, if it is still wanted."""
         with self._change:
             if document not in self._owners:
                 return
             call, number = self._owners[document]
-            if (new := document.new_sentences(TOLD)) is not None:
+            if (new := document.new_sentences(SENTENCES_PER_MESSAGE)) is not None:
                 call.results.put(FinalSentences(number, *new, document.passes))
             if document.is_final:
                 del self._owners[document]
@@ -280,18 +280,18 @@ class BatchDecoder:
                 active = {id(self._owners[each][0]) for each in documents if each in self._owners}
             self._on_batch(self._steps.num_sentences, len(active))
         for document in changed:
-            self._tell(document)
+            self._report(document)
 
     def _decode_alone(self, document: OpenDocument, call: DecoderCall, number: int) -> None:
         """Decodes a document on its own, and gives the sentences to its call that it has not got."""
         try:
-            [result] = self._translator.decode([document.given], call.plain_options)
+            [result] = self._translator.decode([document.input], call.plain_options)
         except Exception as error:
             call.results.put(error)
         else:
-            call.results.put(FinalSentences(number, document.told, result.sentences[document.told :], result.passes))
+            call.results.put(remaining(number, document, result))
 
-    def _decode(self, batch: list[Piece]) -> None:
+    def _decode(self, batch: list[DocumentPart]) -> None:
         """Decodes pieces together; if that fails, each on its own, so that a bad request fails alone."""
         if self._on_batch is not None:
             calls = len({id(piece.call) for piece in batch})
@@ -311,10 +311,10 @@ class BatchDecoder:
             piece.decoded.update(zip(piece.span, own, strict=True))
             piece.call.results.put(FinalSentences(piece.document, piece.span.start, own, result.passes))
 
-    def _model_input(self, piece: Piece) -> DecoderInput:
+    def _model_input(self, piece: DocumentPart) -> DecoderInput:
         """Returns a document, or a piece of it with the translations that its hints read in earlier pieces."""
-        given = piece.input
-        if len(piece.span) == len(given.example.source):
-            return given
-        whole = replace(given, known=piece.decoded)
+        document = piece.input
+        if len(piece.span) == len(document.example.source):
+            return document
+        whole = replace(document, known=piece.decoded)
         return Excerpt.of(whole, piece.span, self._translator.model.config).document

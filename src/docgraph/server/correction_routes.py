@@ -33,7 +33,7 @@ async def _change(request: Request, id: str, apply: Callable[[Session, JobRecord
     """Applies a change to the session of a job and tells those who follow it."""
     state = state_of(request)
     changes, record = await state.translating(request, lambda: state.sessions.change(id, apply))
-    state.changes.tell(id)
+    state.changes.notify(id)
     return ChangesAnswer(changes=[Change(**each) for each in changes], job=Job.of(record, state.translator.languages))
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from queue import SimpleQueue
 
 from docgraph.translation.decoding.continuous_decoding import OpenDocument
-from docgraph.translation.decoding.decoder import DecoderInput, DecodingOptions
+from docgraph.translation.decoding.decoder import DecodedDocument, DecoderInput, DecodingOptions
 from docgraph.translation.decoding.hypotheses import Hypotheses, Hypothesis
 
 BATCH = 4096
@@ -23,7 +23,7 @@ class DecoderCall:
     documents: Sequence[DecoderInput]
     decoded: list[dict[int, list[Hypothesis]]]
     """For each document, the hypotheses of the pieces decoded so far."""
-    waiting: deque[Piece] = field(default_factory=deque)
+    waiting: deque[DocumentPart] = field(default_factory=deque)
     """The parts of documents that are decoded in whole batches."""
     open: dict[OpenDocument, int] = field(default_factory=dict)
     """The documents whose sentences join others, with their indices."""
@@ -36,7 +36,7 @@ class DecoderCall:
 
 
 @dataclass(frozen=True, eq=False)
-class Piece:
+class DocumentPart:
     """Consecutive sentences of a document that are decoded in one batch."""
 
     call: DecoderCall
@@ -55,7 +55,7 @@ class Piece:
         """The hypotheses of the earlier pieces of the document."""
         return self.call.decoded[self.document]
 
-    def joined(self, later: Piece) -> Piece:
+    def joined(self, later: DocumentPart) -> DocumentPart:
         """Returns this piece with a later one of the same document."""
         return replace(self, span=range(self.span.start, later.span.stop), size=self.size + later.size)
 
@@ -64,20 +64,27 @@ class Piece:
 class FinalSentences:
     """Final sentences of a document, from `first` on."""
 
-    document: int
+    number: int
+    """The number of the document in its call, or in the connection to a process."""
     first: int
     sentences: Hypotheses
     passes: int
 
 
-def next_batch(calls: deque[DecoderCall]) -> list[Piece]:
+def remaining(number: int, document: OpenDocument, decoded: DecodedDocument) -> FinalSentences:
+    """Returns the sentences of a decoded document that have not been reported yet."""
+    first = document.num_reported
+    return FinalSentences(number, first, decoded.sentences[first:], decoded.passes)
+
+
+def next_batch(calls: deque[DecoderCall]) -> list[DocumentPart]:
     """Takes pieces from the calls in turn, as many as fit; calls with other options than the first one wait.
 
     Calls without more pieces are removed.
     """
     if not calls:
         return []
-    shared, batch, size = calls[0].plain_options, list[Piece](), 0
+    shared, batch, size = calls[0].plain_options, list[DocumentPart](), 0
     turns = deque(call for call in calls if call.plain_options == shared)
     while turns:
         call = turns.popleft()
@@ -93,9 +100,9 @@ def next_batch(calls: deque[DecoderCall]) -> list[Piece]:
     return _joined(batch)
 
 
-def _joined(pieces: Sequence[Piece]) -> list[Piece]:
+def _joined(pieces: Sequence[DocumentPart]) -> list[DocumentPart]:
     """Returns pieces with those of the same document, which are consecutive, as one."""
-    found: dict[tuple[int, int], Piece] = {}
+    found: dict[tuple[int, int], DocumentPart] = {}
     for piece in pieces:
         key = id(piece.call), piece.document
         found[key] = found[key].joined(piece) if key in found else piece

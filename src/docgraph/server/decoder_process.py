@@ -15,15 +15,15 @@ from dataclasses import dataclass
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any
 
+from docgraph.server.decoder_calls import FinalSentences, remaining
 from docgraph.translation.decoding.continuous_decoding import ContinuousDecoder, OpenDocument
 from docgraph.translation.decoding.decoder import DecoderInput, DecodingOptions
-from docgraph.translation.decoding.hypotheses import Hypotheses, SearchConfig
+from docgraph.translation.decoding.hypotheses import SearchConfig
 from docgraph.translation.translator import Translator
 from docgraph.workers import bound_kept_memory, keep_freed_memory, release_memory_regularly
 
-TOLD = 16
+SENTENCES_PER_MESSAGE = 16
 """Final sentences of a long document that are sent back together."""
 
 
@@ -32,7 +32,7 @@ class _Document:
     """A document to decode; `number` names it in both processes."""
 
     number: int
-    given: DecoderInput
+    input: DecoderInput
     search: SearchConfig
 
 
@@ -49,16 +49,6 @@ class _Ready:
 
 
 @dataclass(frozen=True)
-class Part:
-    """Final sentences of a document, from `first` on."""
-
-    number: int
-    first: int
-    sentences: Hypotheses
-    passes: int
-
-
-@dataclass(frozen=True)
 class Failure:
     """A document that cannot be decoded."""
 
@@ -67,7 +57,7 @@ class Failure:
 
 
 @dataclass(frozen=True)
-class Batch:
+class BatchSize:
     """Numbers of sentences and documents that are decoded together, after some have joined."""
 
     sentences: int
@@ -80,7 +70,7 @@ class DecoderProcess:
     def __init__(
         self,
         model: Path,
-        on_result: Callable[[Part | Failure | Batch], None],
+        on_result: Callable[[FinalSentences | Failure | BatchSize], None],
         on_death: Callable[[DecoderProcess], None],
     ) -> None:
         self._on_result, self._on_death = on_result, on_death
@@ -99,9 +89,9 @@ class DecoderProcess:
         """The id of the process."""
         return self._process.pid
 
-    def decode(self, number: int, given: DecoderInput, search: SearchConfig) -> None:
+    def decode(self, number: int, document: DecoderInput, search: SearchConfig) -> None:
         """Sends a document; `on_result` receives its sentences. Raises OSError if the process has died."""
-        self._send(_Document(number, given, search))
+        self._send(_Document(number, document, search))
 
     def cancel(self, number: int) -> None:
         """Tells that a document is no longer wanted; parts of it may still come."""
@@ -182,7 +172,7 @@ class _Worker:
 
     def _open(self, document: _Document) -> None:
         config, coder = self._translator.model.config, self._translator.tokenizer.target
-        opened = OpenDocument(document.given, document.search, config, coder)
+        opened = OpenDocument(document.input, document.search, config, coder)
         self._documents[document.number], self._numbers[opened] = opened, document.number
         self._decoder.add(opened)
 
@@ -201,13 +191,13 @@ class _Worker:
                 self._decode_alone(document)
             return
         if joined:
-            self._connection.send(Batch(self._decoder.num_sentences, len(self._decoder.documents())))
+            self._connection.send(BatchSize(self._decoder.num_sentences, len(self._decoder.documents())))
         for document in changed:
             number = self._numbers.get(document)
             if number is None:
                 continue
-            if (new := document.new_sentences(TOLD)) is not None:
-                self._connection.send(Part(number, *new, document.passes))
+            if (new := document.new_sentences(SENTENCES_PER_MESSAGE)) is not None:
+                self._connection.send(FinalSentences(number, *new, document.passes))
             if document.is_final:
                 self._forget(number)
 
@@ -215,12 +205,12 @@ class _Worker:
         number = self._numbers.get(document)
         if number is None:
             return
-        answer: Any
+        answer: Failure | FinalSentences
         try:
-            [result] = self._translator.decode([document.given], DecodingOptions(document.search))
+            [result] = self._translator.decode([document.input], DecodingOptions(document.search))
         except Exception as error:
             answer = Failure(number, str(error))
         else:
-            answer = Part(number, document.told, result.sentences[document.told :], result.passes)
+            answer = remaining(number, document, result)
         self._connection.send(answer)
         self._forget(number)

@@ -13,7 +13,7 @@ KEEP_ALIVE_SECONDS = 15.0
 
 
 class Changes:
-    """Wakes the streams of jobs that change; any thread may call `tell`."""
+    """Wakes the streams of jobs that change; any thread may call `notify`."""
 
     def __init__(self) -> None:
         self._waiting: dict[str, set[asyncio.Event]] = {}
@@ -30,7 +30,7 @@ class Changes:
         for job in [*self._waiting]:
             self._set(job)
 
-    def tell(self, job: str) -> None:
+    def notify(self, job: str) -> None:
         """Wakes the streams of a job."""
         if self._loop is not None and not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self._set, job)

@@ -101,7 +101,7 @@ async def delete_job(request: Request, id: str) -> None:
     state = state_of(request)
     await state.in_thread(lambda: state.store.delete(id))
     state.queue.cancel(id)
-    state.changes.tell(id)
+    state.changes.notify(id)
 
 
 @router.post("/{id}/cancel", summary="Stop translating a job", responses=_MISSING)
@@ -111,7 +111,7 @@ async def cancel_job(request: Request, id: str) -> Job:
     record = await state.in_thread(lambda: state.store.cancel(id))
     if record.state == "cancelled":
         state.queue.cancel(id)
-    state.changes.tell(id)
+    state.changes.notify(id)
     return _job(state, record)
 
 
@@ -121,7 +121,7 @@ async def resume_job(request: Request, id: str) -> Job:
     state = state_of(request)
     record = await state.in_thread(lambda: state.store.resume(id, state.limits.jobs))
     state.queue.notify()
-    state.changes.tell(id)
+    state.changes.notify(id)
     return _job(state, record)
 
 

@@ -60,7 +60,7 @@ class ServerState:
         self.metrics, self.changes = Metrics(), Changes()
         self.store = Store(config.database, config.lease_seconds)
         self.sessions = Sessions(self.store, translator, self.limits.max_bytes)
-        self.queue = JobQueue(self.store, self.sessions, self.metrics, config.job_threads, self.changes.tell)
+        self.queue = JobQueue(self.store, self.sessions, self.metrics, config.job_threads, self.changes.notify)
         self.requests = Slots(self.limits.requests, "translations")
         self.streams = Slots(self.limits.streams, "event streams")
         self._workers = ThreadPoolExecutor(self.limits.requests, "docgraph-request", split_no_operations)

@@ -21,7 +21,7 @@ from docgraph.model.hints import Hint
 from docgraph.model.systems import prepare
 from docgraph.translation.decoding.decoder import DecodingOptions
 from docgraph.translation.decoding.document_chunks import chunks
-from docgraph.translation.decoding.draft import untranslated
+from docgraph.translation.decoding.document_draft import untranslated
 from docgraph.translation.decoding.hints import fill_hints
 from docgraph.translation.decoding.hypotheses import Hypotheses, Hypothesis, Known, SearchConfig, any_given
 from docgraph.translation.decoding.relevance import (

@@ -197,8 +197,8 @@ class InputBuilder:
         prepared = replace(prepared, corrected=self._find_corrected_words(prepared))
         if more:
             return prepared
-        given_input = self.encode(segments, shown, known_segments, prepared.corrected)
-        return replace(prepared, example=given_input.example, known=given_input.known)
+        model_input = self.encode(segments, shown, known_segments, prepared.corrected)
+        return replace(prepared, example=model_input.example, known=model_input.known)
 
     def _find_corrected_words(self, prepared: PreparedDocument) -> CorrectedWords | None:
         if self.corrected_words is None or not prepared.given:

@@ -125,10 +125,10 @@ class Redecoder:
         """Returns new hypotheses of the segments that have constraints; the other segments stay as they are."""
         inputs, places = list[DecoderInput](), list[tuple[int, dict[int, int]]]()
         for index, wanted in enumerate(constraints):
-            for segment_of, given in self._inputs_again(documents[index], decoded[index], wanted):
+            for segment_of, model_input in self._inputs_again(documents[index], decoded[index], wanted):
                 own = {place: wanted[m] for place, m in segment_of.items()}
                 base = {place: decoded[index].first[m][0].base_tokens for place, m in segment_of.items()}
-                inputs.append(replace(given, constraints=own, base=base))
+                inputs.append(replace(model_input, constraints=own, base=base))
                 places.append((index, segment_of))
         beams, n_best = max(options.search.beams, CANDIDATES), max(options.search.n_best, CANDIDATES)
         search = replace(options.search, beams=beams, n_best=n_best)
@@ -268,9 +268,9 @@ class Redecoder:
         found = self._translator.decoder(inputs, DecodingOptions(search))
         return [
             document.sentences[m]
-            for document, given, count in zip(found, inputs, counts, strict=True)
+            for document, model_input, count in zip(found, inputs, counts, strict=True)
             for m in range(count)
-            if m not in given.known
+            if m not in model_input.known
         ]
 
     def _encode(self, texts: Sequence[tuple[Segment, list[Hypothesis]]]) -> DecoderInput:

@@ -66,11 +66,13 @@ def _decode_together(
     )
     decoded = translator.decoder(inputs, reporting)
     results = []
-    for prepared, given, document in zip(batch, inputs, decoded, strict=True):
+    for prepared, model_input, document in zip(batch, inputs, decoded, strict=True):
         # Entries of a translation memory come after the segments.
-        lookups = lookups_by_segment(given.example, prepared.shown, prepared.own)
+        lookups = lookups_by_segment(model_input.example, prepared.shown, prepared.own)
         result = DecodedSegments(document.sentences[: len(prepared.shown)], [], document.passes, lookups)
-        results.append(_explained(translator, prepared, given.example, document, result) if options.explain else result)
+        results.append(
+            _explained(translator, prepared, model_input.example, document, result) if options.explain else result
+        )
     return results
 
 
@@ -110,11 +112,11 @@ def _decode_in_chunks(
     hints: dict[int, list[HintUse]] = {}
     passes = 0
     for shown, own in chunks(len(prepared.segments)):
-        given = translator.input_builder.encode(prepared.segments, shown, hypotheses, prepared.corrected)
-        lookups |= lookups_by_segment(given.example, shown, own)
+        model_input = translator.input_builder.encode(prepared.segments, shown, hypotheses, prepared.corrected)
+        lookups |= lookups_by_segment(model_input.example, shown, own)
         if hypotheses.keys() >= {*own} and not options.explain:
             continue
-        chunk = replace(prepared, shown=shown, own=own, example=given.example, known=given.known)
+        chunk = replace(prepared, shown=shown, own=own, example=model_input.example, known=model_input.known)
         [decoded] = _decode_together(translator, [chunk], options)
         part = slice(own.start - shown.start, own.stop - shown.start)
         hypotheses.update(zip(own, decoded.hypotheses[part], strict=True))

@@ -19,7 +19,7 @@ from docgraph.model.tokenizer import SPACE
 from docgraph.translation.decoding.decoder import BATCH_TOKENS, DecoderInput, DecodingOptions
 from docgraph.translation.decoding.document_decoding import decode_documents
 from docgraph.translation.decoding.hypotheses import Known, SearchConfig, given_hypotheses
-from docgraph.translation.decoding.scoring import Candidates, score_candidates, score_documents
+from docgraph.translation.decoding.scoring import ScoringTask, score_candidates, score_documents
 from model.examples import EOS, SYSTEMS, batch_of, context_layers, documents, small_config, small_model
 
 DOCUMENTS = documents(7, [3, 1, 5, 2, 6, 1], [4], [1, 6, 2, 2])
@@ -109,7 +109,7 @@ def test_concatenated_candidates_follow_the_translations_before_them() -> None:
             assert len(sentence) == len(ids)
             np.testing.assert_allclose(sentence, whole[len(whole) - len(ids) :], rtol=1e-5)
     bare = replace(example, target=())
-    [scored] = score_candidates(model, [Candidates(bare, [[ids] for ids in example.target])])
+    [scored] = score_candidates(model, [ScoringTask(bare, [[ids] for ids in example.target])])
     assert [len(sentence[0]) for sentence in scored] == [len(ids) for ids in example.target]
 
 

@@ -9,7 +9,7 @@ from docgraph.document import Document
 from docgraph.model.systems import prepare
 from docgraph.translation.decoding import relevance
 from docgraph.translation.decoding.decoder import DecoderInput, DecodingOptions
-from docgraph.translation.decoding.draft import untranslated
+from docgraph.translation.decoding.document_draft import untranslated
 from docgraph.translation.decoding.hypotheses import Hypothesis
 from docgraph.translation.decoding.relevance import Judgements, relevant_sentences
 from docgraph.translation.model_input import TranslationRequest

@@ -58,10 +58,10 @@ def can_join(config: ModelConfig, device: torch.device, search: SearchConfig, do
 class OpenDocument:
     """A document whose sentences are being decoded, or wait for others."""
 
-    def __init__(self, given: DecoderInput, search: SearchConfig, config: ModelConfig, coder: SubwordCoder) -> None:
+    def __init__(self, document: DecoderInput, search: SearchConfig, config: ModelConfig, coder: SubwordCoder) -> None:
         """`coder` is that of the target language."""
-        self.given, self.search, self._config = given, search, config
-        example, known = given.example, given.known
+        self.input, self.search, self._config = document, search, config
+        example, known = document.example, document.known
         self._hints = hints_by_sentence(example.hints if config.hints is not None else ())
         self._lookups = Lookups(example, config, coder)
         self.hypotheses: Hypotheses = [known.get(m, []) for m in range(len(example.source))]
@@ -73,7 +73,7 @@ class OpenDocument:
         """Sentences that may join, in their order."""
         self._open = set(pending)
         self.passes = 1 if pending else 0
-        self.told = 0
+        self.num_reported = 0
         """The number of sentences that `new_sentences` has returned."""
 
     @property
@@ -87,19 +87,19 @@ class OpenDocument:
         for hint in self._hints.get(m, ()):
             if hint.is_open and hint.referent is not None:
                 referent = hint.referent.sentence
-                best = next(iter(self.given.known.get(referent, self.hypotheses[referent])), None)
+                best = next(iter(self.input.known.get(referent, self.hypotheses[referent])), None)
                 translation = np.array([*(() if best is None else best.tokens), self._config.transformer.eos])
-                found.append((hint, self.given.example.source[referent], translation))
+                found.append((hint, self.input.example.source[referent], translation))
         return found
 
     def source(self, m: int, filled: Iterable[Hint]) -> Ids:
         """Returns a sentence with its hints; `filled` are the open ones with their words."""
         if self._config.hints is None:
-            return self.given.example.source[m]
+            return self.input.example.source[m]
         words = iter(filled)
         hints = [next(words) if hint.is_open else hint for hint in self._hints.get(m, ())]
         hints = sorted([*hints, *self._lookups.read(m)], key=lambda hint: hint.place)
-        return insert(self.given.example.source[m], None, hints, self._config.hints.separator)[0]
+        return insert(self.input.example.source[m], None, hints, self._config.hints.separator)[0]
 
     def finish(self, m: int, found: Iterable[Hypothesis]) -> None:
         """Stores the hypotheses of a sentence; sentences that waited for it become ready.
@@ -132,10 +132,10 @@ class OpenDocument:
 
         The last ones of a document are returned even if they are fewer than `at_least`.
         """
-        first, end = self.told, len(self.hypotheses) if self.is_final else min(self._open)
+        first, end = self.num_reported, len(self.hypotheses) if self.is_final else min(self._open)
         if end - first < (1 if self.is_final else at_least):
             return None
-        self.told = end
+        self.num_reported = end
         return first, self.hypotheses[first:end]
 
 
@@ -238,7 +238,7 @@ class ContinuousDecoder:
             beams = document.search.beams
             for _ in range(min(TURN, len(document.ready))):
                 # Hints add to the length later; the limit is only exact without them.
-                limit = document.search.max_length(len(document.given.example.source[document.ready[0]]), most)
+                limit = document.search.max_length(len(document.input.example.source[document.ready[0]]), most)
                 rows, positions = rows - beams, positions - beams * (limit + 2)
                 if min(rows, positions) < 0 and (chosen or self._groups):
                     return chosen

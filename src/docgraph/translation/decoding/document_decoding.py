@@ -31,7 +31,7 @@ from docgraph.model.systems import context_class, context_needs
 from docgraph.model.tokenizer import Tokenizer
 from docgraph.translation.decoding.constraints import Constraints
 from docgraph.translation.decoding.decoder import DecodedDocument, DecoderInput, DecodingOptions, Mode, batch_tokens
-from docgraph.translation.decoding.draft import Draft, groups, untranslated
+from docgraph.translation.decoding.document_draft import DocumentDraft, groups, untranslated
 from docgraph.translation.decoding.forbidden_words import ForbiddenWords
 from docgraph.translation.decoding.hints import fill_hints
 from docgraph.translation.decoding.hypotheses import Hypothesis, SearchConfig, any_given
@@ -66,7 +66,7 @@ def decode_documents(
     for document in documents:
         example = with_constraints(document.constraints, untranslated(document.example, document.known))
         lookups = Lookups(example, model.config, tokenizer.target)
-        drafts.append(Draft(replace(document, example=example), model.config, redecode_known, lookups))
+        drafts.append(DocumentDraft(replace(document, example=example), model.config, redecode_known, lookups))
     index_of = {id(draft): index for index, draft in enumerate(drafts)}
     total = sum(len(draft.window) for draft in drafts)
     final = total - sum(m not in draft.fixed for draft in drafts for m in draft.window)
@@ -107,7 +107,7 @@ class _GroupDecoder:
         model: DocumentTransformer,
         tokenizer: Tokenizer,
         config: SearchConfig,
-        drafts: list[Draft],
+        drafts: list[DocumentDraft],
         state_cache: StateCache,
         report: Callable[[int], None] | None = None,
     ) -> None:
@@ -131,11 +131,11 @@ class _GroupDecoder:
             self.memories = Memories(windowed.memory_of(windowed.window))
             self.encoded = torch.cat([self._encode_part(windowed, part) for part in self._parts(windowed)])
 
-    def _encode_part(self, draft: Draft, window: range) -> Tensor:
+    def _encode_part(self, draft: DocumentDraft, window: range) -> Tensor:
         batch = self._collate([draft.without_graph(window)])
         return self.model.encode(batch, Memories(draft.memory_of(window)))
 
-    def _parts(self, draft: Draft) -> Iterator[range]:
+    def _parts(self, draft: DocumentDraft) -> Iterator[range]:
         """Yields parts of a window for which context attention over the long document fits into memory."""
         first = draft.window.start
         lengths = [len(draft.document.source[m]) for m in draft.window]

@@ -13,7 +13,7 @@ from docgraph.model.config import ModelConfig
 from docgraph.model.hints import Hint, hints_by_sentence, referents
 from docgraph.model.systems import prepare
 from docgraph.translation.decoding.decoder import DecoderInput
-from docgraph.translation.decoding.draft import untranslated
+from docgraph.translation.decoding.document_draft import untranslated
 
 
 def with_referents(hints: Iterable[Hint], sentences: Iterable[int], known: Container[int]) -> list[int]:

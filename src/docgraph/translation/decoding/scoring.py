@@ -30,7 +30,7 @@ LogProbabilities = npt.NDArray[np.float32]
 
 
 @dataclass(frozen=True, eq=False)
-class Candidates:
+class ScoringTask:
     """A document and the translations to score for each sentence of its window."""
 
     document: DocumentExample
@@ -54,14 +54,14 @@ def score_documents(
     model: DocumentTransformer, documents: Sequence[DocumentExample], tokens: int = TOKENS
 ) -> list[list[LogProbabilities]]:
     """Returns the log-probability of every sub-word of the documents' own translations, by document and sentence."""
-    tasks = [Candidates(document, [[document.target[m]] for m in document.translated]) for document in documents]
+    tasks = [ScoringTask(document, [[document.target[m]] for m in document.translated]) for document in documents]
     scored = score_candidates(model, tasks, tokens)
     return [[sentence[0] for sentence in document] for document in scored]
 
 
 def score_candidates(
     model: DocumentTransformer,
-    tasks: Sequence[Candidates],
+    tasks: Sequence[ScoringTask],
     tokens: int = TOKENS,
     on_batch: Callable[[int], None] | None = None,
 ) -> list[list[list[LogProbabilities]]]:
@@ -92,16 +92,16 @@ def sentence_score(log_probabilities: LogProbabilities, normalise: bool = False)
     return total / max(len(log_probabilities), 1) if normalise else total
 
 
-def _prepared(task: Candidates, model: ModelConfig) -> Candidates:
+def _prepared(task: ScoringTask, model: ModelConfig) -> ScoringTask:
     """Returns a task as the model reads it; a model that joins sentences gets candidates with their prefixes."""
     document, context = task.document, context_class(model)
     prefixes = [context.target_prefix(model, document.target, m) for m in document.translated]
     pairs = zip(prefixes, task.translations, strict=True)
     translations = [[np.append(prefix, ids) for ids in sentence] for prefix, sentence in pairs]
-    return Candidates(prepare(document, model), translations)
+    return ScoringTask(prepare(document, model), translations)
 
 
-def _batches(tasks: Sequence[Candidates], tokens: int) -> Iterator[list[int]]:
+def _batches(tasks: Sequence[ScoringTask], tokens: int) -> Iterator[list[int]]:
     """Yields the indices of tasks of similar length, up to `tokens` sub-words, at least one task."""
     chosen: list[int] = []
     size = 0
@@ -115,13 +115,13 @@ def _batches(tasks: Sequence[Candidates], tokens: int) -> Iterator[list[int]]:
         yield chosen
 
 
-def _split_by_candidate(values: LogProbabilities, tasks: Sequence[Candidates]) -> list[LogProbabilities]:
+def _split_by_candidate(values: LogProbabilities, tasks: Sequence[ScoringTask]) -> list[LogProbabilities]:
     lengths = [len(ids) for task in tasks for sentence in task.translations for ids in sentence]
     return [values[begin:end] for begin, end in pairwise([0, *np.cumsum(lengths).tolist()])]
 
 
 @torch.inference_mode()
-def _score(model: DocumentTransformer, tasks: Sequence[Candidates]) -> Tensor:
+def _score(model: DocumentTransformer, tasks: Sequence[ScoringTask]) -> Tensor:
     """Returns the log-probabilities of all candidates of a batch, concatenated: [N] in fp32, on the model's device."""
     device, bos = model.device, model.config.transformer.bos
     batch = collate([task.document for task in tasks], bos)

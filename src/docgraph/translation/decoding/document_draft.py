@@ -26,7 +26,7 @@ def untranslated(document: DocumentExample, known: Known) -> DocumentExample:
     return replace(document, target=(), target_words=(), given=given)
 
 
-class Draft:
+class DocumentDraft:
     """A document and its translation so far. `window` is being decoded; sentences before it are final."""
 
     def __init__(self, document: DecoderInput, config: ModelConfig, redecode_known: bool, lookups: Lookups) -> None:
@@ -92,12 +92,12 @@ class Draft:
         return DocumentExample([self.document.source[m] for m in sentences], targets)
 
 
-def groups(drafts: Sequence[Draft], max_tokens: int) -> Iterator[list[Draft]]:
+def groups(drafts: Sequence[DocumentDraft], max_tokens: int) -> Iterator[list[DocumentDraft]]:
     """Yields drafts to decode together: whole documents up to `max_tokens`; a longer one alone, window by window.
 
     Documents and windows with nothing to decode are skipped.
     """
-    group: list[Draft] = []
+    group: list[DocumentDraft] = []
     size = 0
     for draft in drafts:
         lengths = [len(sentence) for sentence in draft.document.source[: draft.window.stop]]
