@@ -1,4 +1,4 @@
-"""Calls of the batch decoder: what each waits for, and the whole batches that are taken from several of them."""
+"""Calls of the batch decoder, and the batches that are composed of parts of several calls."""
 
 from __future__ import annotations
 
@@ -12,21 +12,22 @@ from docgraph.translation.decoding.decoder import DecodedDocument, DecoderInput,
 from docgraph.translation.decoding.hypotheses import Hypotheses, Hypothesis
 
 BATCH = 4096
-"""Source sub-words of a whole batch, about 160 sentences: more make a CPU little faster, and late arrivals wait."""
+"""Source sub-words of a batch, about 160 sentences. Larger batches are hardly faster on a CPU, and requests wait longer
+for their turn."""
 
 
 @dataclass(eq=False)
 class DecoderCall:
-    """A call of the decoder that waits for its pieces."""
+    """A call of the decoder that waits for results."""
 
     options: DecodingOptions
     documents: Sequence[DecoderInput]
     decoded: list[dict[int, list[Hypothesis]]]
-    """For each document, the hypotheses of the pieces decoded so far."""
+    """For each document, the hypotheses of the parts decoded so far."""
     waiting: deque[DocumentPart] = field(default_factory=deque)
-    """The parts of documents that are decoded in whole batches."""
+    """Waiting parts of documents that cannot join the running batch."""
     open: dict[OpenDocument, int] = field(default_factory=dict)
-    """The documents whose sentences join others, with their indices."""
+    """The documents that join the running batch, with their indices."""
     results: SimpleQueue[FinalSentences | BaseException] = field(default_factory=SimpleQueue)
 
     @property
@@ -37,7 +38,7 @@ class DecoderCall:
 
 @dataclass(frozen=True, eq=False)
 class DocumentPart:
-    """Consecutive sentences of a document that are decoded in one batch."""
+    """Consecutive sentences of a document, decoded in one batch."""
 
     call: DecoderCall
     document: int
@@ -52,11 +53,11 @@ class DocumentPart:
 
     @property
     def decoded(self) -> dict[int, list[Hypothesis]]:
-        """The hypotheses of the earlier pieces of the document."""
+        """The hypotheses of the earlier parts of the document."""
         return self.call.decoded[self.document]
 
     def joined(self, later: DocumentPart) -> DocumentPart:
-        """Returns this piece with a later one of the same document."""
+        """Returns this part joined with a later part of the same document."""
         return replace(self, span=range(self.span.start, later.span.stop), size=self.size + later.size)
 
 
@@ -78,9 +79,9 @@ def remaining(number: int, document: OpenDocument, decoded: DecodedDocument) -> 
 
 
 def next_batch(calls: deque[DecoderCall]) -> list[DocumentPart]:
-    """Takes pieces from the calls in turn, as many as fit; calls with other options than the first one wait.
+    """Takes parts from the calls in turn, as many as fit; calls with other options than the first one wait.
 
-    Calls without more pieces are removed.
+    Calls without further parts are removed.
     """
     if not calls:
         return []
@@ -90,9 +91,9 @@ def next_batch(calls: deque[DecoderCall]) -> list[DocumentPart]:
         call = turns.popleft()
         if batch and size + call.waiting[0].size > BATCH:
             break
-        piece = call.waiting.popleft()
-        batch.append(piece)
-        size += piece.size
+        part = call.waiting.popleft()
+        batch.append(part)
+        size += part.size
         calls.remove(call)
         if call.waiting:  # behind all others
             calls.append(call)
@@ -100,10 +101,10 @@ def next_batch(calls: deque[DecoderCall]) -> list[DocumentPart]:
     return _joined(batch)
 
 
-def _joined(pieces: Sequence[DocumentPart]) -> list[DocumentPart]:
-    """Returns pieces with those of the same document, which are consecutive, as one."""
+def _joined(parts: Sequence[DocumentPart]) -> list[DocumentPart]:
+    """Joins the parts of each document, which are consecutive."""
     found: dict[tuple[int, int], DocumentPart] = {}
-    for piece in pieces:
-        key = id(piece.call), piece.document
-        found[key] = found[key].joined(piece) if key in found else piece
+    for part in parts:
+        key = id(part.call), part.document
+        found[key] = found[key].joined(part) if key in found else part
     return list(found.values())

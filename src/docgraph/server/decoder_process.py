@@ -1,8 +1,8 @@
 """A process that decodes sentences, so that the model does not share an interpreter with the threads of a server.
 
-The process loads the same model, decodes what it is sent by continuous decoding, and sends final sentences back. A
-server works without it too: `DecoderProcess` says whether it is ready, and gives back the documents of a process that
-has died.
+The process loads the same model, decodes the documents it receives by continuous decoding, and returns final sentences.
+A server also works without processes: `DecoderProcess.is_ready` is False until the model is loaded, and `on_death` lets
+the server take over the documents of a process that has died.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from docgraph.translation.translator import Translator
 from docgraph.workers import bound_kept_memory, keep_freed_memory, release_memory_regularly
 
 SENTENCES_PER_MESSAGE = 16
-"""Final sentences of a long document that are sent back together."""
+"""Minimum number of final sentences of an unfinished document that are reported together."""
 
 
 @dataclass(frozen=True)
 class _Document:
-    """A document to decode; `number` names it in both processes."""
+    """A document to decode; `number` identifies it in both processes."""
 
     number: int
     input: DecoderInput
@@ -58,14 +58,14 @@ class Failure:
 
 @dataclass(frozen=True)
 class BatchSize:
-    """Numbers of sentences and documents that are decoded together, after some have joined."""
+    """Numbers of sentences and documents that are decoded together, sent after some have joined."""
 
     sentences: int
     documents: int
 
 
 class DecoderProcess:
-    """The side of the server. `on_result` and `on_death` are called in a thread of this object."""
+    """The server's end of the connection. `on_result` and `on_death` are called in a thread of this object."""
 
     def __init__(
         self,
@@ -94,7 +94,7 @@ class DecoderProcess:
         self._send(_Document(number, document, search))
 
     def cancel(self, number: int) -> None:
-        """Tells that a document is no longer wanted; parts of it may still come."""
+        """Cancels a document; some of its sentences may still arrive."""
         try:
             self._send(_Cancel(number))
         except OSError:
@@ -134,7 +134,7 @@ def _run(connection: Connection, model: Path) -> None:
 
 
 class _Worker:
-    """The side of the process."""
+    """The process's end of the connection."""
 
     def __init__(self, connection: Connection, translator: Translator) -> None:
         self._connection, self._translator = connection, translator

@@ -1,4 +1,4 @@
-"""Event streams: they wake when their job changes."""
+"""Server-sent event streams, which wake when their job changes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 POLL_SECONDS = 1.0
-"""How often a stream looks for changes that other servers have made."""
+"""How often a stream polls for changes by other servers."""
 KEEP_ALIVE_SECONDS = 15.0
 
 
@@ -40,9 +40,9 @@ class Changes:
             each.set()
 
     async def stream(self, job: str, news: Callable[[], Any]) -> AsyncIterator[str]:
-        """Yields server-sent events: what the coroutine `news` returns, as often as there is any.
+        """Yields server-sent events: the results of the coroutine `news`, which is called after every change.
 
-        `news` returns a list of (event, id or None, data), or None when there is nothing more to come.
+        `news` returns a list of (event, id or None, data), or None to end the stream.
         """
         event = asyncio.Event()
         self._waiting.setdefault(job, set()).add(event)

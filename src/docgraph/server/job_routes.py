@@ -38,7 +38,7 @@ async def create_job(
     request: Request,
     idempotency_key: Annotated[str | None, Header(max_length=200, pattern=r"^[ -~]+$")] = None,
 ) -> Job:
-    """Queues a file, a text or sentences. A request that is repeated with its Idempotency-Key makes no second job."""
+    """Queues a file, a text or sentences. Repeating a request with the same Idempotency-Key creates no second job."""
     state = state_of(request)
     body = await body_or_upload(request, JobBody)
     upload = body if isinstance(body, Upload) else _as_upload(body)
@@ -106,7 +106,7 @@ async def delete_job(request: Request, id: str) -> None:
 
 @router.post("/{id}/cancel", summary="Stop translating a job", responses=_MISSING)
 async def cancel_job(request: Request, id: str) -> Job:
-    """Stops the translation; what is translated already stays. No-op for a job that is finished."""
+    """Stops the translation; sentences that are already translated stay. No-op for a finished job."""
     state = state_of(request)
     record = await state.in_thread(lambda: state.store.cancel(id))
     if record.state == "cancelled":
@@ -117,7 +117,7 @@ async def cancel_job(request: Request, id: str) -> Job:
 
 @router.post("/{id}/resume", summary="Go on translating a job", responses=error_answers(404, 429, 507))
 async def resume_job(request: Request, id: str) -> Job:
-    """Queues a job that was cancelled or failed; what is translated already stays. No-op for any other job."""
+    """Queues a job that was cancelled or failed; translated sentences stay. No-op for any other job."""
     state = state_of(request)
     record = await state.in_thread(lambda: state.store.resume(id, state.limits.jobs))
     state.queue.notify()

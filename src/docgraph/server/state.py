@@ -1,4 +1,4 @@
-"""What the routes of a server share."""
+"""The state that the routes of a server share."""
 
 from __future__ import annotations
 
@@ -41,15 +41,15 @@ class ServerConfig:
     loopback: bool = True
     """Answer only requests to localhost."""
     job_threads: int = 2
-    """Jobs translated at once."""
+    """Jobs translated concurrently."""
     lease_seconds: float = 15.0
-    """A job is taken up by another server if its server has been silent for so long."""
+    """Another server claims a job if its server has not renewed the lease for this long."""
     model_name: str = ""
     model_fingerprint: str = ""
     model_folder: Path | None = None
     """The folder of the model, for decoder processes."""
     decoder_processes: int = 0
-    """Maximum processes that decode sentences; with 0, a thread does."""
+    """Maximum number of decoder processes; with 0, a thread of the server decodes."""
 
 
 class ServerState:
@@ -117,7 +117,7 @@ class ServerState:
         return await asyncio.get_running_loop().run_in_executor(self._helpers, action)
 
     async def translating(self, request: Request, action: Callable[[], T]) -> T:
-        """Runs an action that uses the model, within the limits; cancels it if its client goes away."""
+        """Runs an action that uses the model, within the limits; cancels it if its client disconnects."""
         self.requests.take()
         self.metrics.in_flight.inc()
         ticket = Ticket()
@@ -152,6 +152,6 @@ class ServerState:
 
 
 async def _disconnected(request: Request) -> None:
-    """Returns when the client of a request, whose body was read, has closed the connection."""
+    """Waits until the client of a request has closed the connection; the body must have been read."""
     while (await request.receive())["type"] != "http.disconnect":
         pass

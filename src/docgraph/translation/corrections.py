@@ -1,8 +1,8 @@
-"""Corrections: some sentences of a document are translated (again) as in a translation of the whole document.
+"""Corrections: translates some sentences of a document (again), with the result of translating the whole document.
 
-A sentence reads its own source, given translations of sentences that the graph links with it, and the translations that
-its hints say. So one correction changes the sentences that read the corrected one, and those that read these. A model
-that reads whole documents translates the document again.
+A sentence reads its own source, given translations of the sentences that the graph links with it, and the translations
+in its hints. So a correction changes the sentences that read the corrected sentence and, in turn, the sentences that
+read those. A model that reads whole documents translates the document again.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ if TYPE_CHECKING:
     from docgraph.translation.terms.glossary import Glossary
 
 Place = tuple[int, int]
-"""A sentence, and the place of a segment in it: the same if other sentences are cut otherwise."""
+"""A sentence and the position of a segment in it: stays valid if other sentences are segmented differently."""
 Read = Mapping[Place, tuple[TranslatedSentence, ...]]
-"""The given translations that segments read, for those that read any."""
+"""The given translations that each segment reads; segments that read none are left out."""
 
 
 def translate_sentences(
@@ -68,7 +68,7 @@ def translate_sentences(
     if translator.needs.reads_document:
         [(_, translation)] = translator.translate_requests([request], search)
         return {m: translation.sentences[m] for m in chosen}
-    work = _Work(translator, translator.prepare(request), search, finished or {})
+    work = _PartialTranslation(translator, translator.prepare(request), search, finished or {})
     work.decode(m for m in work.prepared.segments_of(chosen) if m not in work.translations)
     return work.sentences(chosen)
 
@@ -86,13 +86,14 @@ def follow_correction(
     again: Iterable[int] = (),
     judged: Judgements | None = None,
 ) -> dict[int, SentenceTranslation]:
-    """Translates the sentences again that change if known translations change from `before` to `after`.
+    """Returns new translations of the sentences that change when known translations change from `before` to `after`.
 
-    `finished` has the sentences that are translated; the others are left out. The terms of the sentences in `again`
-    have changed. `judged` has the judgements of earlier corrections of the document; new ones are added.
-    Sentences are decoded that read other given translations than before (relevance.py), whose hints say other words, or
-    that address people if the formality of the document changes.
-    The document is then the same as one that is translated with the known translations `after`.
+    With these, the document is equal to one that is translated with the known translations `after`. `finished` has the
+    translated sentences of the document; the others are ignored. `again` are sentences whose terms have changed.
+    `judged` has the relevance judgements of earlier corrections of the document; new ones are added.
+
+    A sentence is decoded again if it reads other given translations than before (relevance.py), if its hints contain
+    other words, or if it addresses people and the formality of the document has changed.
     """
     old, new = (
         translator.prepare(TranslationRequest(document, known, glossary=glossary, formality=formality))
@@ -107,8 +108,8 @@ def follow_correction(
         return translate_sentences(
             translator, document, chosen, search, known=after, glossary=glossary, formality=formality
         )
-    earlier = _Work(translator, old, search, finished)
-    work = _Work(translator, new, search, {m: each for m, each in finished.items() if m not in reopened})
+    earlier = _PartialTranslation(translator, old, search, finished)
+    work = _PartialTranslation(translator, new, search, {m: each for m, each in finished.items() if m not in reopened})
     read, reads = earlier.read(judged), work.read(judged)
     changed = [m for m in new.segments_of(unknown) if reads.get(work.place(m)) != read.get(work.place(m))]
     based = {m for m in changed if m in work.translations and work.place(m) in reads}
@@ -118,7 +119,7 @@ def follow_correction(
 
 
 @dataclass
-class _Work:
+class _PartialTranslation:
     """A document of which some segments are translated."""
 
     translator: Translator
@@ -135,7 +136,7 @@ class _Work:
         """Known, finished and decoded hypotheses, by segment."""
 
     def place(self, segment: int) -> Place:
-        """Returns the sentence of a segment, and its place there."""
+        """Returns the sentence of a segment, and its position in the sentence."""
         sentence = self._owners[segment]
         return sentence, segment - self.prepared.segments.of_sentence[sentence].start
 
@@ -145,9 +146,9 @@ class _Work:
         return indices[place[1]] if place[1] < len(indices) else None
 
     def decode(self, segments: Iterable[int], based: Container[int] = ()) -> None:
-        """Decodes some segments, and those without a translation that their hints read.
+        """Decodes some segments, and the segments without a translation that their hints read.
 
-        The base translations of the segments in `based` are still right.
+        The base translations (`Hypothesis.base`) of the segments in `based` are still valid.
         """
         inputs = self.translator.input_builder
         wanted = inputs.with_referents(self.prepared, segments, self.translations)
@@ -181,13 +182,13 @@ class _Work:
             }
         return found
 
-    def follow_hints(self, earlier: _Work, segments: Iterable[int], based: Container[int]) -> set[int]:
-        """Decodes some segments, and all translated ones whose hints say other words than in an `earlier` work.
+    def follow_hints(self, earlier: _PartialTranslation, segments: Iterable[int], based: Container[int]) -> set[int]:
+        """Decodes some segments, and all translated segments whose hints differ from those of an `earlier` translation.
 
-        Returns the sentences decoded. Referents come before the sentences that read them, so that the loop ends.
+        Returns the decoded sentences. Referents come before the sentences that read them, so the loop ends.
         """
-        hints, decoded, waiting = _HintInputs(self), set[int](), {*segments}
-        before = _HintInputs(earlier)
+        hints, decoded, waiting = _DocumentHints(self), set[int](), {*segments}
+        before = _DocumentHints(earlier)
         used = {
             m: before.of(earlier.segment(self.place(m)), earlier.translations)
             for m, (best, *_) in self.translations.items()
@@ -199,21 +200,21 @@ class _Work:
                 return {self._owners[m] for m in decoded}
             read = dict(self.translations)
             self.decode(waiting, {m for m in waiting if m in based and m not in stale})
-            # Translated segments are read as they were, so that all are decoded at once; the others as they are now.
+            # Hints read the old translations of segments that had one, so that all segments are decoded together.
             read |= {m: self.translations[m] for m in waiting if m not in read}
             used |= {m: hints.of(m, read) for m in waiting}
             decoded, waiting = decoded | waiting, set()
 
-    def _stale(self, hints: Mapping[int, tuple[_HintInputsOf, _HintInputsOf]]) -> set[int]:
-        """Returns the segments whose hints say other words now, given what they read before and what they read now."""
+    def _stale(self, hints: Mapping[int, tuple[tuple[_HintInput, ...], tuple[_HintInput, ...]]]) -> set[int]:
+        """Returns the segments whose hints contain other words now, given the old and the new inputs of their hints."""
         changed = {m: pair for m, pair in hints.items() if pair[0] != pair[1]}
         with self.translator.model_lock:
             words = iter(_fill(self.translator, [each for pair in changed.values() for side in pair for each in side]))
         said = {m: [[next(words) for _ in side] for side in pair] for m, pair in changed.items()}
         return {m for m, (before, now) in said.items() if before != now}
 
-    def with_other_terms(self, earlier: _Work, sentences: Iterable[int]) -> set[int]:
-        """Returns the sentences with other terms than in an `earlier` work, or that another formality concerns."""
+    def with_other_terms(self, earlier: _PartialTranslation, sentences: Iterable[int]) -> set[int]:
+        """Returns the sentences whose terms, or whose formality, differ from those in an `earlier` translation."""
         mine, theirs = (
             each.translator.redecoder.find_terms(each.prepared, each.hypotheses) for each in (self, earlier)
         )
@@ -238,7 +239,7 @@ class _Work:
         return has_you(source.text) or formality_of(translation) is not None
 
     def _lookups(self, sentences: Collection[int]) -> dict[int, list[Hint]]:
-        """Returns the words of a dictionary in the segments of some sentences."""
+        """Returns the dictionary words in the segments of some sentences."""
         wanted, found = {*self.prepared.segments_of(sentences)}, dict[int, list[Hint]]()
         for shown, own in chunks(len(self.prepared.segments)):
             if self.translator.needs.hints and not wanted.isdisjoint(own):
@@ -287,7 +288,7 @@ class _Work:
 
 @dataclass(frozen=True)
 class _HintInput:
-    """What decides the words of a hint: the words that the document prints, or the translation of the referent."""
+    """The inputs that determine the words of a hint: printed words, or the translation of the referent."""
 
     place: int
     ids: tuple[int, ...]
@@ -297,16 +298,13 @@ class _HintInput:
     source: tuple[int, ...] = ()
     translation: tuple[int, ...] | None = None
     entry: Entry | None = None
-    """The entry of a dictionary, which says when its words are read."""
+    """The dictionary entry, which determines when the hint is read."""
 
 
-_HintInputsOf = tuple[_HintInput, ...]
+class _DocumentHints:
+    """The hints of a document, and their inputs."""
 
-
-class _HintInputs:
-    """What the hints of each segment of a document read."""
-
-    def __init__(self, work: _Work) -> None:
+    def __init__(self, work: _PartialTranslation) -> None:
         self._work, self._hints = work, dict[int, list[tuple[Hint, int, tuple[int, ...]]]]()
         if not work.translator.needs.hints:
             return
@@ -317,8 +315,8 @@ class _HintInputs:
                     read = 0 if hint.referent is None else hint.referent.sentence
                     self._hints.setdefault(m, []).append((hint, shown.start + read, tuple(example.source[read])))
 
-    def of(self, segment: int | None, translations: Known) -> _HintInputsOf:
-        """Returns what the hints of a segment read, given the translations of the document."""
+    def of(self, segment: int | None, translations: Known) -> tuple[_HintInput, ...]:
+        """Returns the inputs of the hints of a segment, given the translations of the document."""
         return tuple(
             self._input(*each, translations) for each in self._hints.get(-1 if segment is None else segment, ())
         )
@@ -345,11 +343,11 @@ def _fill(translator: Translator, hints: Sequence[_HintInput]) -> list[tuple[int
 
 
 def warm_up(translator: Translator, document: Document, finished: FinishedSentences) -> None:
-    """Computes the states by which the first correction of a document is judged, as many as are kept."""
+    """Fills the state cache with the states that the first correction of a document needs."""
     config, room, cache = translator.model.config, CACHED_TOKENS, translator.state_cache
     if cache is None or not judges_relevance(config):
         return
-    work = _Work(translator, translator.prepare(TranslationRequest(document)), SearchConfig(), finished)
+    work = _PartialTranslation(translator, translator.prepare(TranslationRequest(document)), SearchConfig(), finished)
     for shown, own in chunks(len(work.prepared.segments)):
         example = translator.input_builder.chunk(work.prepared, shown, {}).example
         source, pairs = prepare(example, config).source, []

@@ -42,13 +42,13 @@ class ContextWeights:
     """The mean gate: 1 if it lets no context in, 0 if it lets everything in."""
 
     def without(self, sentence: int) -> ContextWeights:
-        """The same without one sentence."""
+        """Returns the weights without those of one sentence."""
         source, target = ({m: w for m, w in each.items() if m != sentence} for each in (self.source, self.target))
         return replace(self, source=source, target=target)
 
     @classmethod
     def mean(cls, parts: Sequence[ContextWeights]) -> ContextWeights | None:
-        """The mean of the parts of a sentence; None for no parts."""
+        """Returns the mean of the weights of the parts of a sentence; None for no parts."""
         if len(parts) < 2:
             return parts[0] if parts else None
         source, target = ([getattr(each, side) for each in parts] for side in ("source", "target"))
@@ -66,7 +66,7 @@ def _mean(weights: Sequence[Weights]) -> Weights:
 def context_weights(
     model: DocumentTransformer, document: DocumentExample, owners: Sequence[int], most: int = MOST
 ) -> list[ContextWeights]:
-    """The context weights of each of the P texts of a translated document, by one teacher-forced pass.
+    """Returns the context weights of each of the P texts of a translated document, by one teacher-forced pass.
 
     owners [P] is the sentence that each text belongs to, and the key in the weights. Empty for a system without gates.
     """
@@ -98,7 +98,7 @@ def context_weights_of(
     hypotheses: Sequence[Sequence[Hypothesis]],
     owners: Sequence[int],
 ) -> list[ContextWeights]:
-    """The context weights of texts whose translations are the first of their hypotheses.
+    """Returns the context weights of texts whose translations are the first of their hypotheses.
 
     Texts beyond `owners` are entries of a translation memory; attention to them is left out.
     """
@@ -137,7 +137,7 @@ def hint_uses(
     owners: Sequence[int],
     document_owners: Sequence[int],
 ) -> dict[int, list[HintUse]]:
-    """What the hints of some `texts` of a document say, by the index of the text; they have their words.
+    """Returns what the hints of some `texts` of a document contain, by the index of the text; all hints are filled.
 
     owners [P] is the sentence that each text belongs to, and `document_owners` the same for all texts of the document,
     of which the P may be an excerpt.
@@ -156,7 +156,7 @@ def hint_uses(
 
 
 def _hinted_words(hint: Hint, text: str, source: Ids, coder: SubwordCoder) -> str:
-    """Returns the words of a text that a hint is about; none for a hint at its beginning, which is about all of it."""
+    """Returns the words of a text that a hint refers to; empty for a hint at the beginning, about the whole text."""
     if hint.place == 0:
         return ""
     spans = coder.encode(text)[1].tolist()
@@ -183,7 +183,7 @@ def _weights_of_batch(
 
 
 def _strongest(parts: Sequence[Tensor], own: Tensor, most: int) -> list[Weights]:
-    """The largest weights of each row of [S, M] (the mean of several), without the own sentence [S] of the row."""
+    """Returns the largest weights of each row of [S, M], the mean of `parts`, without the row's own sentence [S]."""
     if not parts:
         return [{} for _ in own]
     rows = torch.stack(list(parts)).mean(0).scatter(1, own[:, None], 0.0)

@@ -27,7 +27,7 @@ GREEDY = SearchConfig(beams=1)
 TOKENS = 1 << 16
 """Source sub-words encoded together: enough to keep a GPU busy."""
 PART = 4
-"""Number of batches of documents held in memory."""
+"""Batches of documents held in memory at once."""
 DocumentTranslation = list[tuple[int, ...]]
 """The sub-words of each translation, end-of-sentence included."""
 
@@ -61,7 +61,7 @@ def translate_split(
     tokens: int = TOKENS,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Iterator[list[DocumentTranslation]]:
-    """Yields the translations of all documents of a split, in order, some documents at a time."""
+    """Yields the translations of all documents of a split, in order, in groups of documents."""
     needs, end = context_needs(model.config), (model.config.transformer.eos,)
     options = DecodingOptions(search, tokens=tokens)
     total, done = int(corpus.sizes.sentences.sum()), 0

@@ -32,11 +32,11 @@ if TYPE_CHECKING:
     from docgraph.translation.translator import Translator
 
 CANDIDATES = 4
-"""Translations with constraints from which the least doubtful one is taken."""
+"""Minimum number of constrained translations, of which the least doubtful one is chosen."""
 
 
 def _samples(prepared: PreparedDocument, translations: Sequence[str | None]) -> Iterator[Sample]:
-    """Yields what decides the formality of a document, given the translation of each segment."""
+    """Yields the (source, translation) samples by which the formality of a document is decided."""
     yield from (Sample(text, given, given=True) for text, given in prepared.given_pairs().values())
     for m in prepared.segments_of():
         yield Sample(prepared.segments[m].text, translations[m] or "")
@@ -75,7 +75,7 @@ class Redecoder:
         return results
 
     def find_terms(self, prepared: PreparedDocument, hypotheses: Hypotheses, names: bool = True) -> DocumentTerms:
-        """Returns the terms of a document: those of the glossary and, given its translation, `names` and formality."""
+        """Returns the terms of a document: glossary entries, its `names` and its formality, as first translated."""
         translator, request = self._translator, prepared.request
         glossary, formality = request.glossary or translator.glossary, request.formality or translator.formality
         finders: list[TermFinder] = [] if glossary is None else [glossary]
@@ -122,7 +122,7 @@ class Redecoder:
         options: TranslationOptions,
         constraints: list[Constraints],
     ) -> list[dict[int, list[Hypothesis]]]:
-        """Returns new hypotheses of the segments that have constraints; the other segments stay as they are."""
+        """Returns new hypotheses of the segments that have constraints, for each document."""
         inputs, places = list[DecoderInput](), list[tuple[int, dict[int, int]]]()
         for index, wanted in enumerate(constraints):
             for segment_of, model_input in self._inputs_again(documents[index], decoded[index], wanted):
@@ -141,7 +141,7 @@ class Redecoder:
     def _inputs_again(
         self, prepared: PreparedDocument, decoded: DecodedSegments, wanted: Collection[int]
     ) -> Iterator[tuple[dict[int, int], DecoderInput]]:
-        """Yields pairs: the segment at each position to decode, and the input that decodes them again."""
+        """Yields model inputs to decode the `wanted` segments again, after the segment at each of their positions."""
         segments = prepared.segments
         if not self._translator.needs.reads_document:
             for rows, excerpt in self._translator.input_builder.excerpts(
@@ -160,9 +160,9 @@ class Redecoder:
     def checked(
         self, prepared: PreparedDocument, decoded: DecodedSegments, search: SearchConfig, sentences: Iterable[int]
     ) -> dict[int, Attempt]:
-        """Returns the best translation of each segment of some sentences with its doubts, repaired if `repair` is set.
+        """Returns the best translation of each segment of some sentences, with its doubts.
 
-        Known translations are left out.
+        Doubtful translations are repaired unless `Translator.repair` is False. Known translations are left out.
         """
         segments, attempts = prepared.segments, dict[int, Attempt]()
         for index in sentences:
@@ -199,7 +199,7 @@ class Redecoder:
     def _decode_again(
         self, prepared: PreparedDocument, decoded: DecodedSegments, pieces: Sequence[Piece], search: SearchConfig
     ) -> list[list[Attempt]]:
-        """Returns the attempts for some pieces of a decoded document, in the context of its other segments."""
+        """Decodes pieces in the context of the other segments of their document; returns the attempts of each piece."""
         decode = self._decode_in_document if self._translator.needs.reads_document else self._decode_in_excerpts
         hypotheses = iter(decode(prepared, decoded, pieces, search))
         return [
@@ -209,7 +209,7 @@ class Redecoder:
     def _decode_in_excerpts(
         self, prepared: PreparedDocument, decoded: DecodedSegments, pieces: Sequence[Piece], search: SearchConfig
     ) -> Hypotheses:
-        """Returns the hypotheses of pieces, each with what its segment reads; a part of a segment has no hints."""
+        """Returns the hypotheses of pieces, decoded with what their segments read; parts of segments have no hints."""
         inputs, counts = list[DecoderInput](), list[int]()
         first, forbidden = dict(enumerate(decoded.first)), self._forbidden(prepared, decoded, pieces)
         for shown, own in chunks(len(prepared.segments)):
@@ -250,7 +250,7 @@ class Redecoder:
     def _decode_in_document(
         self, prepared: PreparedDocument, decoded: DecodedSegments, pieces: Sequence[Piece], search: SearchConfig
     ) -> Hypotheses:
-        """Returns the hypotheses of pieces, each in the place of its segment in the document."""
+        """Returns the hypotheses of pieces, each decoded within the whole document in place of its segment."""
         inputs, counts = list[DecoderInput](), list[int]()
         forbidden = self._forbidden(prepared, decoded, pieces)
         for shown, own in chunks(len(prepared.segments)):
@@ -274,7 +274,7 @@ class Redecoder:
         ]
 
     def _encode(self, texts: Sequence[tuple[Segment, list[Hypothesis]]]) -> DecoderInput:
-        """Returns segments as the model input of a document, with the hypotheses of those that have any."""
+        """Returns segments as the model input of a document; their hypotheses, if any, are known translations."""
         segments = Segments([segment for segment, _ in texts], [range(m, m + 1) for m in range(len(texts))])
         known = {m: found for m, (_, found) in enumerate(texts) if found}
         return self._translator.input_builder.encode(segments, range(len(texts)), known)

@@ -1,4 +1,7 @@
-"""Decodes the segments of prepared documents, a long document chunk by chunk, and explains what they read if asked."""
+"""Decodes the segments of prepared documents; on request, reports which context and hints they read.
+
+A long document is decoded chunk by chunk.
+"""
 
 from __future__ import annotations
 
@@ -24,25 +27,25 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class TranslationOptions(DecodingOptions):
-    """How documents are decoded, and whether their context and hints are reported."""
+    """How documents are decoded, and whether the context and the hints that they read are reported."""
 
     explain: bool = False
 
 
 @dataclass(frozen=True)
 class DecodedSegments:
-    """What the model made of a document, by segment."""
+    """The hypotheses of a document, and what they were made from; all by segment."""
 
     hypotheses: Hypotheses
     context_weights: list[ContextWeights]
     passes: int
     lookups: dict[int, list[Hint]] = field(default_factory=dict)
-    """The words of a dictionary in the segments that have any."""
+    """Dictionary words; segments without any are left out."""
     hints: dict[int, list[HintUse]] = field(default_factory=dict)
-    """What the segments with hints read; only with `explain`."""
+    """The hints that segments read; only with `explain`."""
     terms: DocumentTerms = field(default_factory=DocumentTerms)
     first: Hypotheses = field(default_factory=list)
-    """The hypotheses before terms were enforced, which are those that hints say."""
+    """The hypotheses before terms were enforced; hints contain words of these."""
 
 
 def decode_segments(
@@ -77,7 +80,7 @@ def _decode_together(
 
 
 def _show_progress(batch: Iterable[PreparedDocument], done: int) -> None:
-    """Tells requests how many of their segments are decoded, as if they were decoded in their order."""
+    """Reports progress to requests, as if their segments were decoded in order."""
     for prepared in batch:
         prepared.request.show_progress(prepared.own.start, min(max(done, 0), len(prepared.own)))
         done -= len(prepared.own)
@@ -90,7 +93,7 @@ def _explained(
     document: DecodedDocument,
     result: DecodedSegments,
 ) -> DecodedSegments:
-    """Returns a decoded document with what its segments read."""
+    """Returns a decoded document with the context weights and hints of its segments."""
     everything = prepared.segments.sentence_indices()
     owners = everything[prepared.shown.start : prepared.shown.stop]
     with translator.model_lock:
@@ -129,7 +132,7 @@ def _decode_in_chunks(
 def with_enforced_words(
     prepared: PreparedDocument, decoded: DecodedSegments, enforced: Mapping[int, Sequence[Term]]
 ) -> DecodedSegments:
-    """Returns a decoded document with the words of a dictionary that were enforced, by segment, among its hints."""
+    """Returns a decoded document whose hints include the dictionary words that were enforced, by segment."""
     sentences, hints = prepared.segments.sentence_indices(), dict(decoded.hints)
     for m, words in enforced.items():
         for word in words:

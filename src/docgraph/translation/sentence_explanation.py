@@ -16,10 +16,10 @@ from docgraph.translation.translator import Translator
 
 @dataclass(frozen=True)
 class Explanation:
-    """What the translation of a sentence read."""
+    """The context and hints that the translation of a sentence read."""
 
     context: ContextWeights | None = None
-    """Attention to other sentences; None if the model has no context attention, or does not see the sentence."""
+    """Attention to other sentences; None if the model has no context attention or does not read the sentence."""
     hints: tuple[HintUse, ...] = ()
 
 
@@ -32,9 +32,9 @@ def explain_sentence(
     known: Sequence[str | None] = (),
     finished: FinishedSentences | None = None,
 ) -> Explanation:
-    """Returns what the translation of a sentence read, given the `translations` of the document.
+    """Returns the context and hints that the translation of a sentence read, given the `translations` of the document.
 
-    `known` are those that the user supplied, and `finished` what the model has decoded.
+    `known` are the translations that the user supplied, `finished` the hypotheses that the model decoded.
     """
     if translations[sentence] is None or translator.needs.reads_document:
         explained = translator.translate(document, known=translations, explain=True).sentences[sentence]
@@ -64,6 +64,6 @@ def explain_sentence(
 
 
 def _own(translator: Translator, prepared: PreparedDocument, texts: Mapping[int, str]) -> dict[int, list[Hypothesis]]:
-    """Returns translations of sentences as those of the model, by segment."""
+    """Returns translations as if the model had made them, by segment."""
     found = translator.input_builder.given_segments(texts, prepared.segments)
     return {m: [replace(best, given=False)] for m, (best, *_) in found}

@@ -1,4 +1,4 @@
-"""Sentences that belong to no document, as the model of a translator reads and translates them."""
+"""Annotates, translates and aligns sentences outside any document, with the model of a translator."""
 
 from __future__ import annotations
 

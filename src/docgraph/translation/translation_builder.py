@@ -1,4 +1,4 @@
-"""Builds translations from hypotheses: finished texts, the n best of each sentence, and what each sentence read."""
+"""Builds translations from hypotheses: postprocessed texts, n-best lists, and the context that sentences read."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ class TranslationBuilder:
     """Turns the hypotheses of one model into translations. Threads may share it."""
 
     def __init__(self, coder: SubwordCoder, postprocessor: Postprocessor) -> None:
-        """`coder` is the one of the target language."""
+        """`coder` is the coder of the target language."""
         self._coder, self._postprocessor = coder, postprocessor
 
     def text(self, hypothesis: Hypothesis, source: str) -> str:
-        """Returns the finished text of a hypothesis, without unknown pieces and incomplete characters."""
+        """Returns the postprocessed text of a hypothesis, without unknown pieces and incomplete characters."""
         coder, tokens = self._coder, hypothesis.tokens
         known = (token for token, piece in zip(tokens, coder.pieces(tokens), strict=True) if piece != UNKNOWN)
         return self._postprocessor.finish(source, coder.decode(known).replace("\ufffd", ""))
@@ -44,7 +44,7 @@ class TranslationBuilder:
     ) -> dict[int, SentenceTranslation]:
         """Returns the translations of some sentences of a document, given the hypotheses of its segments.
 
-        `checked` has the best translation of each segment that is not known; `memory` is the one that was read.
+        `checked` has the best translation of each segment that is not known; `memory` is the translation memory.
         """
         segments, sentences = prepared.segments, dict[int, SentenceTranslation]()
         for index in chosen:
@@ -70,7 +70,7 @@ class TranslationBuilder:
     def _candidates(
         self, segments: Segments, sentence: int, hypotheses: Hypotheses, checked: Mapping[int, Attempt]
     ) -> tuple[Candidate, ...]:
-        """Returns the n best of a sentence; the k-th joins the k-th hypotheses of its segments."""
+        """Returns the n best translations of a sentence; the k-th joins the k-th hypotheses of its segments."""
         indices = segments.of_sentence[sentence]
         candidates = []
         for rank, ranked in enumerate(zip(*(hypotheses[m] for m in indices), strict=False)):

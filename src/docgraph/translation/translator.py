@@ -221,9 +221,9 @@ class Translator:
     ) -> Translation:
         """Translates a document, a list of sentences, or a text, which is first split into sentences.
 
-        `explain` reports which other sentences each sentence read; it costs one more pass. `known` has a translation or
-        None for each sentence: known translations are kept and are context for the sentences after them, or for all
-        sentences if the model reads only known translations.
+        `explain` reports the context and the hints that each sentence read; it costs one more pass. `known` has a
+        translation or None for each sentence: known translations are kept and are context for the sentences after them,
+        or for all sentences if the model reads only known translations.
         """
         if isinstance(document, str):
             [document] = read(io.StringIO(document), "text", language=self.language)
@@ -301,14 +301,14 @@ class Translator:
         return self.input_builder.annotate(document)
 
     def subword_attention(self, sources: Sequence[str], targets: Sequence[str]) -> list[SubwordAttention]:
-        """Returns the attention of translations over their sources, which aligns their words."""
+        """Returns the attention of translations over their sources, for word alignment."""
         if not sources:
             return []
         with self.model_lock:
             return subword_attention(self.model, self.tokenizer, sources, targets, self.tag)
 
     def foreign_sentences(self, document: Document) -> frozenset[int]:
-        """Returns the sentences that stay as they are because their paragraph is in another language."""
+        """Returns the sentences that are not translated because their paragraph is in another language."""
         language = self.languages[0] if self.languages and self.keep_foreign else None
         return foreign_sentences(document, language)
 
@@ -329,13 +329,13 @@ class Translator:
     def sentences(
         self, prepared: PreparedDocument, decoded: DecodedSegments, search: SearchConfig, chosen: Sequence[int]
     ) -> dict[int, SentenceTranslation]:
-        """Returns the translations of some sentences of a document, repaired, given the hypotheses of its segments."""
+        """Checks, repairs and returns the translations of some sentences, given the hypotheses of the document."""
         checked = self.redecoder.checked(prepared, decoded, search, chosen)
         return self.translation_builder.sentences(prepared, decoded, checked, chosen, self.memory)
 
     def alignments(self, document: Document, texts: Sequence[str]) -> list[Alignment | None]:
-        """Returns the alignments that are needed to place markup or subtitle breaks; None for other sentences.
+        """Returns word alignments, as links between positions of `as_characters`.
 
-        Their positions are those of `as_characters`.
+        They are only needed to place markup or subtitle breaks; None for other sentences.
         """
         return markup_alignments(document, texts, self.subword_attention)

@@ -1,9 +1,9 @@
-"""Continuous decoding: sentences of many documents are decoded together, and others join them at any step.
+"""Continuous decoding: sentences of many documents are decoded together, and new sentences join at any step.
 
 Sentences that join together form groups with caches of their own. The rows of all groups share the matrix products of
 every step, whatever their lengths, beams and other options. When sentences finish, waiting ones take their place, so
-there is always a full batch without waiting for its longest sentence. A sentence with a hint that says the translation
-of another one joins after that one, and a sentence whose translation lacks words of a dictionary joins again with hints
+the batch stays full and never waits for its longest sentence. A sentence with a hint that contains the translation of
+another sentence joins after that sentence. A sentence whose translation lacks dictionary words joins again with hints
 for them. The result of every document equals that of `decode_documents`.
 """
 
@@ -41,13 +41,13 @@ POSITIONS = 2 * CACHE_POSITIONS["cpu"]
 JOINING_SHARE, MAX_WAIT = 3, 8
 """Sentences wait until there are a third as many as are being decoded, or for 8 steps, because groups cost time."""
 TURN = 16
-"""Sentences of one document that join before those of others have their turn."""
+"""Sentences of one document that join before the next document has its turn."""
 
 
 def can_join(config: ModelConfig, device: torch.device, search: SearchConfig, document: DecoderInput) -> bool:
-    """Returns whether the sentences of a document can be decoded together with others that join or leave.
+    """Returns whether the sentences of a document can join a running batch.
 
-    They cannot on a GPU, whose searches are captured as a whole, nor if they read memories of their document, have
+    False on a GPU, whose searches are captured as a whole, and for sentences that read memories of their document, have
     constraints, or are sampled.
     """
     needs = context_needs(config)
@@ -56,10 +56,10 @@ def can_join(config: ModelConfig, device: torch.device, search: SearchConfig, do
 
 
 class OpenDocument:
-    """A document whose sentences are being decoded, or wait for others."""
+    """A document whose sentences are waiting or being decoded."""
 
     def __init__(self, document: DecoderInput, search: SearchConfig, config: ModelConfig, coder: SubwordCoder) -> None:
-        """`coder` is that of the target language."""
+        """`coder` is the coder of the target language."""
         self.input, self.search, self._config = document, search, config
         example, known = document.example, document.known
         self._hints = hints_by_sentence(example.hints if config.hints is not None else ())
@@ -68,7 +68,7 @@ class OpenDocument:
         pending = [m for m in example.translated if m not in known]
         read = referents(hint for hints in self._hints.values() for hint in hints)
         self._blocked = {m: own for m in pending if (own := read.get(m, set()).intersection(pending))}
-        """Sentences that wait, with the sentences without translation whose translations their hints say."""
+        """Sentences that are not ready, with the untranslated sentences whose translations their hints need."""
         self.ready = deque(m for m in pending if m not in self._blocked)
         """Sentences that may join, in their order."""
         self._open = set(pending)
@@ -82,7 +82,7 @@ class OpenDocument:
         return not self._open
 
     def open_hints(self, m: int) -> list[tuple[Hint, Ids, Ids]]:
-        """Returns the hints of a sentence whose words are not known, with their referents and their translations."""
+        """Returns the open hints of a sentence, each with the sentence of its referent and the translation of it."""
         found = []
         for hint in self._hints.get(m, ()):
             if hint.is_open and hint.referent is not None:
@@ -93,7 +93,7 @@ class OpenDocument:
         return found
 
     def source(self, m: int, filled: Iterable[Hint]) -> Ids:
-        """Returns a sentence with its hints; `filled` are the open ones with their words."""
+        """Returns a sentence with its hints; `filled` are its open hints, filled with words."""
         if self._config.hints is None:
             return self.input.example.source[m]
         words = iter(filled)
@@ -102,9 +102,9 @@ class OpenDocument:
         return insert(self.input.example.source[m], None, hints, self._config.hints.separator)[0]
 
     def finish(self, m: int, found: Iterable[Hypothesis]) -> None:
-        """Stores the hypotheses of a sentence; sentences that waited for it become ready.
+        """Stores the hypotheses of a sentence; sentences that waited for them become ready.
 
-        A sentence that lacks words of a dictionary becomes ready itself, once.
+        If the translation lacks dictionary words, the sentence itself becomes ready again, once.
         """
         translation = context_class(self._config).translation
         hypotheses = [replace(each, tokens=translation(self._config, each.tokens)) for each in found]
@@ -123,14 +123,14 @@ class OpenDocument:
                 self.ready.append(waiting)
 
     def _with_base(self, hypotheses: list[Hypothesis], without: list[Hypothesis]) -> list[Hypothesis]:
-        """Returns hypotheses with the translation without a dictionary, if the model judges relevance by it."""
+        """Returns hypotheses with their base translation, if the model judges relevance by it."""
         base = without[0].tokens if judges_relevance(self._config) else None
         return [replace(each, base=base if each.tokens != base else None) for each in hypotheses]
 
     def new_sentences(self, at_least: int) -> tuple[int, Hypotheses] | None:
-        """Returns the final sentences after those returned before, with the index of the first; None if there are few.
+        """Returns the final sentences that were not returned before, after the index of the first one.
 
-        The last ones of a document are returned even if they are fewer than `at_least`.
+        None if there are fewer than `at_least`, unless they are the last sentences of the document.
         """
         first, end = self.num_reported, len(self.hypotheses) if self.is_final else min(self._open)
         if end - first < (1 if self.is_final else at_least):
@@ -186,7 +186,7 @@ class ContinuousDecoder:
         """Documents with sentences that wait, in their turn."""
         self._groups: list[_Group] = []
         self._waited = 0
-        """Steps since sentences wait."""
+        """Number of steps that the first waiting sentence has waited."""
         self._scores = torch.empty(0)
         """[R, V], overwritten at every step: allocating that much memory would cost more than computing the scores."""
 
@@ -209,14 +209,14 @@ class ContinuousDecoder:
         self._documents.append(document)
 
     def remove(self, document: OpenDocument) -> None:
-        """Removes the sentences of a document that wait; those being decoded are finished."""
+        """Removes the waiting sentences of a document; sentences that are being decoded continue."""
         document.ready.clear()
         if document in self._documents:
             self._documents.remove(document)
 
     @torch.inference_mode()
     def join(self) -> int:
-        """Starts to decode sentences that wait, if there is room and they are enough; returns their number."""
+        """Starts waiting sentences if there is room and enough of them wait; returns their number."""
         active = sum(group.num_rows for group in self._groups)
         waiting = sum(len(document.ready) * document.search.beams for document in self._documents)
         self._waited = self._waited + 1 if waiting else 0
@@ -250,7 +250,7 @@ class ContinuousDecoder:
         return chosen
 
     def _start(self, chosen: list[tuple[OpenDocument, int]]) -> None:
-        """Encodes sentences and makes groups of those with the same options and similar lengths."""
+        """Encodes sentences and groups them by options and similar lengths."""
         model, transformer = self._model, self._model.config.transformer
         sources = self._sources(chosen)
         batch = collate([DocumentExample([source]) for source in sources], transformer.bos).to(model.device)
@@ -269,7 +269,7 @@ class ContinuousDecoder:
                 self._groups.append(_Group(running, [chosen[place] for place in places]))
 
     def _sources(self, chosen: list[tuple[OpenDocument, int]]) -> list[Ids]:
-        """Returns sentences with their hints, all of which can be filled now."""
+        """Returns sentences with their hints, all of which can be filled by now."""
         hints = [document.open_hints(m) for document, m in chosen]
         filled = iter(fill_hints(self._model, self._tokenizer.target, [each for own in hints for each in own]))
         return [
@@ -306,7 +306,7 @@ class ContinuousDecoder:
         return self._model.log_probabilities(decoded, self._scores[:rows])
 
     def clear(self) -> list[OpenDocument]:
-        """Forgets all documents; returns those that are not final."""
+        """Removes all documents; returns the unfinished ones."""
         forgotten = [*dict.fromkeys([*self.documents(), *self._documents])]
         self._documents.clear()
         self._groups.clear()

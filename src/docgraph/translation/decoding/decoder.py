@@ -18,9 +18,9 @@ from docgraph.translation.decoding.hypotheses import Hypotheses, Known, SearchCo
 
 Mode = Literal["parallel", "sequential"]
 BATCH_TOKENS = {"cpu": 1 << 14, "cuda": 1 << 16}
-"""Source sub-words encoded together, by type of device."""
+"""Number of source sub-words encoded together, by device type."""
 BaseTranslations = Mapping[int, tuple[int, ...]]
-"""The translation of some sentences of a document without given translations and a dictionary, by index."""
+"""Base translations of some sentences (`Hypothesis.base_tokens`), by index."""
 
 
 def batch_tokens(device: torch.device) -> int:
@@ -30,7 +30,7 @@ def batch_tokens(device: torch.device) -> int:
 
 @dataclass(frozen=True, eq=False)
 class DecoderInput:
-    """A document to decode, and what is known of its translation, by index of the sentence."""
+    """A document to decode, with known translations, constraints and base translations by sentence index."""
 
     example: DocumentExample
     """Its `target` and `target_words` are ignored. If it has a `window`, only the sentences in it are decoded; the
@@ -40,7 +40,7 @@ class DecoderInput:
     constraints: Constraints = field(default_factory=dict)
     """The constraints of some sentences; a sentence that cannot meet them has no hypotheses."""
     base: BaseTranslations = field(default_factory=dict)
-    """Base translations of an earlier call (`Hypothesis.base`), which need not be found again."""
+    """Base translations that an earlier call has found; they are not decoded again."""
 
 
 @dataclass(frozen=True)

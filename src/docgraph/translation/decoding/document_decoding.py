@@ -6,8 +6,8 @@ the translations available so far as context, and decodes again those that read 
 pending sentence always has its final context, so a sentence is decoded at most as often as there are sentences up to
 it, and the result equals that of sequential decoding.
 
-A model that copies from given translations reads those that are relevant (relevance.py): a sentence is translated
-without any first, and again if a given translation proposes another word. Words of a dictionary are read likewise
+A model that copies from given translations reads the relevant ones (relevance.py): a sentence is first translated
+without given translations, and again if one of them proposes another word. Dictionary words are handled in the same way
 (lookups.py).
 """
 
@@ -41,8 +41,9 @@ from docgraph.translation.decoding.search import search, verify_greedy
 from docgraph.translation.decoding.state_cache import evict
 
 AT_ONCE = {"cpu": 64, "cuda": 1 << 12}
-"""Sentences x beams decoded at once if a second decoding is a second search: enough to keep a device busy. The fewer,
-the more sentences read final translations. Greedy translations are verified instead, so all at once is fastest."""
+"""Sentences x beams decoded together, if changed context means a new search: just enough to keep a device busy, because
+sentences that are decoded later read more final translations. Greedy translations are verified instead of decoded
+again, so all sentences are decoded together."""
 CONTEXT_CELLS = 1 << 24
 """Maximum of sub-words decoded together x sentences of their document: bounds the masks of context attention."""
 
@@ -92,7 +93,7 @@ def _report(progress: Callable[[int, int], None], final: int, total: int, done: 
 
 @dataclass(frozen=True, eq=False)
 class _Inputs:
-    """Some sentences of a group as model input of their own."""
+    """Some sentences of a group, encoded on their own."""
 
     sentences: list[int]
     batch: DocumentBatch
@@ -155,9 +156,9 @@ class _GroupDecoder:
     def _decode_once(self, mode: Mode) -> Iterator[int]:
         """Decodes each sentence for a model that reads no translations of its own, or only those of referents.
 
-        A sentence with a hint that says a translation is decoded after the sentence of the referent. A sentence for
-        which a given translation is relevant is decoded again; unless its base translation is known, then once. A
-        sentence whose translation lacks words of a dictionary is decoded again with hints for them.
+        A sentence with a hint that contains a translation is decoded after the sentence of the referent. If a given
+        translation is relevant for a sentence, the sentence is decoded again, or only once if its base translation is
+        known. A sentence whose translation lacks dictionary words is decoded again with hints for them.
         """
         judges = judges_relevance(self.model.config)
         if any(any_given(draft.known) for draft in self.drafts) and context_needs(self.model.config).reads_translations:
@@ -185,7 +186,10 @@ class _GroupDecoder:
             yield done
 
     def _select_translations(self, sentences: list[int]) -> list[int]:
-        """Decides which given translations some sentences with base translations read; returns those that read any."""
+        """Selects the given translations that sentences with base translations read.
+
+        Returns the sentences that read any.
+        """
         found: dict[int, list[int]] = {}
         for draft in self.drafts:
             own = {self.places[s][1]: s for s in sentences if self.places[s][0] is draft}
@@ -200,7 +204,7 @@ class _GroupDecoder:
         return sorted(found)
 
     def _look_up(self, sentences: list[int]) -> None:
-        """Decodes those of some sentences again whose translations lack words of a dictionary, with hints for them."""
+        """Decodes the sentences whose translations lack dictionary words again, with hints for these words."""
         places = {s: self.places[s] for s in sentences}
         again = {s: (draft, m) for s, (draft, m) in places.items() if draft.lookups.begin(m, draft.hypotheses[m])}
         if again:
@@ -209,7 +213,10 @@ class _GroupDecoder:
             draft.hypotheses[m] = draft.lookups.end(m, draft.hypotheses[m])
 
     def _levels(self, mode: Mode) -> list[list[int]]:
-        """The pending sentences in groups, each after the groups with its referents; one by one if sequential."""
+        """Returns the pending sentences in groups; the referents of a sentence are in earlier groups.
+
+        In sequential mode, a group is a single sentence if any sentence has a referent.
+        """
         number = {(id(draft), m): s for s, (draft, m) in enumerate(self.places)}
         pending, depth = set(self.pending), dict[int, int]()
         for s in self.pending:
@@ -221,7 +228,7 @@ class _GroupDecoder:
         return [[s for s in self.pending if depth[s] == level] for level in range(max(depth.values(), default=-1) + 1)]
 
     def _inputs(self, sentences: list[int]) -> _Inputs | None:
-        """Returns some sentences with their hints as model input; None if no hint says a translation."""
+        """Returns some sentences with their hints as model input; None if no hint has to be filled."""
         if not any(self.places[s][0].open_hints(self.places[s][1]) for s in sentences):
             return None
         return self._with_hints(sentences)
@@ -283,7 +290,7 @@ class _GroupDecoder:
 
     @cached_property
     def _readers(self) -> dict[int, list[int]]:
-        """The sentences that read the translation of each sentence; both among those to decode."""
+        """The pending sentences that read the translation of each pending sentence."""
         readers: dict[int, list[int]] = {s: [] for s in self.pending}
         number = {(id(draft), m): s for s, (draft, m) in enumerate(self.places) if s in readers}
         config = self.model.config
@@ -300,16 +307,17 @@ class _GroupDecoder:
         return None if best is None else best.tokens
 
     def _refresh_target_memory(self) -> None:
-        """Computes the target memory of the translations available now."""
+        """Computes the target memory from the current translations."""
         if any(draft.known or any(draft.hypotheses) for draft in self.drafts):
             eos = self.model.config.transformer.eos
             batch = self._collate(draft.example(self.tokenizer, eos) for draft in self.drafts)
             self.memories = replace(self.memories, target=self.model.target_memory(batch))
 
     def _search(self, sentences: list[int], inputs: _Inputs | None = None, before: int | None = None) -> None:
-        """Translates some sentences with the current memories; their number and the `before` are reported if given.
+        """Translates some sentences with the current memories.
 
-        `inputs` has at least these sentences; by default the window.
+        `inputs` contains these sentences (default: the window). With `before`, the number of sentences translated
+        earlier, progress is reported.
         """
         batch, encoded, memories = self.batch, self.encoded, self.memories
         row_of = {s: s for s in sentences}
@@ -340,7 +348,7 @@ class _GroupDecoder:
             ]
 
     def _constraints(self, sentences: Iterable[int]) -> Constraints:
-        """Returns the constraints of those of some sentences that have any."""
+        """Returns the constraints of sentences; sentences without constraints are left out."""
         places = ((s, *self.places[s]) for s in sentences)
         return {
             s: [
@@ -357,9 +365,9 @@ class _GroupDecoder:
         return self.config.beams == 1 and not self.config.sampling and not self.config.no_repeat_ngram
 
     def _changed_by_context(self, sentences: list[int]) -> list[int]:
-        """Returns the sentences to decode again: all, or those whose greedy translation is not confirmed.
+        """Returns the sentences to decode again: all, or those whose greedy translation would change.
 
-        A translation with constraints is no greedy translation.
+        A sentence with constraints is always decoded again: its translation is not the greedy one.
         """
         if not self._can_verify or not sentences:
             return sentences

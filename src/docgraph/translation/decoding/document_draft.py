@@ -1,4 +1,4 @@
-"""Drafts: documents whose sentences are being decoded, and their translations so far."""
+"""Drafts: documents that are being decoded, with their translations so far."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class DocumentDraft:
         self.source_memory: Memory | None = None
         """Source memory of the whole document, if it is decoded in windows."""
         self.fixed: Known = {} if redecode_known else self.known
-        """Translations that are not decoded."""
+        """Known translations that are kept."""
         self.hypotheses: Hypotheses = [self.fixed.get(m, []) for m in range(len(self.document.source))]
         self.passes = 0
 
@@ -57,19 +57,19 @@ class DocumentDraft:
         return any(m not in self.fixed for m in window)
 
     def open_hints(self, m: int) -> list[Hint]:
-        """Returns the hints of a sentence whose words are to be found in the translation of their referent."""
+        """Returns the hints of a sentence that must be filled from the translation of their referent."""
         return [hint for hint in self.hints.get(m, ()) if hint.is_open]
 
     def read_hints(self, m: int) -> list[Hint]:
-        """Returns the hints that a sentence reads now, those of a dictionary included."""
+        """Returns the hints that a sentence currently reads, with those of dictionaries."""
         return sorted([*self.hints.get(m, ()), *self.lookups.read(m)], key=lambda hint: hint.place)
 
     def visible(self, m: int) -> Hypothesis | None:
-        """Returns the translation of a sentence that other sentences read, or None if there is none yet."""
+        """Returns the translation of a sentence as other sentences read it; None if there is none yet."""
         return next(iter(self.known.get(m, self.hypotheses[m])), None)
 
     def example(self, tokenizer: Tokenizer, eos: int) -> DocumentExample:
-        """Returns the sentences whose translations the window may read; a missing translation is empty."""
+        """Returns the sentences that the window may read, with their translations; a missing translation is empty."""
         end = len(self.document.source) if self.document.ahead else self.window.stop
         visible = [self.visible(m) for m in range(end)]
         targets = [np.array([*(() if best is None else best.tokens), eos]) for best in visible]

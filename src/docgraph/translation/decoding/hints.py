@@ -21,7 +21,7 @@ OpenHint = tuple[Hint, Ids, Ids]
 
 
 def fill_hints(model: DocumentTransformer, coder: SubwordCoder, hints: Sequence[OpenHint]) -> list[Hint]:
-    """Returns the hints with the words of their referents' translations; without a translation a hint stays empty."""
+    """Returns hints filled with the words that translate their referents; a hint without aligned words stays empty."""
     keys = [(tuple(source.tolist()), tuple(translation.tolist())) for _, source, translation in hints]
     pairs = {key: pair for key, (_, *pair) in zip(keys, hints, strict=True) if len(pair[1]) > 1}
     order = sorted(pairs, key=lambda key: len(key[1]))
@@ -40,7 +40,7 @@ def fill_hints(model: DocumentTransformer, coder: SubwordCoder, hints: Sequence[
 def fill_documents(
     model: DocumentTransformer, coder: SubwordCoder, documents: Sequence[DocumentExample]
 ) -> list[DocumentExample]:
-    """Returns documents with translations (`target`) whose hints have the words of these translations."""
+    """Returns documents with translations (`target`) with their hints filled from these translations."""
     found: list[OpenHint] = [
         (hint, document.source[m], document.target[m])
         for document in documents

@@ -24,10 +24,10 @@ from docgraph.workers import run_on_ray
 
 @dataclass(frozen=True, eq=False)
 class TranslationTask:
-    """Everything that a worker needs, on whichever machine it runs."""
+    """Everything that a worker on any machine needs."""
 
     model: tuple[tuple[str, bytes], ...] = field(repr=False)
-    """The files of the model folder: another machine does not have them."""
+    """The files of the model folder, which other machines do not have."""
     options: FileOptions
     device: str | None = None
     precision: Precision | None = None
@@ -42,7 +42,8 @@ class TranslationTask:
     def of(
         cls, folder: ModelFolder, translator: Translator, options: FileOptions, **loaded_with: str | None
     ) -> TranslationTask:
-        """Returns the task of translating like a translator; `loaded_with` are the arguments of `Translator.load`."""
+        """Returns the task for workers that translate as `translator` does; `loaded_with` are arguments of
+        `Translator.load`."""
         names = (CONFIG, folder.weights.name, *(path.name for path in folder.tokenizer_files()))
         files = tuple((name, (folder.path / name).read_bytes()) for name in names)
         settings = {name: getattr(translator, name) for name in SETTINGS}
@@ -61,7 +62,7 @@ class TranslationTask:
 
 @dataclass(frozen=True)
 class _File:
-    """The documents of a file, and the number that the file has in this process."""
+    """The documents of a file, and the number of the file in this process."""
 
     number: int
     documents: tuple[tuple[Document, Sequence[str | None]], ...]

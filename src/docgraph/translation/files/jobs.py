@@ -1,8 +1,8 @@
-"""Jobs of a run: which files are translated, which are copied, and where the results go.
+"""Jobs of a run: the files to translate and to copy, and their output files.
 
 A file is translated if a format reads its extension, or if it is plain text by its name (README, talk.en for a model
-that reads English). Any other file is refused if it is alone, and copied unchanged among several files: reading source
-code, data or pictures as prose would ruin them.
+that reads English). Any other file is refused if it is the only one, and copied unchanged among several files:
+translating source code, data or pictures would destroy them.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class Jobs:
     copied: list[Job] = field(default_factory=list)
     """Files that no format reads, among several files."""
     skipped: list[str] = field(default_factory=list)
-    """One sentence for each input that is left out."""
+    """A message for each input that is left out."""
     several: bool = False
     """True for a folder or more than one file."""
 
@@ -72,7 +72,7 @@ class Jobs:
 class _Input:
     path: Path
     name: Path
-    """Path relative to the folder that was named."""
+    """Path relative to the input folder."""
     skip: str = ""
     """Why the file is left out."""
 
@@ -87,7 +87,7 @@ def find_jobs(
 ) -> Jobs:
     """Returns a job for each file, and for each file in the folders given; standard input if there are none.
 
-    `language` is the source language of the model: in files such as talk.en it is no extension.
+    `language` is the source language of the model: as an extension (talk.en), it marks plain text.
     """
     inputs = [each for path in files or [STANDARD] for each in _find_inputs(path, output)]
     several = len(inputs) > 1 or any(path.is_dir() for path in files)
@@ -138,7 +138,8 @@ def unreadable(path: Path) -> str:
 def _is_readable(file: _Input, several: bool, language: str | None) -> bool:
     """Returns whether a format reads a file.
 
-    A file without an extension is read as plain text if it was named alone, or if its name is that of a document.
+    A file without an extension is read as plain text if it is the only input, or if it has the usual name of a
+    document.
     """
     if file.path == STANDARD or by_extension(file.name.name) is not None:
         return True
@@ -172,12 +173,12 @@ def _exists(path: Path) -> bool:
 
 
 def _real(path: Path) -> Path:
-    """Like `path.resolve()`, which raises for links in a circle."""
+    """Like `path.resolve()`, which raises an error for circular links."""
     return Path(os.path.realpath(path))
 
 
 def _check_output_format(job: Job, format: str | None) -> None:
-    """Refuses an output name of another format than the source, because nothing could open such a file."""
+    """Refuses an output name with the extension of another format than the source: no program could open the file."""
     named = by_extension(job.output.name)
     source_format = get_format(format) if format else by_extension(job.source.name) or get_format("text")
     same_suffix = job.output.suffix.lower() == job.source.suffix.lower()
