@@ -54,9 +54,9 @@ class DocumentExample:
     """[M, K]: sentences that each sentence may read in addition to its linked ones, -1 for none. These are entries of
     a translation memory; they come after the sentences of the graph."""
     hints: Sequence[Hint] = ()
-    """What words of the document refer to, if the model reads hints."""
+    """Hints by the relations of the model, such as what pronouns refer to."""
     lookups: Sequence[Hint] = ()
-    """Hints of a dictionary. A sentence reads those whose words its translation without them lacks."""
+    """Hints by dictionaries. A sentence reads only those whose words its translation without hints lacks."""
     context_translations: Sequence[Ids] = ()
     """M arrays like `target`: the translations that other sentences see, if they differ from `target`."""
 

@@ -17,15 +17,17 @@ import itertools
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
-from docgraph.model.document_transformer import DecodingState, DocumentTransformer
 from docgraph.translation.decoding.constraint_trie import ConstraintState, Node, Trie
 from docgraph.translation.decoding.constraints import Constraint
 from docgraph.translation.decoding.hypotheses import Hypothesis, SearchConfig, top_candidates
+
+if TYPE_CHECKING:
+    from docgraph.translation.decoding.search import Rows
 
 MIN_BEAMS = 4
 """Minimum rows of a bank, if there are few constraints."""
@@ -45,26 +47,6 @@ MIN_BEGIN_SHARE = 0.05
 """Attention to its source without which a phrase does not begin, unless the sentence is complete."""
 COMPLETE = math.log(0.25)
 """Log-probability of end-of-sentence from which a sentence is complete."""
-
-
-class Rows(Protocol):
-    """The part of `search.Rows` that this search uses."""
-
-    tokens: Tensor
-    totals: Tensor
-    limits: Tensor
-    time: int
-    eos: int
-    active: list[int]
-    done: list[bool]
-    finished: list[list[Hypothesis]]
-    config: SearchConfig
-    model: DocumentTransformer
-    state: DecodingState
-
-    def step(self) -> Tensor: ...
-    def reorder(self, parents: Tensor) -> None: ...
-    def advance(self, tokens: Tensor) -> bool: ...
 
 
 def num_rows(constraints: Sequence[Constraint], config: SearchConfig) -> int:
