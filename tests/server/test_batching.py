@@ -214,7 +214,7 @@ def test_a_request_that_fails_fails_alone(translator: Translator, monkeypatch: p
         return decode(documents, *arguments, **options)
 
     def broken_start(decoder: ContinuousDecoder, chosen: list[tuple[OpenDocument, int]]) -> None:
-        if any(len(document.given.example.source) == 2 for document, _ in chosen):
+        if any(len(document.input.example.source) == 2 for document, _ in chosen):
             raise RuntimeError("bad")
         start(decoder, chosen)
 

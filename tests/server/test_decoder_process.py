@@ -199,4 +199,6 @@ def decoded_example(translator: Translator, sentences: list[str]) -> Any:
     from docgraph.document import Document
     from docgraph.translation.model_input import TranslationRequest
 
-    return translator.prepare(TranslationRequest(Document.from_sentences(sentences))).example
+    model_input = translator.prepare(TranslationRequest(Document.from_sentences(sentences))).model_input
+    assert model_input is not None
+    return model_input.example

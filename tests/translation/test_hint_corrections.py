@@ -64,10 +64,10 @@ def whole(
 def read_by(translator: Translator) -> dict[int, set[int]]:
     """The sentences that read each sentence, directly or not."""
     readers: dict[int, set[int]] = {m: set() for m in range(len(REFERRING))}
-    example = translator.prepare(TranslationRequest(document())).example
-    assert example is not None
+    model_input = translator.prepare(TranslationRequest(document())).model_input
+    assert model_input is not None
     owners = [m for m, text in enumerate(REFERRING) if text != "42"]
-    for hint in example.hints:
+    for hint in model_input.example.hints:
         if hint.referent is not None:
             readers[owners[hint.referent.sentence]].add(owners[hint.sentence])
     for m in reversed(range(len(REFERRING))):
@@ -78,8 +78,9 @@ def read_by(translator: Translator) -> dict[int, set[int]]:
 def test_hints_change_translations(fast: Translator) -> None:
     found = fast.translate(document(), SEARCH)
     alone = [fast.translate([text], SEARCH).texts[0] for text in REFERRING]
-    example = fast.prepare(TranslationRequest(document())).example
-    assert example is not None
+    model_input = fast.prepare(TranslationRequest(document())).model_input
+    assert model_input is not None
+    example = model_input.example
     owners = [m for m, text in enumerate(REFERRING) if text != "42"]
     for relation, count in (("coreference", 4), ("previous", 1)):
         assert len({hint.sentence for hint in example.hints if hint.relation == relation}) >= count

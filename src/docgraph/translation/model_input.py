@@ -84,21 +84,23 @@ class PreparedDocument:
     segments: Segments
     given: dict[int, str]
     """Known translations, by sentence."""
+    known: Known
+    """Known and finished hypotheses, by segment."""
     shown: range
-    """The segments in `example`."""
+    """The segments in `model_input`."""
     own: range
     """The segments that are translated; the others are context."""
-    example: DocumentExample | None
-    """None for a document that is translated in chunks."""
-    known: Known
-    """Known and finished hypotheses by segment; if there is an `example`, by position, with those of memory entries."""
+    model_input: DecoderInput | None = None
+    """The shown segments, with entries of the translation memory; None for a document translated in chunks."""
     corrected: CorrectedWords | None = None
     """The words that known translations correct, if the model can read them."""
 
     @property
     def size(self) -> float:
         """Number of source sub-words; infinite for a document in chunks, which is decoded alone."""
-        return math.inf if self.example is None else sum(map(len, self.example.source[: len(self.shown)]))
+        return (
+            math.inf if self.model_input is None else sum(map(len, self.model_input.example.source[: len(self.shown)]))
+        )
 
     def segments_of(self, sentences: Iterable[int] | None = None) -> list[int]:
         """Returns the segments of some sentences (default: all) that have no known translation."""
@@ -193,12 +195,11 @@ class InputBuilder:
         segments = self._preprocessor.segment(document, given, foreign - given.keys())
         known_segments: Known = {**request.finished, **dict(self.given_segments(given, segments))}
         (shown, own), *more = chunks(len(segments))
-        prepared = PreparedDocument(request, segments, given, shown, own, None, known_segments)
+        prepared = PreparedDocument(request, segments, given, known_segments, shown, own)
         prepared = replace(prepared, corrected=self._find_corrected_words(prepared))
         if more:
             return prepared
-        model_input = self.encode(segments, shown, known_segments, prepared.corrected)
-        return replace(prepared, example=model_input.example, known=model_input.known)
+        return replace(prepared, model_input=self.encode(segments, shown, known_segments, prepared.corrected))
 
     def _find_corrected_words(self, prepared: PreparedDocument) -> CorrectedWords | None:
         if self.corrected_words is None or not prepared.given:
@@ -227,21 +228,14 @@ class InputBuilder:
         texts = segments.texts(span)
         known = {place: known[m] for place, m in enumerate(span) if m in known}
         relations, hints = self._needs.graph_relations(any_given(known)), self._needs.hints
-        annotation = None
         own = None if corrected is None else corrected.dictionary
+        annotation = None
         if texts and (relations is not None or may_have_hints(texts, hints, own)):
             annotation = self._annotate(segments.document(span))
         example = example_from_text(texts, self._tokenizer, annotation, relations, tag=self._tag, hints=hints, own=own)
-        given = {place for place, hypotheses in known.items() if hypotheses[0].given}
-        found = [_shifted(hint, span.start) for hint in example.hints]
-        said_in = dict[Entry | None, int](() if corrected is None else corrected.said_in.items())
-        lookups = without_known_words([hint for hint in example.lookups if hint.entry not in said_in], given)
-        lookups += [
-            replace(hint, relation="correction", printed_in=segments.of_sentence[said_in[hint.entry]].start)
-            for hint in example.lookups
-            if hint.entry in said_in
-        ]
-        example = replace(example, ahead=True, hints=found, lookups=lookups)
+        moved = [_shifted(hint, span.start) for hint in example.hints]
+        lookups = _valid_lookups(example.lookups, known, corrected, segments)
+        example = replace(example, ahead=True, hints=moved, lookups=lookups)
         if self.memory is None:
             return DecoderInput(example, known)
         example, entries = self.memory.append_entries(
@@ -260,10 +254,10 @@ class InputBuilder:
 
     def chunk(self, prepared: PreparedDocument, shown: range, translations: Known) -> DecoderInput:
         """Returns a chunk of a document as model input, with its known translations and other `translations`."""
-        if prepared.example is None:
+        if prepared.model_input is None:
             given = dict(self.given_segments(prepared.given, prepared.segments))
             return self.encode(prepared.segments, shown, {**translations, **given}, prepared.corrected)
-        return DecoderInput(prepared.example, {**translations, **prepared.known})
+        return replace(prepared.model_input, known={**translations, **prepared.model_input.known})
 
     def with_referents(self, prepared: PreparedDocument, wanted: Iterable[int], translations: Known) -> set[int]:
         """Returns segments and, transitively, the segments that their hints read and that have no translation yet."""
@@ -315,6 +309,23 @@ def lookups_by_segment(example: DocumentExample, shown: range, own: range) -> di
     """Returns the dictionary words in the `own` segments of a chunk; segments without any are left out."""
     lookups = hints_by_sentence(example.lookups)
     return {m: lookups[m - shown.start] for m in own if m - shown.start in lookups}
+
+
+def _valid_lookups(
+    lookups: Sequence[Hint], known: Known, corrected: CorrectedWords | None, segments: Segments
+) -> list[Hint]:
+    """Returns the dictionary hints without those for words that known translations contain or correct.
+
+    The hints by corrected words follow.
+    """
+    said_in = dict[Entry | None, int](() if corrected is None else corrected.said_in.items())
+    given = {place for place, hypotheses in known.items() if hypotheses[0].given}
+    found = without_known_words([hint for hint in lookups if hint.entry not in said_in], given)
+    return found + [
+        replace(hint, relation="correction", printed_in=segments.of_sentence[said_in[hint.entry]].start)
+        for hint in lookups
+        if hint.entry in said_in
+    ]
 
 
 def _shifted(hint: Hint, by: int) -> Hint:

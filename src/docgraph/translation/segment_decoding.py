@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from docgraph.model.batch import DocumentExample
 from docgraph.model.hints import Hint
-from docgraph.translation.decoding.decoder import DecodedDocument, DecoderInput, DecodingOptions
+from docgraph.translation.decoding.decoder import DecodedDocument, DecodingOptions
 from docgraph.translation.decoding.document_chunks import chunks
 from docgraph.translation.decoding.hints import with_filled_hints
 from docgraph.translation.decoding.hypotheses import Hypotheses
@@ -52,7 +52,7 @@ def decode_segments(
     translator: Translator, batch: list[PreparedDocument], options: TranslationOptions
 ) -> list[DecodedSegments]:
     """Decodes some documents together, or one long document, with the decoder of a translator."""
-    if batch and batch[0].example is None:
+    if batch and batch[0].model_input is None:
         return [_decode_in_chunks(translator, batch[0], options)]
     return _decode_together(translator, batch, options)
 
@@ -61,7 +61,7 @@ def _decode_together(
     translator: Translator, batch: list[PreparedDocument], options: TranslationOptions
 ) -> list[DecodedSegments]:
     """Decodes documents, or one chunk of a document, together."""
-    inputs = [DecoderInput(each.example, each.known) for each in batch if each.example is not None]
+    inputs = [each.model_input for each in batch if each.model_input is not None]
     reporting = replace(
         options,
         on_final=lambda index, first, hypotheses: batch[index].record(first, hypotheses),
@@ -73,9 +73,9 @@ def _decode_together(
         # Entries of a translation memory come after the segments.
         lookups = lookups_by_segment(model_input.example, prepared.shown, prepared.own)
         result = DecodedSegments(document.sentences[: len(prepared.shown)], [], document.passes, lookups)
-        results.append(
-            _explained(translator, prepared, model_input.example, document, result) if options.explain else result
-        )
+        if options.explain:
+            result = _explained(translator, prepared, model_input.example, document, result)
+        results.append(result)
     return results
 
 
@@ -119,7 +119,7 @@ def _decode_in_chunks(
         lookups |= lookups_by_segment(model_input.example, shown, own)
         if hypotheses.keys() >= {*own} and not options.explain:
             continue
-        chunk = replace(prepared, shown=shown, own=own, example=model_input.example, known=model_input.known)
+        chunk = replace(prepared, shown=shown, own=own, model_input=model_input)
         [decoded] = _decode_together(translator, [chunk], options)
         part = slice(own.start - shown.start, own.stop - shown.start)
         hypotheses.update(zip(own, decoded.hypotheses[part], strict=True))

@@ -38,7 +38,7 @@ def translator(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pyte
 
 def examples_of(translator: Translator) -> list[DocumentExample]:
     requests = [TranslationRequest(Document.from_sentences(each)) for each in DOCUMENTS]
-    return [example for each in requests if (example := translator.prepare(each).example) is not None]
+    return [found.example for each in requests if (found := translator.prepare(each).model_input) is not None]
 
 
 def assert_same(document: OpenDocument, expected: DecodedDocument) -> None:

@@ -44,9 +44,9 @@ def use(monkeypatch: pytest.MonkeyPatch, *entries: tuple[str, str]) -> None:
 
 
 def example_of(translator: Translator, texts: list[str]) -> DocumentExample:
-    example = translator.prepare(TranslationRequest(Document.from_sentences(texts))).example
-    assert example is not None
-    return example
+    model_input = translator.prepare(TranslationRequest(Document.from_sentences(texts))).model_input
+    assert model_input is not None
+    return model_input.example
 
 
 def test_a_word_that_the_translation_has_is_not_looked_up(

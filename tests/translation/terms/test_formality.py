@@ -209,7 +209,7 @@ def test_a_long_document_has_one_formality(translator: Translator, monkeypatch: 
     whole = translated(translator, "auto")
     for name, count in (("CHUNK", 2), ("CHUNK_BEFORE", 1), ("CHUNK_AFTER", 1)):
         monkeypatch.setattr(document_chunks, name, count)
-    assert translator.prepare(TranslationRequest(Document.from_sentences(MIXED))).example is None
+    assert translator.prepare(TranslationRequest(Document.from_sentences(MIXED))).model_input is None
     assert translated(translator, "auto") == whole
 
 
