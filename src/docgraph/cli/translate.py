@@ -152,21 +152,21 @@ def translate(
     names: Annotated[
         bool,
         typer.Option(
-            help="Keep the names of people, places, products and files, the same way in a whole document; a translation"
-            " that loses or changes one is decoded again."
+            help="Keep names of people, places, products and files consistent throughout a document: decode sentences"
+            " again that lose or change one."
         ),
     ] = True,
     formality: Annotated[
         FormalityName,
         typer.Option(
-            help="How the translation addresses people, in a whole document: formal (vous), informal (tu), the one of"
-            " both that it mostly has (auto), or as each sentence comes (any). Into French only."
+            help="How a document addresses people: formal (vous), informal (tu), auto (whichever of the two is more"
+            " frequent in it), or any (the model decides in each sentence). Into French only."
         ),
     ] = "any",
     repair: Annotated[
         bool,
         typer.Option(
-            help="Decode a doubtful translation again: a loop, a much longer or shorter one, a copy of the source, lost"
+            help="Decode doubtful translations again: loops, unlikely lengths, copies of the source, lost"
             " numbers, placeholders, brackets or negation."
         ),
     ] = True,

@@ -81,7 +81,7 @@ class ApiKeys:
         lines = (line.strip() for line in path.read_text("utf-8").splitlines())
         keys = frozenset(line for line in lines if line and not line.startswith("#"))
         if not keys:
-            raise DocgraphError("holds no key; write one key per line", path=path)
+            raise DocgraphError("contains no key; write one key per line", path=path)
         return cls(keys)
 
     def check(self, authorization: str | None, parameter: str | None = None) -> None:

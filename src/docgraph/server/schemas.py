@@ -18,7 +18,7 @@ def _encodable(text: str) -> str:
         try:
             text.encode()
         except UnicodeEncodeError:
-            raise ValueError("holds half of a surrogate pair, which is no character") from None
+            raise ValueError("contains an unpaired surrogate, which is not a character") from None
     return text
 
 
@@ -93,7 +93,7 @@ class TranslateBody(TextBody):
     @model_validator(mode="after")
     def _known_of_sentences(self) -> TranslateBody:
         if self.known is not None and len(self.known) != len(self.sentences or []):
-            raise ValueError("known needs sentences, and one entry for each of them")
+            raise ValueError("known needs one entry for each of the sentences")
         return self
 
 

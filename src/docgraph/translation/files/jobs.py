@@ -97,14 +97,14 @@ def find_jobs(
     if not any(readable):
         _refuse(files, inputs)
     if several and known is not None:
-        raise DocgraphError("--known belongs to one file; translate one file at a time with it")
+        raise DocgraphError("--known works with a single file; translate one file at a time")
     if output is None or output == STANDARD:
         if several:
-            raise DocgraphError("several files cannot go to the standard output; name an output folder with -o")
+            raise DocgraphError("cannot write several files to standard output; pass a folder with -o")
         jobs.translated = [Job(each.path, STANDARD, known, _size(each.path)) for each in inputs]
         return jobs
     if several and output.is_file():
-        raise DocgraphError("there are several files to write and this is a file; name a folder with -o", path=output)
+        raise DocgraphError("cannot write several files to one file; pass a folder with -o", path=output)
     in_folder = several or output.is_dir()
     for each, is_translated in zip(inputs, readable, strict=True):
         suffix = _SUFFIXES[form] if is_translated else ""
@@ -123,7 +123,7 @@ def find_jobs(
 def _refuse(files: Sequence[Path], inputs: Sequence[_Input]) -> None:
     """Reports that there is nothing to translate."""
     if len(files) == 1 and files[0].is_dir():
-        raise DocgraphError("no file in this folder has a known format; name one with --format", path=files[0])
+        raise DocgraphError("no file in this folder has a known format; set the format with --format", path=files[0])
     for each in inputs[:1]:
         message = f"{unreadable(each.path)}; if it is plain text, pass --format text"
         raise DocgraphError(message, path=each.path)
@@ -132,7 +132,7 @@ def _refuse(files: Sequence[Path], inputs: Sequence[_Input]) -> None:
 
 def unreadable(path: Path) -> str:
     """Returns why a file is not translated."""
-    return f"no format reads {display_name(path.suffix)} files" if path.suffix else "is not known to be a text"
+    return f"no format reads {display_name(path.suffix)} files" if path.suffix else "is not known to be text"
 
 
 def _is_readable(file: _Input, several: bool, language: str | None) -> bool:

@@ -1,4 +1,4 @@
-"""Names: people, places, products and files come out the same way in a whole document.
+"""Names: people, places, products and files are translated the same way throughout a document.
 
 The occurrences of a name in a document, the words that lexical links of the document graph connect, form a chain. How
 the name is translated is decided once for each chain, from the translations that the model gave at first: as it is or,

@@ -29,7 +29,7 @@ class Term:
     allows_article: bool = True
     """Whether an article may stand before the translation: *de Netherfield*, not *du Netherfield*."""
     entry: Entry | None = None
-    """The entry of the dictionary that says the translations, if any."""
+    """The dictionary entry that contains the translations, if any."""
 
     @property
     def target(self) -> str:
