@@ -11,9 +11,9 @@ from docgraph.model.systems import pointer
 from docgraph.translation.corrections import follow_correction, translate_sentences
 from docgraph.translation.decoding import document_chunks
 from docgraph.translation.decoding.hypotheses import SearchConfig
+from docgraph.translation.explain import explain_sentence
 from docgraph.translation.model_input import TranslationRequest
 from docgraph.translation.result import HintUse, Translation
-from docgraph.translation.sentence_explanation import explain_sentence
 from docgraph.translation.terms.glossary import Glossary
 from docgraph.translation.translator import Translator
 from translation.translator_examples import REFERRING, hints_folder, say_first_words

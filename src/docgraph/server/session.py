@@ -31,8 +31,8 @@ from docgraph.server.session_state import GlossaryEntries, SentenceState, Step
 from docgraph.translation.chains import DocumentChains
 from docgraph.translation.checks.doubts import doubts
 from docgraph.translation.decoding.hypotheses import SearchConfig
+from docgraph.translation.explain import explain_sentence
 from docgraph.translation.files.bilingual import BILINGUAL, BilingualSegment
-from docgraph.translation.sentence_explanation import explain_sentence
 from docgraph.translation.terms.formality import FormalityOption
 from docgraph.translation.translator import Translator
 

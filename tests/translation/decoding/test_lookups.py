@@ -19,9 +19,9 @@ from docgraph.translation.decoding.decoder import DecoderInput, DecodingOptions
 from docgraph.translation.decoding.document_decoding import decode_documents
 from docgraph.translation.decoding.hypotheses import Hypothesis, SearchConfig
 from docgraph.translation.decoding.lookups import Lookups, with_constraints, with_lookups
+from docgraph.translation.explain import explain_sentence
 from docgraph.translation.model_input import TranslationRequest
 from docgraph.translation.result import HintUse
-from docgraph.translation.sentence_explanation import explain_sentence
 from docgraph.translation.terms.glossary import Glossary
 from docgraph.translation.translator import Translator
 

@@ -8,9 +8,9 @@ from docgraph.document import Document
 from docgraph.translation.corrections import follow_correction, translate_sentences
 from docgraph.translation.decoding import document_chunks
 from docgraph.translation.decoding.hypotheses import SearchConfig
+from docgraph.translation.explain import explain_sentence
 from docgraph.translation.model_input import TranslationRequest
 from docgraph.translation.result import HintUse
-from docgraph.translation.sentence_explanation import explain_sentence
 from docgraph.translation.single_sentences import SingleSentences
 from docgraph.translation.terms import corrected_words
 from docgraph.translation.terms.corrected_words import CorrectedWordFinder, CorrectedWords
