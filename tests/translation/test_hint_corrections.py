@@ -92,11 +92,11 @@ def test_hints_change_translations(fast: Translator) -> None:
 def test_some_sentences_are_translated_as_in_the_document(repairing: Translator, sentences: list[int]) -> None:
     known: list[str | None] = [None, None, "le chien saute", None, None, None, None]
     wanted = whole(repairing, known, document())
-    some = translate_sentences(repairing, document(), sentences, SEARCH, known=known)
+    some = translate_sentences(repairing, TranslationRequest(document(), known), sentences, SEARCH)
     assert {m: each.text for m, each in some.items()} == {m: wanted.texts[m] for m in sentences}
-    first = translate_sentences(repairing, document(), [0, 1, 4], SEARCH, known=known)
+    first = translate_sentences(repairing, TranslationRequest(document(), known), [0, 1, 4], SEARCH)
     finished = {m: each.segments for m, each in first.items()}
-    later = translate_sentences(repairing, document(), sentences, SEARCH, known=known, finished=finished)
+    later = translate_sentences(repairing, TranslationRequest(document(), known), sentences, SEARCH, finished=finished)
     assert {m: each.text for m, each in later.items()} == {m: wanted.texts[m] for m in sentences}
 
 
@@ -107,13 +107,15 @@ def test_corrections_are_followed_as_by_a_whole_translation(fast: Translator, se
     lines = [" ".join(REFERRING[m : m + 2]) for m in range(0, len(REFERRING), 2)] * 2 if by_line else REFERRING
     source = Document.from_sentences(lines)
     glossary = Glossary.of([("dog", "goupil")], fast.languages) if seed % 2 else None
-    everything = translate_sentences(fast, source, range(len(lines)), SEARCH, glossary=glossary)
+    everything = translate_sentences(fast, TranslationRequest(source, glossary=glossary), range(len(lines)), SEARCH)
     known: list[str | None] = [None] * len(lines)
     for _ in range(3):
         before = list(known)
         known[rng.randrange(len(lines))] = rng.choice([*KNOWN, None])
         finished = {m: each.segments for m, each in everything.items() if each.segments}
-        everything |= follow_correction(fast, source, before, known, SEARCH, glossary=glossary, finished=finished)
+        everything |= follow_correction(
+            fast, TranslationRequest(source, known, glossary=glossary), before, SEARCH, finished=finished
+        )
         wanted = whole(fast, known, source, glossary)
         unknown = [m for m in range(len(lines)) if known[m] is None]
         assert [everything[m].text for m in unknown] == [wanted.texts[m] for m in unknown]
@@ -122,12 +124,12 @@ def test_corrections_are_followed_as_by_a_whole_translation(fast: Translator, se
 def test_only_readers_of_a_correction_are_translated_again(fast: Translator) -> None:
     if fast.needs.reads_translations:
         pytest.skip("given translations are read, too")
-    everything = translate_sentences(fast, document(), range(len(REFERRING)), SEARCH)
+    everything = translate_sentences(fast, TranslationRequest(document()), range(len(REFERRING)), SEARCH)
     finished = {m: each.segments for m, each in everything.items()}
     before: list[str | None] = [None] * len(REFERRING)
     for m, readers in read_by(fast).items():
         after = [*before[:m], "bonjour le test", *before[m + 1 :]]
-        changed = follow_correction(fast, document(), before, after, SEARCH, finished=finished)
+        changed = follow_correction(fast, TranslationRequest(document(), after), before, SEARCH, finished=finished)
         assert {*changed} <= readers
         assert bool(changed) == bool(readers)
 
@@ -137,13 +139,18 @@ def test_a_long_document_is_corrected_in_chunks(fast: Translator, monkeypatch: p
         monkeypatch.setattr(document_chunks, name, size)
     source = Document.from_sentences(REFERRING * 3)
     wanted = whole(fast, [], source)
-    everything = translate_sentences(fast, source, range(len(source)), SEARCH)
+    everything = translate_sentences(fast, TranslationRequest(source), range(len(source)), SEARCH)
     assert [each.text for each in everything.values()] == wanted.texts
-    assert translate_sentences(fast, source, [len(source) - 1], SEARCH)[len(source) - 1].text == wanted.texts[-1]
+    assert (
+        translate_sentences(fast, TranslationRequest(source), [len(source) - 1], SEARCH)[len(source) - 1].text
+        == wanted.texts[-1]
+    )
     known: list[str | None] = [None] * len(source)
     known[7] = "le renard saute"
     finished = {m: each.segments for m, each in everything.items()}
-    everything |= follow_correction(fast, source, [None] * len(source), known, SEARCH, finished=finished)
+    everything |= follow_correction(
+        fast, TranslationRequest(source, known), [None] * len(source), SEARCH, finished=finished
+    )
     texts = [known[m] or everything[m].text for m in range(len(source))]
     assert texts == whole(fast, known, source).texts
 
@@ -157,11 +164,14 @@ def test_explanations_say_what_a_hint_read(fast: Translator) -> None:
     ]
     assert translation.sentences[0].hints == translation.sentences[2].hints == ()
     for m in (1, 4, 5, 6):
-        explained = explain_sentence(fast, document(), m, translation.texts, known=known)
+        explained = explain_sentence(fast, TranslationRequest(document(), known), m, translation.texts)
         assert [(use.words, use.sentence) for use in explained.hints] == [
             (use.words, use.sentence) for use in translation.sentences[m].hints
         ]
-    assert explain_sentence(fast, document(), 4, translation.texts, known=known).hints == translation.sentences[4].hints
+    assert (
+        explain_sentence(fast, TranslationRequest(document(), known), 4, translation.texts).hints
+        == translation.sentences[4].hints
+    )
 
 
 def test_explanations_show_the_sentence_before(fast: Translator) -> None:
@@ -169,7 +179,9 @@ def test_explanations_show_the_sentence_before(fast: Translator) -> None:
     translation = fast.translate(lines, SEARCH, explain=True)
     uses = [HintUse("", lines[m - 1], m - 1, "previous") for m in (1, 2)]
     assert [each.hints for each in translation.sentences] == [(), *((use,) for use in uses)]
-    assert explain_sentence(fast, Document.from_sentences(lines), 2, translation.texts).hints == (uses[1],)
+    assert explain_sentence(fast, TranslationRequest(Document.from_sentences(lines)), 2, translation.texts).hints == (
+        uses[1],
+    )
 
 
 def test_a_definition_is_named_by_its_sentence(fast: Translator) -> None:

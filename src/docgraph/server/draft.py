@@ -17,7 +17,7 @@ from docgraph.server.session_state import GlossaryEntries, SentenceState
 from docgraph.translation.corrections import follow_correction, translate_sentences, warm_up
 from docgraph.translation.decoding.hypotheses import SearchConfig
 from docgraph.translation.decoding.relevance import Judgements
-from docgraph.translation.model_input import FinishedSentences
+from docgraph.translation.model_input import FinishedSentences, TranslationRequest
 from docgraph.translation.result import SentenceTranslation
 from docgraph.translation.terms.formality import FormalityOption
 from docgraph.translation.terms.glossary import Glossary
@@ -152,16 +152,16 @@ class Draft:
         first = self.spans[number].start
         if chosen := [index - first for index in indices]:
             translated = translate_sentences(
-                self.translator,
-                self.documents[number],
-                chosen,
-                self.search,
-                known=self.known(number),
-                glossary=self._glossary(self.glossary),
-                formality=self.formality,
-                finished=self.finished(number, again),
+                self.translator, self.request(number), chosen, self.search, finished=self.finished(number, again)
             )
             self._set_machine(number, translated)
+
+    def request(self, number: int) -> TranslationRequest:
+        """Returns a document with its confirmed translations, glossary and formality."""
+        glossary = self._glossary(self.glossary)
+        return TranslationRequest(
+            self.documents[number], self.known(number), glossary=glossary, formality=self.formality
+        )
 
     def finished(self, number: int, again: Container[int] = ()) -> FinishedSentences:
         """Returns the hypotheses of the translated sentences, without those in `again`.
@@ -197,13 +197,10 @@ class Draft:
             return
         translated = follow_correction(
             self.translator,
-            self.documents[number],
+            self.request(number),
             before,
-            after,
             self.search,
             finished=self.finished(number),
-            glossary=self._glossary(self.glossary),
-            formality=self.formality,
             again=again,
             judged=self._judged[number],
         )

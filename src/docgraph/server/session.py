@@ -338,10 +338,9 @@ class Session:
         translations = [state.translation for state in self._draft.states_of(number)]
         read = explain_sentence(
             self.translator,
-            self.documents[number],
+            self._draft.request(number),
             index - first,
             translations,
-            known=self._draft.known(number),
             finished=self._draft.finished(number),
         )
         values["hints"] = [

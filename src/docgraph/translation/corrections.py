@@ -35,12 +35,12 @@ from docgraph.translation.decoding.state_cache import CACHED_TOKENS, evict
 from docgraph.translation.model_input import FinishedSentences, PreparedDocument, TranslationRequest, lookups_by_segment
 from docgraph.translation.result import Candidate, SentenceTranslation
 from docgraph.translation.segment_decoding import DecodedSegments, TranslationOptions
-from docgraph.translation.terms.formality import FormalityOption, formality_of, has_you
+from docgraph.translation.terms.formality import formality_of, has_you
 from docgraph.translation.text.stand_ins import restore
 from docgraph.translation.translator import Translator
 
 if TYPE_CHECKING:
-    from docgraph.translation.terms.glossary import Glossary
+    pass
 
 Place = tuple[int, int]
 """A sentence and the position of a segment in it: stays valid if other sentences are segmented differently."""
@@ -50,13 +50,10 @@ Read = Mapping[Place, tuple[TranslatedSentence, ...]]
 
 def translate_sentences(
     translator: Translator,
-    document: Document,
+    request: TranslationRequest,
     sentences: Iterable[int],
     search: SearchConfig = SearchConfig(),
     *,
-    known: Sequence[str | None] = (),
-    glossary: Glossary | None = None,
-    formality: FormalityOption | None = None,
     finished: FinishedSentences | None = None,
 ) -> dict[int, SentenceTranslation]:
     """Translates some sentences of a document as `Translator.translate` would, in less time.
@@ -64,7 +61,6 @@ def translate_sentences(
     Sentences in `finished` are not decoded again. A model that reads whole documents translates the whole document.
     """
     chosen = sorted({*sentences})
-    request = TranslationRequest(document, known, glossary=glossary, formality=formality)
     if translator.needs.reads_document:
         [(_, translation)] = translator.translate_requests([request], search)
         return {m: translation.sentences[m] for m in chosen}
@@ -75,39 +71,31 @@ def translate_sentences(
 
 def follow_correction(
     translator: Translator,
-    document: Document,
+    request: TranslationRequest,
     before: Sequence[str | None],
-    after: Sequence[str | None],
     search: SearchConfig = SearchConfig(),
     *,
     finished: FinishedSentences,
-    glossary: Glossary | None = None,
-    formality: FormalityOption | None = None,
     again: Iterable[int] = (),
     judged: Judgements | None = None,
 ) -> dict[int, SentenceTranslation]:
-    """Returns new translations of the sentences that change when known translations change from `before` to `after`.
+    """Returns new translations of the sentences that change when the known translations change to those of `request`.
 
-    With these, the document is equal to one that is translated with the known translations `after`. `finished` has the
-    translated sentences of the document; the others are ignored. `again` are sentences whose terms have changed.
-    `judged` has the relevance judgements of earlier corrections of the document; new ones are added.
+    With these, the document is equal to one that is translated anew. The known translations were `before`. `finished`
+    has the translated sentences of the document; the others are ignored. `again` are sentences whose terms have
+    changed. `judged` has the relevance judgements of earlier corrections of the document; new ones are added.
 
     A sentence is decoded again if it reads other given translations than before (relevance.py), if its hints contain
     other words, or if it addresses people and the formality of the document has changed.
     """
-    old, new = (
-        translator.prepare(TranslationRequest(document, known, glossary=glossary, formality=formality))
-        for known in (before, after)
-    )
+    old, new = translator.prepare(replace(request, known=before)), translator.prepare(request)
     unknown = [m for m in finished if m not in new.given]
     reopened = {m for m in unknown if m in old.given}
     if old.given == new.given and not {*again}:
         return {}
     if translator.needs.reads_document:
         chosen = unknown if translator.needs.reads_own_translations else reopened.union(again)
-        return translate_sentences(
-            translator, document, chosen, search, known=after, glossary=glossary, formality=formality
-        )
+        return translate_sentences(translator, request, chosen, search)
     earlier = _PartialTranslation(translator, old, search, finished)
     work = _PartialTranslation(translator, new, search, {m: each for m, each in finished.items() if m not in reopened})
     read, reads = earlier.read(judged), work.read(judged)

@@ -11,7 +11,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from docgraph.document import Document
 from docgraph.model.batch import DocumentBatch, DocumentExample, collate
 from docgraph.model.context_attention import AttentionRecorder
 from docgraph.model.document_transformer import DocumentTransformer
@@ -80,21 +79,20 @@ class Explanation:
 
 def explain_sentence(
     translator: Translator,
-    document: Document,
+    request: TranslationRequest,
     sentence: int,
     translations: Sequence[str | None],
     *,
-    known: Sequence[str | None] = (),
     finished: FinishedSentences | None = None,
 ) -> Explanation:
     """Returns the context and hints that the translation of a sentence read, given the `translations` of the document.
 
-    `known` are the translations that the user supplied, `finished` the hypotheses that the model decoded.
+    `finished` has the hypotheses that the model decoded.
     """
     if translations[sentence] is None or translator.needs.reads_document:
-        explained = translator.translate(document, known=translations, explain=True).sentences[sentence]
+        explained = translator.translate(request.document, known=translations, explain=True).sentences[sentence]
         return Explanation(explained.context, explained.hints)
-    prepared, inputs = translator.prepare(TranslationRequest(document, known)), translator.input_builder
+    prepared, inputs = translator.prepare(request), translator.input_builder
     texts = {m: text for m, text in enumerate(translations) if text is not None}
     first = prepared.finished_segments(finished or {})
     targets = {

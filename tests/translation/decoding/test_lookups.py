@@ -126,7 +126,7 @@ def test_sequential_and_parallel_decoding_agree_and_excerpts_are_translated_as_t
     texts = [*TEXTS, "They are old."]
     whole = embedded.translate(texts, SEARCH)
     assert embedded.translate(texts, SEARCH, mode="sequential").texts == whole.texts
-    some = translate_sentences(embedded, Document.from_sentences(texts), [3, 4], SEARCH)
+    some = translate_sentences(embedded, TranslationRequest(Document.from_sentences(texts)), [3, 4], SEARCH)
     assert [some[m].text for m in (3, 4)] == whole.texts[3:]
 
 
@@ -135,13 +135,14 @@ def test_the_explanation_of_a_finished_sentence_says_what_it_read(
 ) -> None:
     use(monkeypatch, ("blivet", "hermine"))
     document = Document.from_sentences(TEXTS)
-    done = translate_sentences(embedded, document, range(4), SEARCH)
+    done = translate_sentences(embedded, TranslationRequest(document), range(4), SEARCH)
     finished = {m: each.segments for m, each in done.items()}
     texts = [done[m].text for m in range(4)]
-    assert [use.translation for use in explain_sentence(embedded, document, 3, texts, finished=finished).hints] == [
-        "hermine"
-    ]
-    assert explain_sentence(embedded, document, 1, texts, finished=finished).hints == ()
+    assert [
+        use.translation
+        for use in explain_sentence(embedded, TranslationRequest(document), 3, texts, finished=finished).hints
+    ] == ["hermine"]
+    assert explain_sentence(embedded, TranslationRequest(document), 1, texts, finished=finished).hints == ()
 
 
 def test_hints_of_the_graph_come_first(embedded: Translator, monkeypatch: pytest.MonkeyPatch) -> None:
