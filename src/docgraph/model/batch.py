@@ -230,7 +230,8 @@ def _slot_width(sentences: int) -> int:
     return max(8, 1 << (sentences - 1).bit_length()) if sentences <= 32 else -(-sentences // 64) * 64
 
 
-def _concatenate(arrays: Sequence[Ids]) -> Tensor:
+def concatenate(arrays: Sequence[Ids]) -> Tensor:
+    """All ids as one int64 tensor."""
     return torch.from_numpy(np.concatenate([np.empty(0, np.int64), *arrays]).astype(np.int64))
 
 
@@ -238,7 +239,7 @@ def _side(sentences: Sequence[Ids], counts: npt.NDArray[np.int64]) -> Side:
     lengths = np.array([len(sentence) for sentence in sentences], dtype=np.int64)
     bounds = np.concatenate([[0], np.cumsum(lengths)])[np.concatenate([[0], np.cumsum(counts)])]
     by_sentence, by_document = Packing.of_sentences(torch.from_numpy(lengths)), Packing.of(np.diff(bounds).tolist())
-    return Side(_concatenate(sentences), by_sentence, Blocks(by_document))
+    return Side(concatenate(sentences), by_sentence, Blocks(by_document))
 
 
 def shifted(side: Side, bos: int) -> Tensor:

@@ -15,7 +15,7 @@ from docgraph.model.batch import DocumentBatch, DocumentExample, collate
 from docgraph.model.context_attention import AttentionRecorder
 from docgraph.model.document_transformer import DocumentTransformer
 from docgraph.model.hints import Hint, Ids
-from docgraph.model.memory import Memories, Memory
+from docgraph.model.memory import Memories
 from docgraph.model.packing import Packing, windows
 from docgraph.model.systems import SideName, prepare
 from docgraph.model.tokenizer import SubwordCoder, Tokenizer, words_by_space
@@ -144,7 +144,7 @@ def context_weights(
         if len(window) < len(sizes):
             bare = replace(document, graph=None, source_words=(), target_words=(), window=window)
             batch = replace(collate([bare], bos).to(model.device), graph=everything.graph)
-            part = Memories(*(_of_sentences(memory, window) for memory in (memories.source, memories.target)))
+            part = Memories(*(each and each.of_sentences(window) for each in (memories.source, memories.target)))
         recorders = model.inspect(batch, part)
         if recorders:
             weights += _weights_of_batch(recorders, model, batch, owner, most)
@@ -250,10 +250,6 @@ def _strongest(parts: Sequence[Tensor], own: Tensor, most: int) -> list[Weights]
     weights, places = rows.topk(min(most, rows.shape[1]))
     pairs = zip(places.tolist(), weights.tolist(), strict=True)
     return [{m: w for m, w in zip(*row, strict=True) if w > 0} for row in pairs]
-
-
-def _of_sentences(memory: Memory | None, window: range) -> Memory | None:
-    return None if memory is None else memory.of_sentences(window)
 
 
 def _means(values: Tensor, packing: Packing) -> Tensor:

@@ -15,7 +15,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from docgraph.model.batch import DocumentBatch, DocumentExample, Ids, collate
+from docgraph.model.batch import DocumentBatch, DocumentExample, Ids, collate, concatenate
 from docgraph.model.config import ModelConfig
 from docgraph.model.device import to_device
 from docgraph.model.document_transformer import DocumentTransformer
@@ -127,7 +127,7 @@ def _score(model: DocumentTransformer, tasks: Sequence[ScoringTask]) -> Tensor:
     batch = collate([task.document for task in tasks], bos)
     sentences = [sentence for task in tasks for sentence in task.translations]
     candidates = [ids for sentence in sentences for ids in sentence]
-    inputs, gold = _concatenated([np.append(bos, ids[:-1]) for ids in candidates]), _concatenated(candidates)
+    inputs, gold = concatenate([np.append(bos, ids[:-1]) for ids in candidates]), concatenate(candidates)
     owner = torch.tensor([index for index, sentence in enumerate(sentences) for _ in sentence], dtype=torch.int64)
     target = Packing.of([len(ids) for ids in candidates])
     rows, source = _repeat_source(batch.source.sentences, owner)
@@ -138,10 +138,6 @@ def _score(model: DocumentTransformer, tasks: Sequence[ScoringTask]) -> Tensor:
     reader = model.integration.reader("decoder", memories, queries)
     decoded = model.decode_with(inputs.to(device), encoded, target, source, reader)
     return log_probabilities(decoded, model, gold.to(device))
-
-
-def _concatenated(arrays: Sequence[Ids]) -> Tensor:
-    return torch.from_numpy(np.concatenate([np.empty(0, np.int64), *arrays]).astype(np.int64))
 
 
 def _repeat_source(source: Packing, owner: Tensor) -> tuple[Tensor, Packing]:
