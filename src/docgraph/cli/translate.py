@@ -268,7 +268,18 @@ def translate(
     }
     limits = SubtitleLimits(reading_speed, line_length)
     shows_context = explain is not None or jsonl
-    options = FileOptions(search, mode, format, form, shows_context, resume, batch, made_with, force, limits)
+    options = FileOptions(
+        search,
+        mode,
+        format=format,
+        form=form,
+        explain=shows_context,
+        resume=resume,
+        tokens=batch,
+        made_with=made_with,
+        force=force,
+        limits=limits,
+    )
     ray_engine = None
     if engine == "ray":
         from docgraph.translation.files.cluster import RayEngine, TranslationTask

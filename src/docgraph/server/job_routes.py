@@ -219,6 +219,7 @@ def download_file(state: ServerState, id: str, kind: str) -> Response:
     record = state.store.get(id)
     content, media_type, suffix = state.sessions.view(id, lambda session: session.download(kind))
     name = PurePosixPath(record.name)
-    language = f".{state.language}" if state.language else ""
+    target = state.translator.target_language
+    language = f".{target}" if target else ""
     headers = attachment(f"{name.stem}{language}{(name.suffix or suffix) if kind == 'original' else suffix}")
     return Response(content, media_type=media_type, headers=headers)

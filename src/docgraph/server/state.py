@@ -87,12 +87,6 @@ class ServerState:
         self._helpers.shutdown(cancel_futures=True)
         self.store.close()
 
-    @property
-    def language(self) -> str | None:
-        """The target language, declared in translated files; None if it is not known."""
-        languages = self.translator.languages
-        return languages[1] if languages and self.translator.tag is None else None
-
     def parse(self, content: bytes, name: str, format: str | None) -> list[Document]:
         """Returns the documents of an uploaded file or a text."""
         return read_upload(content, name, format, self.translator.language, self.limits.max_bytes)
@@ -109,7 +103,7 @@ class ServerState:
     def render(self, translations: Sequence[Translation]) -> bytes:
         """Returns the file that some documents were read from, translated."""
         documents, texts = [each.source for each in translations], [each.texts for each in translations]
-        content = render(documents, texts, self.language, [each.alignments for each in translations])
+        content = render(documents, texts, self.translator.target_language, [each.alignments for each in translations])
         return content.encode(documents[0].encoding, "replace") if isinstance(content, str) else content
 
     async def in_thread(self, action: Callable[[], T]) -> T:

@@ -47,8 +47,8 @@ class Redecoder:
 
     def __init__(self, translator: Translator, single: SingleSentences) -> None:
         self._translator, self._single = translator, single
-        tokenizer, language = translator.tokenizer, translator.languages[1] if translator.languages else None
-        self._enforcer = TermEnforcer(tokenizer.source, tokenizer.target, language, translator.tag)
+        self._language, tokenizer = translator.languages[1] if translator.languages else None, translator.tokenizer
+        self._enforcer = TermEnforcer(tokenizer.source, tokenizer.target, self._language, translator.tag)
 
     def with_terms(
         self,
@@ -192,9 +192,8 @@ class Redecoder:
         return (*found, *word_doubts(invented), *terms.doubts(segment, text))
 
     def _invented_words(self, segment: Segment, text: str, terms: DocumentTerms) -> list[str]:
-        language = self._translator.languages[1] if self._translator.languages else None
         targets = (target for term in terms.find(segment.text) for target in term.targets)
-        return [*invented_words(segment.source, without(text, segment.stand_ins), language, targets)]
+        return [*invented_words(segment.source, without(text, segment.stand_ins), self._language, targets)]
 
     def _decode_again(
         self, prepared: PreparedDocument, decoded: DecodedSegments, pieces: Sequence[Piece], search: SearchConfig

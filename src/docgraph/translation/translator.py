@@ -210,6 +210,11 @@ class Translator:
         """The code of the source language, whose rules split prose into sentences."""
         return self.languages[0] if self.languages else "en"
 
+    @property
+    def target_language(self) -> str | None:
+        """The code of the target language; None if it is unknown or selected by `tag`."""
+        return self.languages[1] if self.languages and self.tag is None else None
+
     def translate(
         self,
         document: Document | Sequence[str] | str,

@@ -175,7 +175,6 @@ class _Run:
         self.translator, self.options, self.progress, self.single = translator, options, progress, single
         self.report = Report()
         self.finished = FinishedFiles()
-        self.language = translator.languages[1] if translator.languages and translator.tag is None else None
         search = {"the search": json.dumps(asdict(options.search)), "the kind of output": options.form}
         self.made_with = {**options.made_with, **search}
 
@@ -194,7 +193,7 @@ class _Run:
                 self.progress.finish(job)
                 return []
             documents = read(job.source, self.options.format, language=self.translator.language)
-            self._check_language(job, documents)
+            self._check_declared_target(job, documents)
             if not self.options.force and self.translator.languages is not None:
                 name = "<stdin>" if job.source == STANDARD else job.source
                 check_language(documents, self.translator.languages[0], name)
@@ -226,11 +225,13 @@ class _Run:
             )
         return found.known
 
-    def _check_language(self, job: Job, documents: Sequence[Document]) -> None:
+    def _check_declared_target(self, job: Job, documents: Sequence[Document]) -> None:
         """Refuses a file that declares translations into another language, such as a German PO file."""
-        for document in documents if self.language is not None else ():
+        if (target := self.translator.target_language) is None:
+            return
+        for document in documents:
             try:
-                get_format(document.format).declare(document.source, self.language or "")
+                get_format(document.format).declare(document.source, target)
             except UntranslatableError as error:
                 raise UntranslatableError(str(error), path=job.source) from None
 
@@ -258,7 +259,7 @@ class _Run:
         self.report.missed_terms += sum(not term.used for term in translation.terms)
         complete = len(file.translations) == len(file.documents)
         try:
-            _write_output(file, self.options.form, complete, self.language, self.options.limits)
+            _write_output(file, self.options.form, complete, self.translator.target_language, self.options.limits)
             if complete:
                 self._report_fast_cues(file)
                 self.report.translated += 1
