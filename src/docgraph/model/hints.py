@@ -254,9 +254,9 @@ def _dictionary_hints(
 
 
 def without_known_words(lookups: Sequence[Hint], known: Collection[int]) -> list[Hint]:
-    """Returns hints of a dictionary without those for words that occur in sentences with a known translation.
+    """Returns dictionary hints without those for words that occur in sentences with a known translation.
 
-    How the user translates a word counts more than what the dictionary says.
+    The user's translation of a word overrides the dictionary.
     """
     said = {hint.entry.words for hint in lookups if hint.sentence in known and hint.entry is not None}
     return [hint for hint in lookups if hint.entry is None or hint.entry.words not in said]

@@ -267,19 +267,18 @@ class Translator:
         tokens: int | None = None,
     ) -> Iterator[tuple[Request, Translation]]:
         """Like `translate_all`, for documents with known translations or an interrupted run; yields pairs, in order."""
-        options = TranslationOptions(search, mode, tokens or batch_tokens(self.model.device), explain=explain)
-        for batch in self._batches(requests, options):
+        tokens = tokens or batch_tokens(self.model.device)
+        options = TranslationOptions(search, mode, tokens, explain=explain)
+        for batch in self._batches(requests, tokens):
             yield from self._translate_batch(batch, options)
 
-    def _batches(
-        self, requests: Iterable[Request], options: TranslationOptions
-    ) -> Iterator[list[tuple[Request, PreparedDocument]]]:
-        """Yields requests and their model input in batches of up to `options.tokens` source sub-words."""
+    def _batches(self, requests: Iterable[Request], tokens: int) -> Iterator[list[tuple[Request, PreparedDocument]]]:
+        """Yields requests and their model input in batches of up to `tokens` source sub-words."""
         batch: list[tuple[Request, PreparedDocument]] = []
         size = 0.0
         for request in requests:
             prepared = self.prepare(request)
-            if batch and size + prepared.size > (options.tokens or 0):
+            if batch and size + prepared.size > tokens:
                 yield batch
                 batch, size = [], 0.0
             batch.append((request, prepared))

@@ -87,7 +87,7 @@ class ContextNeeds:
 class ContextEncoder(nn.Module):
     """What a system adds to Base. This base class adds nothing, and is the system of Base itself.
 
-    A subclass sets `attention`, overrides `source_memory` and `target_memory`, and whatever else differs.
+    A subclass sets `attention`, overrides `source_memory` and `target_memory`, and everything else that differs.
     """
 
     attention: ClassVar[type[GatedContextLayer] | None] = None

@@ -36,7 +36,7 @@ NGRAMS = (4, 2)
 """Sub-words of the shortest phrase that may not be repeated in the third search, and in a fourth if that fails."""
 _PIECE_BEAMS = 4
 _MOST_DOUBTFUL, _FEW = 0.5, 20
-"""If more than this share of at least so many texts is doubtful, the model cannot read them: nothing is repaired."""
+"""If more than this share of at least this many texts is doubtful, the model cannot read them: nothing is repaired."""
 _SHORTEST_PIECE, _SHORTEST_CUT = 4, 10
 """Minimum words of a piece, and of a text that is cut."""
 _AROUND_LITERALS = ',;.!?()[]«»"\u00a0\u202f'

@@ -38,7 +38,7 @@ BEGIN_WEIGHT, OTHER_WEIGHT = 1.5, 0.5
 anything else where a token belongs to no phrase."""
 RANKING_PENALTY = 0.2
 """Maximum alpha by which translations of a sentence are ranked. An unlikely phrase costs a long translation less per
-token, so that with the alpha of the search, the best translation would be one that says the sentence twice."""
+token, so that with the alpha of the search, the best translation would contain the sentence twice."""
 MAX_FACTOR, MAX_CONSTANT = 1.2, 4
 """Rows with unmet constraints are given up after factor * length of the best hypothesis + constant steps."""
 MIN_SHARE = 0.01

@@ -43,7 +43,7 @@ class DocumentDraft:
             self.selection = replace(self.selection, sentences=self.selection.sentences.copy())
             self.selection.sentences[:, : linked_columns(config)] = -1
         self.hints = hints_by_sentence(self.plain.hints if config.hints is not None else ())
-        """The hints of each sentence that has any; decoding fills those that say translations."""
+        """The hints of each sentence that has any; decoding fills those that contain translations."""
         self.window = self.document.translated
         self.source_memory: Memory | None = None
         """Source memory of the whole document, if it is decoded in windows."""

@@ -32,7 +32,7 @@ class ForbiddenWords:
     def __init__(
         self, coder: SubwordCoder, words: Iterable[str], ending: str = "", allowed: Iterable[str] = ()
     ) -> None:
-        """Forbids `words` and all words with the `ending`, in small letters, without those in `allowed`.
+        """Forbids `words` and all words with the `ending`, in lower case, without those in `allowed`.
 
         A word ends with a letter, or with an apostrophe: "t'". A compound in `allowed`, such as "rendez-vous", allows
         its last part after the others.
@@ -78,7 +78,7 @@ class ForbiddenWords:
         self._found: dict[tuple[str, torch.device], tuple[Tensor, Tensor]] = {}
 
     def is_forbidden(self, word: str) -> bool:
-        """Returns whether a whole word, in small letters, is forbidden."""
+        """Returns whether a whole word, in lower case, is forbidden."""
         has_ending = bool(self._ending) and word.endswith(self._ending) and word != self._ending
         return (word in self._words or has_ending) and word not in self._allowed
 

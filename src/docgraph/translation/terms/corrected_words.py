@@ -92,7 +92,7 @@ class CorrectedWordFinder:
         return CorrectedWords(Dictionary(said_in, self._languages), said_in)
 
     def _corrected(self, uses: Sequence[tuple[int, Phrase]]) -> Iterator[tuple[Entry, int]]:
-        """Yields the entry of a phrase, given its uses, and the first sentence whose known translation says it."""
+        """Yields the entry of a phrase, given its uses, and the first sentence whose known translation contains it."""
         votes = Counter(phrase.known.lower() if phrase.instead_of else "" for _, phrase in uses)
         best = max(votes, key=lambda known: votes[known])
         if best and 2 * votes[best] > len(uses):

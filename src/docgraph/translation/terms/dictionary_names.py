@@ -65,7 +65,7 @@ def _names(dictionary: Dictionary) -> Glossary:
 
 
 def _in_any_case(translations: Iterable[str]) -> tuple[str, ...]:
-    """Returns translations, and those of several words also in small letters: Premières Nations, premières nations."""
+    """Returns translations, and those of several words also in lower case: Premières Nations, premières nations."""
     return tuple(dict.fromkeys(form for text in translations for form in (text, text.lower() if " " in text else text)))
 
 

@@ -5,7 +5,7 @@ the name is translated is decided once for each chain, from the translations tha
 if the model prefers that, as one other name, such as Londres. Sentences that deviate are decoded again
 (term_enforcement.py).
 
-A word is taken for a name if it is capitalised inside a sentence, never in small letters in the document, and no word
+A word is taken for a name if it is capitalised inside a sentence, never in lower case in the document, and no word
 of the language; if it looks like a participle, but stands where a place does (in Woking); if it is a given name, or
 follows one or a title; if it has capitals inside (GitHub); or if it is the name of a file. Words of the language
 (Parliament, Monday, Germany) have translations that the model knows.
@@ -318,7 +318,7 @@ def _combinations(parts: Sequence[Sequence[str]]) -> list[list[str]]:
 
 
 def _plain(word: str) -> str:
-    """Returns a word in small letters without accents."""
+    """Returns a word in lower case without accents."""
     return "".join(char for char in unicodedata.normalize("NFD", word.lower()) if char.isalpha())
 
 

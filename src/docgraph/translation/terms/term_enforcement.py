@@ -244,7 +244,7 @@ class TermEnforcer:
     def _dictionary_terms(
         self, segment: Segment, translation: str, others: Sequence[Term], lookups: Sequence[Hint]
     ) -> list[Term]:
-        """Returns the words of a dictionary that a translation lacks, without those that belong to `others`."""
+        """Returns the dictionary words that a translation lacks, without those that belong to `others`."""
         spans = self._source.encode(segment.text, self._tag)[1].tolist()
         is_plural = (
             hint.entry is not None and self._target.decode(hint.ids) != hint.entry.translations[0] for hint in lookups
