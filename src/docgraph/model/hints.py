@@ -73,6 +73,11 @@ class Hint:
     """The dictionary entry of the hint, if any; words that the user corrects form a dictionary, too."""
 
     @property
+    def span(self) -> range:
+        """The sub-words that the hint is about; the last one if the first was not recorded."""
+        return range(self.place - 1 if self.first is None else self.first, self.place)
+
+    @property
     def is_open(self) -> bool:
         """True if the words must still be found in the translation of the referent."""
         return not self.ids and self.referent is not None

@@ -221,8 +221,7 @@ def _hinted_words(hint: Hint, text: str, source: Ids, coder: SubwordCoder) -> st
         return ""
     spans = coder.encode(text)[1].tolist()
     tags = len(source) - len(spans)  # come before the text
-    first = hint.place - 1 if hint.first is None else hint.first
-    return text[spans[first - tags][0] : spans[hint.place - 1 - tags][1]].strip()
+    return text[spans[hint.span[0] - tags][0] : spans[hint.span[-1] - tags][1]].strip()
 
 
 def _weights_of_batch(

@@ -67,7 +67,7 @@ class Redecoder:
             first = result.hypotheses
             found = self.find_terms(prepared, first, names=not options.search.sampling)
             terms = replace(found, lookups=result.lookups)
-            results.append(replace(result, hypotheses=[*first], terms=terms, first=first))
+            results.append(replace(result, hypotheses=[*first], terms=terms, before_terms=first))
         if not options.search.sampling:
             enforced = self._enforce_terms(documents, results, sentences, options)
             if options.explain:
@@ -127,7 +127,7 @@ class Redecoder:
         for index, wanted in enumerate(constraints):
             for segment_of, model_input in self._inputs_again(documents[index], decoded[index], wanted):
                 own = {place: wanted[m] for place, m in segment_of.items()}
-                base = {place: decoded[index].first[m][0].base_tokens for place, m in segment_of.items()}
+                base = {place: decoded[index].before_terms[m][0].base_tokens for place, m in segment_of.items()}
                 inputs.append(replace(model_input, constraints=own, base=base))
                 places.append((index, segment_of))
         beams, n_best = max(options.search.beams, CANDIDATES), max(options.search.n_best, CANDIDATES)
@@ -145,7 +145,7 @@ class Redecoder:
         segments = prepared.segments
         if not self._translator.needs.reads_document:
             for rows, excerpt in self._translator.input_builder.excerpts(
-                prepared, wanted, dict(enumerate(decoded.first))
+                prepared, wanted, dict(enumerate(decoded.before_terms))
             ):
                 yield dict(enumerate(rows)), excerpt.document
             return
@@ -210,7 +210,7 @@ class Redecoder:
     ) -> Hypotheses:
         """Returns the hypotheses of pieces, decoded with what their segments read; parts of segments have no hints."""
         inputs, counts = list[DecoderInput](), list[int]()
-        first, forbidden = dict(enumerate(decoded.first)), self._forbidden(prepared, decoded, pieces)
+        first, forbidden = dict(enumerate(decoded.before_terms)), self._forbidden(prepared, decoded, pieces)
         for shown, own in chunks(len(prepared.segments)):
             if chosen := [(place, piece) for place, piece in pieces if place in own]:
                 excerpt = self._translator.input_builder.excerpt(prepared, shown, [place for place, _ in chosen], first)
@@ -220,7 +220,7 @@ class Redecoder:
                     if piece.text != prepared.segments[place].text
                 }
                 base = {
-                    row: decoded.first[place][0].base_tokens
+                    row: decoded.before_terms[place][0].base_tokens
                     for row, (place, _) in enumerate(chosen)
                     if row not in other
                 }

@@ -44,7 +44,7 @@ class DecodedSegments:
     hints: dict[int, list[HintUse]] = field(default_factory=dict)
     """The hints that segments read; only with `explain`."""
     terms: DocumentTerms = field(default_factory=DocumentTerms)
-    first: Hypotheses = field(default_factory=list)
+    before_terms: Hypotheses = field(default_factory=list)
     """The hypotheses before terms were enforced; hints contain words of these."""
 
 

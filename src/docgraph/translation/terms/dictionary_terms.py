@@ -33,8 +33,7 @@ def dictionary_terms(
     for hint, plural in zip(lookups, is_plural, strict=True):
         entry = hint.entry
         if entry is not None and entry.is_missing(translation) and _is_needed(entry, translation):
-            first = hint.place - 1 if hint.first is None else hint.first
-            start, end = spans[first][0], spans[hint.place - 1][1]
+            start, end = spans[hint.span[0]][0], spans[hint.span[-1]][1]
             forms = _forms(entry, plural and entry.word_class not in _ALWAYS_PLURAL)
             yield Term(text[start:end], start, end, forms, "dictionary", entry=entry)
 
