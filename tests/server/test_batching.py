@@ -142,7 +142,7 @@ def test_a_model_with_hints_gives_the_same_answers(
     decoder.close()
     assert len(sizes) > 2
     assert all([*each.recorded] == list(range(len(each.recorded))) for each in requests)
-    resumed = RecordingRequest(requests[0].document, finished=dict([*requests[0].recorded.items()][:4]))
+    resumed = RecordingRequest(requests[0].document, resumed=dict([*requests[0].recorded.items()][:4]))
     translator.decoder = translator.decode
     assert answer(resumed) == alone[0]
 

@@ -285,7 +285,7 @@ def test_a_very_long_document_is_translated_in_chunks(
     last = translation.sentences[-1].context
     assert (last is not None) == explain
     assert last is None or min(last.target) == 8, "two sentences before the chunk are shown with it"
-    request = TranslationRequest(Document.from_sentences(document), finished=dict(enumerate(found[:4])))
+    request = TranslationRequest(Document.from_sentences(document), resumed=dict(enumerate(found[:4])))
     [(_, resumed)] = translator.translate_requests([request], GREEDY, explain=explain)
     assert resumed.texts == translation.texts
 

@@ -62,7 +62,7 @@ class TranslationRequest:
     document: Document
     known: Sequence[str | None] = ()
     """A known translation or None for each sentence; empty if none is known."""
-    finished: Known = field(default_factory=dict)
+    resumed: Known = field(default_factory=dict)
     """Hypotheses of segments that an interrupted run has decoded, as passed to `record`."""
     glossary: Glossary | None = None
     """Glossary of this document (default: that of the translator)."""
@@ -85,7 +85,7 @@ class PreparedDocument:
     given: dict[int, str]
     """Known translations, by sentence."""
     known: Known
-    """Known and finished hypotheses, by segment."""
+    """Hypotheses of known translations and of an interrupted run, by segment."""
     shown: range
     """The segments in `model_input`."""
     own: range
@@ -193,7 +193,7 @@ class InputBuilder:
         exact = [] if self.memory is None else map(self.memory.exact, shown_texts(document))
         given = {m: text for each in (exact, known) for m, text in enumerate(each) if text is not None and text.strip()}
         segments = self._preprocessor.segment(document, given, foreign - given.keys())
-        known_segments: Known = {**request.finished, **dict(self.given_segments(given, segments))}
+        known_segments: Known = {**request.resumed, **dict(self.given_segments(given, segments))}
         (shown, own), *more = chunks(len(segments))
         prepared = PreparedDocument(request, segments, given, known_segments, shown, own)
         prepared = replace(prepared, corrected=self._find_corrected_words(prepared))

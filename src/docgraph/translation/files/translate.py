@@ -145,7 +145,7 @@ class _FileRequest(TranslationRequest):
     """Number of segments that are final."""
 
     def __post_init__(self) -> None:
-        self._advance(max(self.finished, default=-1) + 1, resumed=True)
+        self._advance(max(self.resumed, default=-1) + 1, resumed=True)
 
     def record(self, first: int, hypotheses: Hypotheses) -> None:
         """Stores final hypotheses in the partial file."""
