@@ -141,7 +141,7 @@ class Redecoder:
     def _inputs_again(
         self, prepared: PreparedDocument, decoded: DecodedSegments, wanted: Collection[int]
     ) -> Iterator[tuple[dict[int, int], DecoderInput]]:
-        """Yields model inputs to decode the `wanted` segments again, after the segment at each of their positions."""
+        """Yields (segment at each position to decode, model input) pairs that decode the `wanted` segments again."""
         segments = prepared.segments
         if not self._translator.needs.reads_document:
             for rows, excerpt in self._translator.input_builder.excerpts(
@@ -152,9 +152,8 @@ class Redecoder:
         for shown, own in chunks(len(segments)):
             segment_of = {m - shown.start: m for m in own if m in wanted}
             if segment_of:
-                others = {
-                    m: own for m, own in enumerate(decoded.hypotheses) if own and m - shown.start not in segment_of
-                }
+                decided = enumerate(decoded.hypotheses)
+                others = {m: found for m, found in decided if found and m - shown.start not in segment_of}
                 yield segment_of, self._translator.input_builder.encode(segments, shown, others)
 
     def checked(
