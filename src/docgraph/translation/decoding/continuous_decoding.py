@@ -13,22 +13,20 @@ from collections import deque
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-import numpy as np
 import torch
 from torch import Tensor
 
-from docgraph.model.batch import DocumentExample, Ids, collate
+from docgraph.model.batch import DocumentExample, collate
 from docgraph.model.config import ModelConfig
 from docgraph.model.document_transformer import DocumentTransformer
-from docgraph.model.hints import Hint, hints_by_sentence, insert, referents
+from docgraph.model.hints import referents
 from docgraph.model.memory import Memories
 from docgraph.model.output import DecoderOutput
 from docgraph.model.systems import context_class, context_needs
 from docgraph.model.tokenizer import SubwordCoder, Tokenizer
 from docgraph.translation.decoding.decoder import DecoderInput
-from docgraph.translation.decoding.hints import fill_hints
+from docgraph.translation.decoding.hints import HintedDocument, hinted_sources
 from docgraph.translation.decoding.hypotheses import Hypotheses, Hypothesis, SearchConfig, any_given
-from docgraph.translation.decoding.lookups import Lookups
 from docgraph.translation.decoding.relevance import judges_relevance
 from docgraph.translation.decoding.search import CACHE_POSITIONS, CUDA_GRAPH_DEVICES, GroupSearch
 
@@ -55,18 +53,14 @@ def can_join(config: ModelConfig, device: torch.device, search: SearchConfig, do
     return not (reads_memory or search.sampling or document.constraints or device.type in CUDA_GRAPH_DEVICES)
 
 
-class OpenDocument:
+class OpenDocument(HintedDocument):
     """A document whose sentences are waiting or being decoded."""
 
     def __init__(self, document: DecoderInput, search: SearchConfig, config: ModelConfig, coder: SubwordCoder) -> None:
-        """`coder` is the coder of the target language."""
-        self.input, self.search, self._config = document, search, config
-        example, known = document.example, document.known
-        self._hints = hints_by_sentence(example.hints if config.hints is not None else ())
-        self._lookups = Lookups(example, config, coder)
-        self.hypotheses: Hypotheses = [known.get(m, []) for m in range(len(example.source))]
-        pending = [m for m in example.translated if m not in known]
-        read = referents(hint for hints in self._hints.values() for hint in hints)
+        super().__init__(document, config, coder)
+        self.search = search
+        pending = [m for m in document.example.translated if m not in document.known]
+        read = referents(hint for hints in self.hints.values() for hint in hints)
         self._blocked = {m: own for m in pending if (own := read.get(m, set()).intersection(pending))}
         """Sentences that are not ready, with the untranslated sentences whose translations their hints need."""
         self.ready = deque(m for m in pending if m not in self._blocked)
@@ -81,36 +75,16 @@ class OpenDocument:
         """True if all sentences are translated."""
         return not self._open
 
-    def open_hints(self, m: int) -> list[tuple[Hint, Ids, Ids]]:
-        """Returns the open hints of a sentence, each with the sentence of its referent and the translation of it."""
-        found = []
-        for hint in self._hints.get(m, ()):
-            if hint.is_open and hint.referent is not None:
-                referent = hint.referent.sentence
-                best = next(iter(self.input.known.get(referent, self.hypotheses[referent])), None)
-                translation = np.array([*(() if best is None else best.tokens), self._config.transformer.eos])
-                found.append((hint, self.input.example.source[referent], translation))
-        return found
-
-    def source(self, m: int, filled: Iterable[Hint]) -> Ids:
-        """Returns a sentence with its hints; `filled` are its open hints, filled with words."""
-        if self._config.hints is None:
-            return self.input.example.source[m]
-        words = iter(filled)
-        hints = [next(words) if hint.is_open else hint for hint in self._hints.get(m, ())]
-        hints = sorted([*hints, *self._lookups.read(m)], key=lambda hint: hint.place)
-        return insert(self.input.example.source[m], None, hints, self._config.hints.separator)[0]
-
     def finish(self, m: int, found: Iterable[Hypothesis]) -> None:
         """Stores the hypotheses of a sentence; sentences that waited for them become ready.
 
         If the translation lacks dictionary words, the sentence itself becomes ready again, once.
         """
-        translation = context_class(self._config).translation
-        hypotheses = [replace(each, tokens=translation(self._config, each.tokens)) for each in found]
-        if self._lookups.has_begun(m):
-            hypotheses = self._with_base(self._lookups.end(m, hypotheses), self.hypotheses[m])
-        elif self._lookups.begin(m, hypotheses):
+        translation = context_class(self.config).translation
+        hypotheses = [replace(each, tokens=translation(self.config, each.tokens)) for each in found]
+        if self.lookups.has_begun(m):
+            hypotheses = self._with_base(self.lookups.end(m, hypotheses), self.hypotheses[m])
+        elif self.lookups.begin(m, hypotheses):
             self.hypotheses[m] = hypotheses
             self.ready.append(m)
             return
@@ -124,7 +98,7 @@ class OpenDocument:
 
     def _with_base(self, hypotheses: list[Hypothesis], without: list[Hypothesis]) -> list[Hypothesis]:
         """Returns hypotheses with their base translation, if the model judges relevance by it."""
-        base = without[0].tokens if judges_relevance(self._config) else None
+        base = without[0].tokens if judges_relevance(self.config) else None
         return [replace(each, base=base if each.tokens != base else None) for each in hypotheses]
 
     def new_sentences(self, at_least: int) -> tuple[int, Hypotheses] | None:
@@ -252,7 +226,7 @@ class ContinuousDecoder:
     def _start(self, chosen: list[tuple[OpenDocument, int]]) -> None:
         """Encodes sentences and groups them by options and similar lengths."""
         model, transformer = self._model, self._model.config.transformer
-        sources = self._sources(chosen)
+        sources = hinted_sources(model, self._tokenizer.target, chosen)
         batch = collate([DocumentExample([source]) for source in sources], transformer.bos).to(model.device)
         batch = replace(batch, state_cache={})
         encoded = model.encode(batch, Memories())
@@ -267,14 +241,6 @@ class ContinuousDecoder:
                 state = model.start(batch, encoded, Memories(), search.beams, max(own) + 1, sentences)
                 running = GroupSearch(model, batch, state, own, search)
                 self._groups.append(_Group(running, [chosen[place] for place in places]))
-
-    def _sources(self, chosen: list[tuple[OpenDocument, int]]) -> list[Ids]:
-        """Returns sentences with their hints, all of which can be filled by now."""
-        hints = [document.open_hints(m) for document, m in chosen]
-        filled = iter(fill_hints(self._model, self._tokenizer.target, [each for own in hints for each in own]))
-        return [
-            document.source(m, [next(filled) for _ in own]) for (document, m), own in zip(chosen, hints, strict=True)
-        ]
 
     @torch.inference_mode()
     def step(self) -> Mapping[OpenDocument, None]:

@@ -18,13 +18,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from docgraph.model.batch import DocumentBatch, DocumentExample, StateCache, collate
 from docgraph.model.document_transformer import DocumentTransformer
-from docgraph.model.hints import insert, referents
+from docgraph.model.hints import referents
 from docgraph.model.memory import Memories
 from docgraph.model.packing import windows
 from docgraph.model.systems import context_class, context_needs
@@ -33,9 +32,9 @@ from docgraph.translation.decoding.constraints import Constraints
 from docgraph.translation.decoding.decoder import DecodedDocument, DecoderInput, DecodingOptions, Mode, batch_tokens
 from docgraph.translation.decoding.document_draft import DocumentDraft, groups, untranslated
 from docgraph.translation.decoding.forbidden_words import ForbiddenWords
-from docgraph.translation.decoding.hints import fill_hints
+from docgraph.translation.decoding.hints import hinted_sources
 from docgraph.translation.decoding.hypotheses import Hypothesis, SearchConfig, any_given
-from docgraph.translation.decoding.lookups import Lookups, with_constraints
+from docgraph.translation.decoding.lookups import with_constraints
 from docgraph.translation.decoding.relevance import judges_relevance, relevant_sentences
 from docgraph.translation.decoding.search import search, verify_greedy
 from docgraph.translation.decoding.state_cache import evict
@@ -66,8 +65,8 @@ def decode_documents(
     drafts = []
     for document in documents:
         example = with_constraints(document.constraints, untranslated(document.example, document.known))
-        lookups = Lookups(example, model.config, tokenizer.target)
-        drafts.append(DocumentDraft(replace(document, example=example), model.config, redecode_known, lookups))
+        document = replace(document, example=example)
+        drafts.append(DocumentDraft(document, model.config, tokenizer.target, redecode_known))
     index_of = {id(draft): index for index, draft in enumerate(drafts)}
     total = sum(len(draft.window) for draft in drafts)
     final = total - sum(m not in draft.fixed for draft in drafts for m in draft.window)
@@ -235,22 +234,8 @@ class _GroupDecoder:
 
     def _with_hints(self, sentences: list[int]) -> _Inputs:
         """Returns some sentences with their hints as model input."""
-        config, eos = self.model.config.hints, self.model.config.transformer.eos
-        assert config is not None
-        open_hints = []
-        for draft, m in (self.places[s] for s in sentences):
-            for hint in draft.open_hints(m):
-                assert hint.referent is not None
-                best = draft.visible(hint.referent.sentence)
-                translation = np.array([*(() if best is None else best.tokens), eos])
-                open_hints.append((hint, draft.plain.source[hint.referent.sentence], translation))
-        filled = iter(fill_hints(self.model, self.tokenizer.target, open_hints))
-        documents = []
-        for draft, m in (self.places[s] for s in sentences):
-            draft.hints[m] = [next(filled) if hint.is_open else hint for hint in draft.hints.get(m, ())]
-            source, _ = insert(draft.plain.source[m], None, draft.read_hints(m), config.separator)
-            documents.append(DocumentExample([source]))
-        batch = self._collate(documents)
+        sources = hinted_sources(self.model, self.tokenizer.target, [self.places[s] for s in sentences])
+        batch = self._collate(DocumentExample([source]) for source in sources)
         return _Inputs(sentences, batch, self.model.encode(batch, Memories()))
 
     def _decode_in_order(self) -> Iterator[int]:
