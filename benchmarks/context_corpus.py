@@ -18,7 +18,7 @@ from typing import Literal, NamedTuple
 from docgraph.corpus.store import PreparedCorpus
 from docgraph.model.document_transformer import DocumentTransformer
 from docgraph.model.systems import context_needs
-from docgraph.translation.decoding.scoring import Candidates, score_candidates, sentence_score
+from docgraph.translation.decoding.scoring import ScoringTask, score_candidates, sentence_score
 
 Kind = Literal["source", "target"]
 
@@ -151,7 +151,7 @@ def accuracy(
         for q in document.questions
     ]
     tasks = [
-        Candidates(
+        ScoringTask(
             replace(example, window=range(q.asked, q.asked + 1)),
             [[corpus.tokenizer.target.encode(text)[0] for text in document.candidates(q)]],
         )

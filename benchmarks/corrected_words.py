@@ -49,12 +49,15 @@ def read_documents(source: Path, target: Path) -> Iterator[Pairs]:
 
 def translate(translator: Translator, pairs: Pairs, known: list[str | None]) -> Iterator[Translated]:
     """Yields the sentences of a document without a known translation."""
-    document, finder = Document.from_sentences([source for source, _ in pairs]), translator.inputs.corrected_words
+    document, finder = (
+        Document.from_sentences([source for source, _ in pairs]),
+        translator.input_builder.corrected_words,
+    )
     corrected = translator.prepare(TranslationRequest(document, known)).corrected
     now = translator.translate(document, known=known).texts
-    translator.inputs.corrected_words = None
+    translator.input_builder.corrected_words = None
     without = translator.translate(document, known=known).texts
-    translator.inputs.corrected_words = finder
+    translator.input_builder.corrected_words = finder
     for m, (source, reference) in enumerate(pairs):
         if known[m] is None:
             entries = () if corrected is None else corrected.dictionary.may_have(source)

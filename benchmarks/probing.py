@@ -23,14 +23,14 @@ from docgraph.graph import build_graph
 from docgraph.model.batch import DocumentExample
 from docgraph.model.config import TransformerConfig
 from docgraph.model.document_transformer import DocumentTransformer
-from docgraph.translation.decoding.scoring import TOKENS, Candidates, score_candidates
+from docgraph.translation.decoding.scoring import TOKENS, ScoringTask, score_candidates
 
 SENTENCES, WORDS = 4, 10
 BAR = 3_000
 """Target on a GPU, in candidates per second."""
 
 
-def contrast(rng: np.random.Generator, vocabulary: int) -> Candidates:
+def contrast(rng: np.random.Generator, vocabulary: int) -> ScoringTask:
     """A document of four sentences and two translations of its last one."""
     plain = synthetic_annotation(SENTENCES * WORDS, seed=int(rng.integers(1 << 31)))
     offsets = np.arange(0, (SENTENCES + 1) * WORDS, WORDS, dtype=np.int32)
@@ -43,10 +43,10 @@ def contrast(rng: np.random.Generator, vocabulary: int) -> Candidates:
     other[int(rng.integers(len(other) - 1))] = 4
     window = range(SENTENCES - 1, SENTENCES)
     document = DocumentExample(ids[:SENTENCES], ids[SENTENCES:], graph, source_words, target_words, window)
-    return Candidates(document, [[ids[-1], other]])
+    return ScoringTask(document, [[ids[-1], other]])
 
 
-def seconds(model: DocumentTransformer, tasks: list[Candidates], tokens: int) -> float:
+def seconds(model: DocumentTransformer, tasks: list[ScoringTask], tokens: int) -> float:
     """The time to score all candidates, after one warm-up."""
     score_candidates(model, tasks, tokens)
     began = time.perf_counter()

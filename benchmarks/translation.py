@@ -42,7 +42,7 @@ from docgraph.model.memory import Memories
 from docgraph.model.quantize import pack_for_cpu
 from docgraph.model.tokenizer import SPACE
 from docgraph.translation.decoding import search as searching
-from docgraph.translation.decoding.decoder import DecodedDocument, DecoderInput, Mode
+from docgraph.translation.decoding.decoder import DecodedDocument, DecoderInput, DecodingOptions, Mode
 from docgraph.translation.decoding.document_decoding import decode_documents
 from docgraph.translation.decoding.hypotheses import SearchConfig
 from docgraph.translation.decoding.search import search
@@ -301,7 +301,7 @@ def documents(options: argparse.Namespace) -> None:
 
         def decode(beams: int) -> None:
             search = fixed_length(beams, options.length)
-            [found[name]] = decode_documents(model, WORDS, [DecoderInput(example)], search, mode)
+            [found[name]] = decode_documents(model, WORDS, [DecoderInput(example)], DecodingOptions(search, mode))
 
         return decode
 

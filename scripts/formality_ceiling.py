@@ -30,7 +30,7 @@ from docgraph.evaluation.evaluation_set import EvaluationSet
 from docgraph.evaluation.metrics import measure
 from docgraph.research.analysis_inputs import Documents, find_models, load_systems, read_text_documents
 from docgraph.research.context_use import difference_interval
-from docgraph.translation.decoding.decoder import DecoderInput
+from docgraph.translation.decoding.decoder import DecoderInput, DecodingOptions
 from docgraph.translation.decoding.document_decoding import decode_documents
 from docgraph.translation.decoding.hypotheses import SearchConfig
 from docgraph.translation.terms.formality import Formality, formality_of, has_you, role, tokens
@@ -149,7 +149,7 @@ def main() -> None:
     [model] = load_systems(folders, None).values()
     search = SearchConfig(beams=arguments.beams, n_best=arguments.beams)
     inputs = [DecoderInput(document.part(range(len(document)), model.config)) for document in documents.documents]
-    decoded = decode_documents(model, documents.tokenizer, inputs, search)
+    decoded = decode_documents(model, documents.tokenizer, inputs, DecodingOptions(search))
     decode = documents.tokenizer.target.decode
     candidates = [[[decode(each.tokens) for each in found] for found in one.sentences] for one in decoded]
     references = [document.reference for document in documents.documents]

@@ -195,12 +195,13 @@ def write_candidates(arguments: argparse.Namespace) -> None:
     from sacrebleu.metrics import BLEU, CHRF
 
     from docgraph.translation.checks.lexicon import invented_words
-    from docgraph.translation.decoding.decoder import DecoderInput
+    from docgraph.translation.decoding.decoder import DecoderInput, DecodingOptions
     from docgraph.translation.decoding.hypotheses import SearchConfig
     from docgraph.translation.translator import Translator
 
     translator = Translator.load(arguments.model)
-    tokenizer, search = translator.tokenizer, SearchConfig(beams=arguments.beams, n_best=arguments.beams)
+    search = SearchConfig(beams=arguments.beams, n_best=arguments.beams)
+    tokenizer, options = translator.tokenizer, DecodingOptions(search)
     language = None if translator.languages is None else translator.languages[1]
     bleu, chrf = BLEU(effective_order=True, smooth_method="add-k", smooth_value=1), CHRF()
 
@@ -221,7 +222,7 @@ def write_candidates(arguments: argparse.Namespace) -> None:
             part = pairs[begin : begin + AT_ONCE]
             ids = [(tokenizer.source.encode(s)[0], tokenizer.target.encode(t)[0].tolist(), s, t) for s, t in part]
             ids = [each for each in ids if all(SHORTEST <= len(side) <= LONGEST for side in each[:2])]
-            decoded = translator.decode([DecoderInput(DocumentExample([source])) for source, *_ in ids], search)
+            decoded = translator.decode([DecoderInput(DocumentExample([source])) for source, *_ in ids], options)
             for (source, reference, text, translation), document in zip(ids, decoded, strict=True):
                 found = {tokenizer.target.decode(best.tokens): list(best.tokens) for best in document.sentences[0]}
                 rewards = [reward(text, each, translation) for each in found]

@@ -306,7 +306,7 @@ def test_bad_input_is_reported_in_one_line(
     assert "no file in this folder has a known format" in failure(
         "--model", model, tmp_path / "empty", "-o", tmp_path / "o"
     )
-    assert "name an output folder with -o" in failure("--model", model, a, tmp_path / "binary.txt")
+    assert "pass a folder with -o" in failure("--model", model, a, tmp_path / "binary.txt")
     assert "would replace its source" in failure("--model", model, a, "-o", a)
     assert "would have the same output" in failure("--model", model, a, a, "-o", tmp_path / "o")
     assert "--explain belongs to one file" in failure(
@@ -321,7 +321,7 @@ def test_bad_input_is_reported_in_one_line(
         known.write_text(text, encoding="utf-8")
         assert told in failure("--model", model, a, "--known", known, "--format", "lines")
     assert "pass --format lines" in failure("--model", model, a, "--known", known, "--format", "markdown")
-    assert "--known belongs to one file" in failure("--model", model, a, a, "--known", known, "-o", tmp_path / "o")
+    assert "--known works with a single file" in failure("--model", model, a, a, "--known", known, "-o", tmp_path / "o")
     assert "there is no format 'pdf'" in failure("--model", model, a, "--format", "pdf")
 
 

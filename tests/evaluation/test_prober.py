@@ -116,7 +116,7 @@ def translated(monkeypatch: pytest.MonkeyPatch) -> None:
     texts = {3: ["la maison", "un chien", "?"], 2: ["bonjour", "?"], 1: ["?"]}
 
     def decode(
-        model: DocumentTransformer, tokenizer: Tokenizer, documents: Sequence[DecoderInput], **_: object
+        model: DocumentTransformer, tokenizer: Tokenizer, documents: Sequence[DecoderInput], *_: object
     ) -> list[DecodedDocument]:
         best = [[tokenizer.target.encode(text)[0][:-1] for text in texts[len(d.example.source)]] for d in documents]
         return [DecodedDocument([[Hypothesis(tuple(map(int, s)), 0.0, 0.0)] for s in d], 1) for d in best]

@@ -165,7 +165,7 @@ def test_an_adjacency_rebuilt_per_batch_in_a_loop(monkeypatch: pytest.MonkeyPatc
 
     for name in ("source_structure", "target_structure", "_structure", "_ordered_cliques"):
         monkeypatch.setattr(f"docgraph.model.graph_encoder.{name}", never)
-    monkeypatch.setattr("docgraph.model.sparse.Rows.of", never)
+    monkeypatch.setattr("docgraph.model.sparse.CsrMatrix.of", never)
     assert model(batch)[0].isfinite()
 
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from docgraph.model import sparse
-from docgraph.model.sparse import Rows, group_sums, neighbour_sums, segmented_prefix, spread
+from docgraph.model.sparse import CsrMatrix, group_sums, neighbour_sums, segmented_prefix, spread
 
 
 def naive_prefix(x: torch.Tensor, starts: list[int]) -> torch.Tensor:
@@ -58,7 +58,7 @@ def test_neighbour_sums_are_the_dense_product(data: st.DataObject, nodes: int, a
     edges = np.array(data.draw(st.lists(cells, unique=True)), dtype=np.int64).reshape(-1, 2)
     dense = torch.zeros(nodes, nodes, dtype=torch.float64)
     dense[edges[:, 0], edges[:, 1]] = 1.0
-    both = Rows.of(edges[:, 0], edges[:, 1], nodes), Rows.of(edges[:, 1], edges[:, 0], nodes)
+    both = CsrMatrix.of(edges[:, 0], edges[:, 1], nodes), CsrMatrix.of(edges[:, 1], edges[:, 0], nodes)
     scale = torch.rand(nodes, 1, dtype=torch.float64)
     x = torch.randn(nodes, 2, dtype=torch.float64, requires_grad=True)
     torch.testing.assert_close(neighbour_sums(x, scale, both, None, after), scale * (dense @ (scale * x)))
@@ -69,7 +69,7 @@ def test_neighbour_sums_are_the_dense_product(data: st.DataObject, nodes: int, a
 @given(group_of=st.lists(st.integers(0, 4), max_size=8))
 def test_sums_over_groups_and_copies_from_groups(group_of: list[int]) -> None:
     owner = np.array(group_of, dtype=np.int64)
-    groups, index = Rows.of(owner, np.arange(len(owner)), 5), torch.from_numpy(owner)
+    groups, index = CsrMatrix.of(owner, np.arange(len(owner)), 5), torch.from_numpy(owner)
     dense = torch.nn.functional.one_hot(index, 5).double()
     rows, sums = (torch.randn(size, 2, dtype=torch.float64, requires_grad=True) for size in (len(owner), 5))
     torch.testing.assert_close(group_sums(rows, index, groups), dense.T @ rows)

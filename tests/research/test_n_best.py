@@ -27,7 +27,7 @@ from docgraph.research.n_best import (
     linked_words,
     n_best,
 )
-from docgraph.translation.decoding.decoder import DecoderInput
+from docgraph.translation.decoding.decoder import DecoderInput, DecodingOptions
 from docgraph.translation.decoding.document_decoding import decode_documents
 from docgraph.translation.decoding.hypotheses import SearchConfig
 from model.examples import small_config, small_model
@@ -46,7 +46,7 @@ def candidates(documents: Documents) -> list[list[list[str]]]:
     decode = documents.tokenizer.target.decode
     return [
         [[decode(hypothesis.tokens) for hypothesis in hypotheses] for hypotheses in document.sentences]
-        for document in decode_documents(MODEL, documents.tokenizer, inputs, SEARCH)
+        for document in decode_documents(MODEL, documents.tokenizer, inputs, DecodingOptions(SEARCH))
     ]
 
 

@@ -119,7 +119,7 @@ def test_a_model_with_hints_gives_the_same_answers(
 ) -> None:
     monkeypatch.setattr("docgraph.translation.decoding.hints.resolve", say_first_words)
     monkeypatch.setattr(batching, "can_join", lambda *_: joins)
-    monkeypatch.setattr(batching, "PIECE", 24)
+    monkeypatch.setattr(batching, "PART_TOKENS", 24)
     monkeypatch.setattr(decoder_calls, "BATCH", 120)
     monkeypatch.setattr(continuous_decoding, "ROWS", 12)
     monkeypatch.setattr(continuous_decoding, "TURN", 2)
@@ -142,7 +142,7 @@ def test_a_model_with_hints_gives_the_same_answers(
     decoder.close()
     assert len(sizes) > 2
     assert all([*each.recorded] == list(range(len(each.recorded))) for each in requests)
-    resumed = RecordingRequest(requests[0].document, finished=dict([*requests[0].recorded.items()][:4]))
+    resumed = RecordingRequest(requests[0].document, resumed=dict([*requests[0].recorded.items()][:4]))
     translator.decoder = translator.decode
     assert answer(resumed) == alone[0]
 
@@ -214,7 +214,7 @@ def test_a_request_that_fails_fails_alone(translator: Translator, monkeypatch: p
         return decode(documents, *arguments, **options)
 
     def broken_start(decoder: ContinuousDecoder, chosen: list[tuple[OpenDocument, int]]) -> None:
-        if any(len(document.given.example.source) == 2 for document, _ in chosen):
+        if any(len(document.input.example.source) == 2 for document, _ in chosen):
             raise RuntimeError("bad")
         start(decoder, chosen)
 

@@ -15,9 +15,10 @@ import pytest
 
 from docgraph.server import batching
 from docgraph.server.batching import BatchDecoder
-from docgraph.server.decoder_process import Failure, Part, _Document, _Worker
+from docgraph.server.decoder_calls import FinalSentences
+from docgraph.server.decoder_process import Failure, _Document, _Worker
 from docgraph.server.tickets import Cancelled, Ticket
-from docgraph.translation.decoding.decoder import DecoderInput
+from docgraph.translation.decoding.decoder import DecoderInput, DecodingOptions
 from docgraph.translation.decoding.hypotheses import SearchConfig
 from docgraph.translation.translator import Translator
 from translation.translator_examples import REFERRING, hints_folder
@@ -173,7 +174,7 @@ def test_a_document_that_cannot_be_decoded_fails_alone(translator: Translator, m
     connection: Any = Recorder()
     worker = _Worker(connection, translator)
     examples = [decoded_example(translator, text) for text in (["Hello, it is."], ["A fox.", "A dog."])]
-    expected, decode = translator.decode([DecoderInput(examples[0])], SEARCH), translator.decode
+    expected, decode = translator.decode([DecoderInput(examples[0])], DecodingOptions(SEARCH)), translator.decode
 
     def broken_decode(documents: Any, *arguments: Any, **options: Any) -> Any:
         if len(documents[0].example.source) == 2:
@@ -186,7 +187,7 @@ def test_a_document_that_cannot_be_decoded_fails_alone(translator: Translator, m
         worker._open(_Document(number, DecoderInput(example), SEARCH))
     worker._step()
     assert sorted(connection.sent, key=lambda each: each.number) == [
-        Part(0, 0, expected[0].sentences, 1),
+        FinalSentences(0, 0, expected[0].sentences, 1),
         Failure(1, "bad"),
     ]
     assert not worker._documents
@@ -198,4 +199,6 @@ def decoded_example(translator: Translator, sentences: list[str]) -> Any:
     from docgraph.document import Document
     from docgraph.translation.model_input import TranslationRequest
 
-    return translator.prepare(TranslationRequest(Document.from_sentences(sentences))).example
+    model_input = translator.prepare(TranslationRequest(Document.from_sentences(sentences))).model_input
+    assert model_input is not None
+    return model_input.example

@@ -15,7 +15,7 @@ from docgraph.cli import app
 from docgraph.corpus.store import PreparedCorpus
 from docgraph.model.checkpoint import load
 from docgraph.model.document_transformer import DocumentTransformer
-from docgraph.translation.decoding.decoder import DecoderInput
+from docgraph.translation.decoding.decoder import DecoderInput, DecodingOptions
 from docgraph.translation.decoding.document_decoding import decode_documents
 from docgraph.translation.decoding.hypotheses import SearchConfig
 
@@ -33,7 +33,7 @@ class Trained:
         relations = None if model.config.context is None else model.config.context.graph.relations
         inputs = [DecoderInput(self.corpus.example(index, relations)) for index in range(len(self.made))]
         tokenizer = self.corpus.tokenizer
-        decoded = decode_documents(model, tokenizer, inputs, search)
+        decoded = decode_documents(model, tokenizer, inputs, DecodingOptions(search))
         return [[tokenizer.target.decode(found[0].tokens) for found in document.sentences] for document in decoded]
 
 

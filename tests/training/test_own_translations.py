@@ -24,7 +24,7 @@ from docgraph.training.build import open_translations
 from docgraph.training.config import TrainingConfig
 from docgraph.training.loop import Trainer, train
 from docgraph.training.metrics import Record, read_metrics
-from docgraph.translation.decoding.decoder import DecoderInput
+from docgraph.translation.decoding.decoder import DecoderInput, DecodingOptions
 from docgraph.translation.decoding.document_decoding import decode_documents
 from docgraph.translation.decoding.hypotheses import SearchConfig
 
@@ -107,7 +107,7 @@ def test_a_store_is_translated_greedily_by_a_base(store: Path, base: Path, tmp_p
     model, corpus = checkpoint.load(base / "best"), PreparedCorpus.open(store, "train")
     found = ContextTranslations(tmp_path, store, "train")
     inputs = [DecoderInput(corpus.example(d, None)) for d in range(len(corpus))]
-    expected = decode_documents(model, corpus.tokenizer, inputs, SearchConfig(beams=1))
+    expected = decode_documents(model, corpus.tokenizer, inputs, DecodingOptions(SearchConfig(beams=1)))
     eos = model.config.transformer.eos
     for document, decoded in enumerate(expected):
         texts = [ids.tolist() for ids in found.sentences(document)]

@@ -11,9 +11,9 @@ from docgraph.model.systems import pointer
 from docgraph.translation.corrections import follow_correction, translate_sentences
 from docgraph.translation.decoding import document_chunks
 from docgraph.translation.decoding.hypotheses import SearchConfig
+from docgraph.translation.explain import explain_sentence
 from docgraph.translation.model_input import TranslationRequest
 from docgraph.translation.result import HintUse, Translation
-from docgraph.translation.sentence_explanation import explain_sentence
 from docgraph.translation.terms.glossary import Glossary
 from docgraph.translation.translator import Translator
 from translation.translator_examples import REFERRING, hints_folder, say_first_words
@@ -64,10 +64,10 @@ def whole(
 def read_by(translator: Translator) -> dict[int, set[int]]:
     """The sentences that read each sentence, directly or not."""
     readers: dict[int, set[int]] = {m: set() for m in range(len(REFERRING))}
-    example = translator.prepare(TranslationRequest(document())).example
-    assert example is not None
+    model_input = translator.prepare(TranslationRequest(document())).model_input
+    assert model_input is not None
     owners = [m for m, text in enumerate(REFERRING) if text != "42"]
-    for hint in example.hints:
+    for hint in model_input.example.hints:
         if hint.referent is not None:
             readers[owners[hint.referent.sentence]].add(owners[hint.sentence])
     for m in reversed(range(len(REFERRING))):
@@ -78,8 +78,9 @@ def read_by(translator: Translator) -> dict[int, set[int]]:
 def test_hints_change_translations(fast: Translator) -> None:
     found = fast.translate(document(), SEARCH)
     alone = [fast.translate([text], SEARCH).texts[0] for text in REFERRING]
-    example = fast.prepare(TranslationRequest(document())).example
-    assert example is not None
+    model_input = fast.prepare(TranslationRequest(document())).model_input
+    assert model_input is not None
+    example = model_input.example
     owners = [m for m, text in enumerate(REFERRING) if text != "42"]
     for relation, count in (("coreference", 4), ("previous", 1)):
         assert len({hint.sentence for hint in example.hints if hint.relation == relation}) >= count
@@ -91,11 +92,11 @@ def test_hints_change_translations(fast: Translator) -> None:
 def test_some_sentences_are_translated_as_in_the_document(repairing: Translator, sentences: list[int]) -> None:
     known: list[str | None] = [None, None, "le chien saute", None, None, None, None]
     wanted = whole(repairing, known, document())
-    some = translate_sentences(repairing, document(), sentences, SEARCH, known=known)
+    some = translate_sentences(repairing, TranslationRequest(document(), known), sentences, SEARCH)
     assert {m: each.text for m, each in some.items()} == {m: wanted.texts[m] for m in sentences}
-    first = translate_sentences(repairing, document(), [0, 1, 4], SEARCH, known=known)
+    first = translate_sentences(repairing, TranslationRequest(document(), known), [0, 1, 4], SEARCH)
     finished = {m: each.segments for m, each in first.items()}
-    later = translate_sentences(repairing, document(), sentences, SEARCH, known=known, finished=finished)
+    later = translate_sentences(repairing, TranslationRequest(document(), known), sentences, SEARCH, finished=finished)
     assert {m: each.text for m, each in later.items()} == {m: wanted.texts[m] for m in sentences}
 
 
@@ -106,13 +107,15 @@ def test_corrections_are_followed_as_by_a_whole_translation(fast: Translator, se
     lines = [" ".join(REFERRING[m : m + 2]) for m in range(0, len(REFERRING), 2)] * 2 if by_line else REFERRING
     source = Document.from_sentences(lines)
     glossary = Glossary.of([("dog", "goupil")], fast.languages) if seed % 2 else None
-    everything = translate_sentences(fast, source, range(len(lines)), SEARCH, glossary=glossary)
+    everything = translate_sentences(fast, TranslationRequest(source, glossary=glossary), range(len(lines)), SEARCH)
     known: list[str | None] = [None] * len(lines)
     for _ in range(3):
         before = list(known)
         known[rng.randrange(len(lines))] = rng.choice([*KNOWN, None])
         finished = {m: each.segments for m, each in everything.items() if each.segments}
-        everything |= follow_correction(fast, source, before, known, SEARCH, glossary=glossary, finished=finished)
+        everything |= follow_correction(
+            fast, TranslationRequest(source, known, glossary=glossary), before, SEARCH, finished=finished
+        )
         wanted = whole(fast, known, source, glossary)
         unknown = [m for m in range(len(lines)) if known[m] is None]
         assert [everything[m].text for m in unknown] == [wanted.texts[m] for m in unknown]
@@ -121,12 +124,12 @@ def test_corrections_are_followed_as_by_a_whole_translation(fast: Translator, se
 def test_only_readers_of_a_correction_are_translated_again(fast: Translator) -> None:
     if fast.needs.reads_translations:
         pytest.skip("given translations are read, too")
-    everything = translate_sentences(fast, document(), range(len(REFERRING)), SEARCH)
+    everything = translate_sentences(fast, TranslationRequest(document()), range(len(REFERRING)), SEARCH)
     finished = {m: each.segments for m, each in everything.items()}
     before: list[str | None] = [None] * len(REFERRING)
     for m, readers in read_by(fast).items():
         after = [*before[:m], "bonjour le test", *before[m + 1 :]]
-        changed = follow_correction(fast, document(), before, after, SEARCH, finished=finished)
+        changed = follow_correction(fast, TranslationRequest(document(), after), before, SEARCH, finished=finished)
         assert {*changed} <= readers
         assert bool(changed) == bool(readers)
 
@@ -136,13 +139,18 @@ def test_a_long_document_is_corrected_in_chunks(fast: Translator, monkeypatch: p
         monkeypatch.setattr(document_chunks, name, size)
     source = Document.from_sentences(REFERRING * 3)
     wanted = whole(fast, [], source)
-    everything = translate_sentences(fast, source, range(len(source)), SEARCH)
+    everything = translate_sentences(fast, TranslationRequest(source), range(len(source)), SEARCH)
     assert [each.text for each in everything.values()] == wanted.texts
-    assert translate_sentences(fast, source, [len(source) - 1], SEARCH)[len(source) - 1].text == wanted.texts[-1]
+    assert (
+        translate_sentences(fast, TranslationRequest(source), [len(source) - 1], SEARCH)[len(source) - 1].text
+        == wanted.texts[-1]
+    )
     known: list[str | None] = [None] * len(source)
     known[7] = "le renard saute"
     finished = {m: each.segments for m, each in everything.items()}
-    everything |= follow_correction(fast, source, [None] * len(source), known, SEARCH, finished=finished)
+    everything |= follow_correction(
+        fast, TranslationRequest(source, known), [None] * len(source), SEARCH, finished=finished
+    )
     texts = [known[m] or everything[m].text for m in range(len(source))]
     assert texts == whole(fast, known, source).texts
 
@@ -156,11 +164,14 @@ def test_explanations_say_what_a_hint_read(fast: Translator) -> None:
     ]
     assert translation.sentences[0].hints == translation.sentences[2].hints == ()
     for m in (1, 4, 5, 6):
-        explained = explain_sentence(fast, document(), m, translation.texts, known=known)
+        explained = explain_sentence(fast, TranslationRequest(document(), known), m, translation.texts)
         assert [(use.words, use.sentence) for use in explained.hints] == [
             (use.words, use.sentence) for use in translation.sentences[m].hints
         ]
-    assert explain_sentence(fast, document(), 4, translation.texts, known=known).hints == translation.sentences[4].hints
+    assert (
+        explain_sentence(fast, TranslationRequest(document(), known), 4, translation.texts).hints
+        == translation.sentences[4].hints
+    )
 
 
 def test_explanations_show_the_sentence_before(fast: Translator) -> None:
@@ -168,7 +179,9 @@ def test_explanations_show_the_sentence_before(fast: Translator) -> None:
     translation = fast.translate(lines, SEARCH, explain=True)
     uses = [HintUse("", lines[m - 1], m - 1, "previous") for m in (1, 2)]
     assert [each.hints for each in translation.sentences] == [(), *((use,) for use in uses)]
-    assert explain_sentence(fast, Document.from_sentences(lines), 2, translation.texts).hints == (uses[1],)
+    assert explain_sentence(fast, TranslationRequest(Document.from_sentences(lines)), 2, translation.texts).hints == (
+        uses[1],
+    )
 
 
 def test_a_definition_is_named_by_its_sentence(fast: Translator) -> None:
@@ -180,5 +193,5 @@ def test_a_definition_is_named_by_its_sentence(fast: Translator) -> None:
 
 
 def test_a_document_without_pronouns_is_not_annotated(fast: Translator, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fast.inputs, "_annotate", None)
+    monkeypatch.setattr(fast.input_builder, "_annotate", None)
     assert len(fast.translate(["The fox met the dog.", "The dog is quick."], SEARCH)) == 2

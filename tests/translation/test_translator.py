@@ -184,11 +184,11 @@ def test_repair_reads_what_the_first_pass_read(translator: Translator, known: tu
     document = Document.from_sentences(SENTENCES)
     first = translator.translate(document, BEAM, known=known)
     prepared = translator.prepare(TranslationRequest(document, known))
-    options = TranslationOptions(BEAM, "parallel", explain=False)
+    options = TranslationOptions(BEAM)
     [decoded] = decode_segments(translator, [prepared], options)
     again = [m for m in range(len(SENTENCES)) if not first.sentences[m].given]
     for m in again:
-        [attempts] = translator._redecoder._decode_again(prepared, decoded, [(m, prepared.segments[m])], BEAM)
+        [attempts] = translator.redecoder._decode_again(prepared, decoded, [(m, prepared.segments[m])], BEAM)
         assert [attempt.text for attempt in attempts] == [each.text for each in first.sentences[m].candidates]
     alone = [translator.translate([SENTENCES[m]], BEAM).texts[0] for m in again]
     assert alone != [first.texts[m] for m in again]
@@ -285,7 +285,7 @@ def test_a_very_long_document_is_translated_in_chunks(
     last = translation.sentences[-1].context
     assert (last is not None) == explain
     assert last is None or min(last.target) == 8, "two sentences before the chunk are shown with it"
-    request = TranslationRequest(Document.from_sentences(document), finished=dict(enumerate(found[:4])))
+    request = TranslationRequest(Document.from_sentences(document), resumed=dict(enumerate(found[:4])))
     [(_, resumed)] = translator.translate_requests([request], GREEDY, explain=explain)
     assert resumed.texts == translation.texts
 

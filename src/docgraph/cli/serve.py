@@ -15,7 +15,7 @@ from docgraph.errors import DocgraphError
 
 PORT = 8765
 MAX_PROCESSES = 4
-"""Decoder processes that are started by default, at most."""
+"""Default maximum number of decoder processes."""
 
 
 def serve(
@@ -39,11 +39,17 @@ def serve(
         typer.Option(metavar="FILE", help="File with one API key per line (default: no key is needed)."),
     ] = None,
     open_access: Annotated[bool, typer.Option("--open-access", help="Serve other machines without API keys.")] = False,
-    jobs: Annotated[int, typer.Option(min=1, help="Documents translated at once; their sentences share batches.")] = 2,
+    jobs: Annotated[
+        int, typer.Option(min=1, help="Number of documents translated concurrently; their sentences share batches.")
+    ] = 2,
     max_megabytes: Annotated[float, typer.Option(min=0.001, help="Maximum size of a request, in MiB.")] = 32,
     max_seconds: Annotated[float, typer.Option(min=0.1, help="Maximum time of a request, in seconds.")] = 120,
-    max_requests: Annotated[int, typer.Option(min=1, help="Translations answered at once; more are refused.")] = 256,
-    max_jobs: Annotated[int, typer.Option(min=1, help="Jobs that wait or run; more are refused.")] = 100,
+    max_requests: Annotated[
+        int, typer.Option(min=1, help="Maximum number of concurrent translations; more are refused.")
+    ] = 256,
+    max_jobs: Annotated[
+        int, typer.Option(min=1, help="Maximum number of waiting and running jobs; more are refused.")
+    ] = 100,
     lease: Annotated[
         float,
         typer.Option(

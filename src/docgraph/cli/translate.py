@@ -152,21 +152,21 @@ def translate(
     names: Annotated[
         bool,
         typer.Option(
-            help="Keep the names of people, places, products and files, the same way in a whole document; a translation"
-            " that loses or changes one is decoded again."
+            help="Keep names of people, places, products and files consistent throughout a document: decode sentences"
+            " again that lose or change one."
         ),
     ] = True,
     formality: Annotated[
         FormalityName,
         typer.Option(
-            help="How the translation addresses people, in a whole document: formal (vous), informal (tu), the one of"
-            " both that it mostly has (auto), or as each sentence comes (any). Into French only."
+            help="How a document addresses people: formal (vous), informal (tu), auto (whichever of the two is more"
+            " frequent in it), or any (the model decides in each sentence). Into French only."
         ),
     ] = "any",
     repair: Annotated[
         bool,
         typer.Option(
-            help="Decode a doubtful translation again: a loop, a much longer or shorter one, a copy of the source, lost"
+            help="Decode doubtful translations again: loops, unlikely lengths, copies of the source, lost"
             " numbers, placeholders, brackets or negation."
         ),
     ] = True,
@@ -268,7 +268,18 @@ def translate(
     }
     limits = SubtitleLimits(reading_speed, line_length)
     shows_context = explain is not None or jsonl
-    options = FileOptions(search, mode, format, form, shows_context, resume, batch, made_with, force, limits)
+    options = FileOptions(
+        search,
+        mode,
+        format=format,
+        form=form,
+        explain=shows_context,
+        resume=resume,
+        tokens=batch,
+        made_with=made_with,
+        force=force,
+        limits=limits,
+    )
     ray_engine = None
     if engine == "ray":
         from docgraph.translation.files.cluster import RayEngine, TranslationTask

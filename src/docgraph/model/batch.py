@@ -54,9 +54,9 @@ class DocumentExample:
     """[M, K]: sentences that each sentence may read in addition to its linked ones, -1 for none. These are entries of
     a translation memory; they come after the sentences of the graph."""
     hints: Sequence[Hint] = ()
-    """What words of the document refer to, if the model reads hints."""
+    """Hints by the relations of the model, such as what pronouns refer to."""
     lookups: Sequence[Hint] = ()
-    """Hints of a dictionary. A sentence reads one only if its translation without the hint lacks the word."""
+    """Hints by dictionaries. A sentence reads only those whose words its translation without hints lacks."""
     context_translations: Sequence[Ids] = ()
     """M arrays like `target`: the translations that other sentences see, if they differ from `target`."""
 
@@ -230,7 +230,8 @@ def _slot_width(sentences: int) -> int:
     return max(8, 1 << (sentences - 1).bit_length()) if sentences <= 32 else -(-sentences // 64) * 64
 
 
-def _concatenate(arrays: Sequence[Ids]) -> Tensor:
+def concatenate(arrays: Sequence[Ids]) -> Tensor:
+    """All ids as one int64 tensor."""
     return torch.from_numpy(np.concatenate([np.empty(0, np.int64), *arrays]).astype(np.int64))
 
 
@@ -238,7 +239,7 @@ def _side(sentences: Sequence[Ids], counts: npt.NDArray[np.int64]) -> Side:
     lengths = np.array([len(sentence) for sentence in sentences], dtype=np.int64)
     bounds = np.concatenate([[0], np.cumsum(lengths)])[np.concatenate([[0], np.cumsum(counts)])]
     by_sentence, by_document = Packing.of_sentences(torch.from_numpy(lengths)), Packing.of(np.diff(bounds).tolist())
-    return Side(_concatenate(sentences), by_sentence, Blocks(by_document))
+    return Side(concatenate(sentences), by_sentence, Blocks(by_document))
 
 
 def shifted(side: Side, bos: int) -> Tensor:

@@ -21,7 +21,7 @@ from torch import Tensor, nn
 from docgraph.graph import DocumentGraph, Edges
 from docgraph.graph.links import Cliques
 from docgraph.model.config import GraphConfig
-from docgraph.model.sparse import OrderedCliques, Rows, group_sums, neighbour_sums, spread
+from docgraph.model.sparse import CsrMatrix, OrderedCliques, group_sums, neighbour_sums, spread
 
 Floats = npt.NDArray[np.float64]
 
@@ -114,11 +114,11 @@ class GraphStructure:
     """Number of words of the longest sentence, at least 1."""
     sentence_of: Tensor
     """[W] int64."""
-    words_of: Rows
+    words_of: CsrMatrix
     """The words of each sentence, [M] rows."""
-    incoming: Rows
+    incoming: CsrMatrix
     """Row i: the sources of the listed edges into node i, [N] rows."""
-    outgoing: Rows
+    outgoing: CsrMatrix
     """Row i: the targets of the listed edges out of node i, [N] rows."""
     scale_in: Tensor
     """[N, 1]: D_in^-1/2 (equation 6), degrees clamped at 1."""
@@ -251,9 +251,9 @@ def _structure(
         sentences,
         int(np.bincount(sentence_of).max(initial=1)),
         torch.from_numpy(sentence_of.astype(np.int64)),
-        Rows.of(sentence_of, np.arange(words), sentences),
-        Rows.of(edges.target, edges.source, nodes),
-        Rows.of(edges.source, edges.target, nodes),
+        CsrMatrix.of(sentence_of, np.arange(words), sentences),
+        CsrMatrix.of(edges.target, edges.source, nodes),
+        CsrMatrix.of(edges.source, edges.target, nodes),
         scale_in,
         scale_out,
         mass_in,
@@ -312,7 +312,7 @@ def _ordered_cliques(signed: tuple[tuple[int, Cliques], ...], num_nodes: int) ->
     limited = bool((first != starts).any() or (last != ends).any())
     signs = np.repeat(np.array([sign for sign, _ in signed], np.float32), np.diff(bases))[kept, None]
     nodes = nodes[kept].astype(np.int64)
-    bag = Rows.of(nodes, np.arange(len(nodes)), num_nodes)
+    bag = CsrMatrix.of(nodes, np.arange(len(nodes)), num_nodes)
     begins, past, near, far = (torch.from_numpy(end) for end in (starts, ends, first, last))
     windows = (near, far) if limited else None
     return OrderedCliques(torch.from_numpy(nodes), torch.from_numpy(signs), bag, begins, past, windows)

@@ -1,16 +1,16 @@
-"""Hints: translations of referents elsewhere in the document, inserted after words of the source sentence.
+"""Hints: words inserted into a source sentence after a word, such as the translation of what the word refers to.
 
-The document graph says what a word refers to: a use of a defined term to the equivalent that its definition prints
-(relation `definition`), a pronoun to its antecedent in an earlier sentence (relation `coreference`). The translation of
-the antecedent is what the model's cross-attention aligns with it in the translation of that sentence. A hint stands
-between two separators, after the word:
+The document graph links a use of a defined term with the translation that its definition contains (relation
+`definition`), and a pronoun with its antecedent in an earlier sentence (relation `coreference`). The translation of the
+antecedent is found by the model's cross-attention, in the translation of that sentence. A hint stands between two
+separators:
 
     The Minister must set a target for each milestone year <unk> année jalon <unk> .
     It <unk> le port <unk> is too small.
 
-So encoder and decoder read the words of a hint as they read any other word, next to the word concerned, and training
-decides what they are worth. A sentence without hints is read as by Base. Hints add no parameters (after Dinu et al.
-2019, who insert dictionary entries).
+So encoder and decoder read the words of a hint like other words, next to the word concerned, and training decides how
+much they count. A sentence without hints is read as by Base. Hints add no parameters (after Dinu et al. 2019, who
+insert dictionary entries).
 """
 
 from __future__ import annotations
@@ -37,16 +37,16 @@ REFERRING = frozenset({"it", "they", "them", "itself", "themselves", "this", "th
 """Pronouns whose translation depends on that of their antecedent."""
 NOMINAL = frozenset({"NOUN", "PROPN"})
 MAX_LENGTH = 24
-"""Sub-words of the longest hint that says a translation."""
+"""Sub-words of the longest hint that contains a translation."""
 MAX_PREVIOUS = 32
-"""Sub-words of the sentence before that a hint repeats, the last ones."""
+"""Number of sub-words, from the end of the previous sentence, that a hint repeats."""
 MAX_READER = 24
-"""Sub-words, end-of-sentence included, of the longest sentence that reads the sentence before."""
+"""Sub-words, end-of-sentence included, of the longest sentence that reads the previous sentence."""
 
 
 @dataclass(frozen=True)
 class Referent:
-    """Words of another sentence, as indices of their sub-words in that sentence."""
+    """Words of another sentence, by the indices of their sub-words in that sentence."""
 
     sentence: int
     head: tuple[int, ...]
@@ -55,26 +55,31 @@ class Referent:
 
 @dataclass(frozen=True)
 class Hint:
-    """What a word refers to."""
+    """Words that are inserted beside words of a sentence, such as the translation of their referent."""
 
     sentence: int
     place: int
     """Number of sub-words of the sentence before the hint."""
     ids: tuple[int, ...] = ()
-    """The words of the hint; empty if they are to be found in the translation of the referent, or not there."""
+    """The words of the hint; empty while they are unknown, and if the translation of the referent lacks them."""
     relation: str = "definition"
     referent: Referent | None = None
-    """The words whose translation the hint gives; None if the document prints the translation."""
+    """The words whose translation the hint contains; None if the document or a dictionary contains the translation."""
     first: int | None = None
-    """The first sub-word of the annotated words, which end at `place`; None if it was not recorded."""
+    """The first sub-word of the words that the hint is about, which end at `place`; None if it was not recorded."""
     printed_in: int | None = None
-    """The sentence that prints the words of the hint, if any; in a long document, among all its sentences."""
+    """The sentence that contains the words of the hint, if any; its index in the whole document, even in a chunk."""
     entry: Entry | None = None
-    """The dictionary entry that the hint comes from, if any; it may be an entry of user corrections."""
+    """The dictionary entry of the hint, if any; words that the user corrects form a dictionary, too."""
+
+    @property
+    def span(self) -> range:
+        """The sub-words that the hint is about; the last one if the first was not recorded."""
+        return range(self.place - 1 if self.first is None else self.first, self.place)
 
     @property
     def is_open(self) -> bool:
-        """True if the words are still to be found in the translation of the referent."""
+        """True if the words must still be found in the translation of the referent."""
         return not self.ids and self.referent is not None
 
 
@@ -254,9 +259,9 @@ def _dictionary_hints(
 
 
 def without_known_words(lookups: Sequence[Hint], known: Collection[int]) -> list[Hint]:
-    """Returns hints of a dictionary without those for words that occur in sentences with a known translation.
+    """Returns dictionary hints without those for words that occur in sentences with a known translation.
 
-    How the user translates a word counts more than what the dictionary says.
+    The user's translation of a word overrides the dictionary.
     """
     said = {hint.entry.words for hint in lookups if hint.sentence in known and hint.entry is not None}
     return [hint for hint in lookups if hint.entry is None or hint.entry.words not in said]

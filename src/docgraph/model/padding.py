@@ -19,7 +19,7 @@ from torch import Tensor
 from docgraph.model.batch import DocumentBatch, GraphInput, Linked, Side
 from docgraph.model.graph_encoder import GraphStructure
 from docgraph.model.packing import Blocks, Packing
-from docgraph.model.sparse import OrderedCliques, Rows
+from docgraph.model.sparse import CsrMatrix, OrderedCliques
 
 Sizes = Mapping[str, int]
 """Counts of everything in a batch; batches of equal sizes have equal shapes."""
@@ -181,13 +181,13 @@ def _fill_structure(
     first = old_words + words + old_sentences
     fillers = torch.arange(first, first + sentences)
 
-    def rows(old: Rows, columns: Tensor, more: Tensor) -> Rows:
-        """Returns rows with `more` [sentences] entries for the new sentences; `columns` holds those of all rows."""
+    def rows(old: CsrMatrix, columns: Tensor, more: Tensor) -> CsrMatrix:
+        """Rows with `more` [sentences] entries for the new sentences; `columns` holds those of all rows."""
         counts = old.offsets.diff()
         counts = torch.cat([counts[:old_words], counts.new_zeros(words), counts[old_words:], more])
-        return Rows(columns, F.pad(counts.cumsum(0), (1, 0)))
+        return CsrMatrix(columns, F.pad(counts.cumsum(0), (1, 0)))
 
-    def edge_rows(old: Rows) -> Rows:
+    def edge_rows(old: CsrMatrix) -> CsrMatrix:
         more = _even(edges, sentences)
         moved = old.columns + words * (old.columns >= old_words)
         return rows(old, torch.cat([moved, fillers.repeat_interleave(more)]), more)
@@ -217,7 +217,7 @@ def _fill_structure(
         sentence_of=torch.cat(
             [structure.sentence_of, old_sentences + torch.arange(sentences).repeat_interleave(own_words)]
         ),
-        words_of=Rows(
+        words_of=CsrMatrix(
             torch.cat([in_sentences.columns, torch.arange(old_words, old_words + words)]),
             torch.cat([in_sentences.offsets, old_words + own_words.cumsum(0)]),
         ),

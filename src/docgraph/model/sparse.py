@@ -20,7 +20,7 @@ SCAN_BLOCK = 64
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class CsrMatrix:
     """A sparse 0/1 matrix in compressed row format: row i has ones at columns[offsets[i]:offsets[i+1]]."""
 
     columns: Tensor
@@ -29,8 +29,8 @@ class Rows:
     """[rows + 1] int64."""
 
     @classmethod
-    def of(cls, rows: npt.NDArray[np.integer], columns: npt.NDArray[np.integer], num_rows: int) -> Rows:
-        """Returns the matrix with ones at (rows[k], columns[k])."""
+    def of(cls, rows: npt.NDArray[np.integer], columns: npt.NDArray[np.integer], num_rows: int) -> CsrMatrix:
+        """The matrix with ones at (rows[k], columns[k])."""
         if (rows[1:] < rows[:-1]).any():
             columns = columns[stable_order(rows)]
         offsets = np.zeros(num_rows + 1, dtype=np.int64)
@@ -55,23 +55,23 @@ class _Grouped(torch.autograd.Function):
     def forward(ctx: Any, x: Tensor, group_of: Tensor, columns: Tensor, offsets: Tensor, spread: bool) -> Tensor:
         ctx.save_for_backward(group_of, columns, offsets)
         ctx.spread = spread
-        return x.index_select(0, group_of) if spread else Rows(columns, offsets).sum(x.contiguous())
+        return x.index_select(0, group_of) if spread else CsrMatrix(columns, offsets).sum(x.contiguous())
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
         group_of, columns, offsets = ctx.saved_tensors
         if ctx.spread:
-            return Rows(columns, offsets).sum(grads[0].contiguous()), None, None, None, None
+            return CsrMatrix(columns, offsets).sum(grads[0].contiguous()), None, None, None, None
         return grads[0].index_select(0, group_of), None, None, None, None
 
 
-def group_sums(x: Tensor, group_of: Tensor, groups: Rows) -> Tensor:
-    """Returns the sum of the rows of each group: x [R, d] -> [G, d]. `groups` lists the rows of each group."""
+def group_sums(x: Tensor, group_of: Tensor, groups: CsrMatrix) -> Tensor:
+    """The sum of the rows of each group: x [R, d] -> [G, d]. `groups` lists the rows of each group."""
     return _Grouped.apply(x, group_of, groups.columns, groups.offsets, False)  # type: ignore[no-untyped-call]
 
 
-def spread(x: Tensor, group_of: Tensor, groups: Rows) -> Tensor:
-    """Returns the vector of its group for each row: x [G, d] -> [R, d]."""
+def spread(x: Tensor, group_of: Tensor, groups: CsrMatrix) -> Tensor:
+    """The vector of its group for each row: x [G, d] -> [R, d]."""
     return _Grouped.apply(x, group_of, groups.columns, groups.offsets, True)  # type: ignore[no-untyped-call]
 
 
@@ -83,7 +83,7 @@ class OrderedCliques:
     """[K] int64: the node of each membership, ordered by clique."""
     signs: Tensor
     """[K, 1]: +1 or -1 (the lexical union is form + lemma - both)."""
-    bag: Rows
+    bag: CsrMatrix
     """The memberships of each node, [N] rows."""
     starts: Tensor
     """[K] int64: the index of the first membership of the clique."""
@@ -102,7 +102,7 @@ class OrderedCliques:
     def of_tensors(cls, nodes: Tensor, signs: Tensor, members: Tensor, bounds: Tensor, *ends: Tensor) -> OrderedCliques:
         """Returns the inverse of `tensors`."""
         windows = (ends[2], ends[3]) if len(ends) > 2 else None
-        return cls(nodes, signs, Rows(members, bounds), ends[0], ends[1], windows)
+        return cls(nodes, signs, CsrMatrix(members, bounds), ends[0], ends[1], windows)
 
     def reversed(self) -> OrderedCliques:
         """Returns the cliques in reverse order: a member receives from the members after it."""
@@ -111,7 +111,7 @@ class OrderedCliques:
         windows = None
         if self.windows is not None:
             windows = count - self.windows[1].flip(0), count - self.windows[0].flip(0)
-        bag = Rows(count - 1 - self.bag.columns, self.bag.offsets)
+        bag = CsrMatrix(count - 1 - self.bag.columns, self.bag.offsets)
         return OrderedCliques(self.nodes.flip(0), self.signs.flip(0), bag, starts, ends, windows)
 
     def sums(self, x: Tensor) -> Tensor:
@@ -136,7 +136,7 @@ def _neighbour_sums(x: Tensor, scale: Tensor, edges: list[Tensor], cliques: list
         return kernels.neighbour_sums(x, scale, edges, cliques, after)
     scale = scale.to(x.dtype)
     x = x * scale
-    total = Rows(*edges[:2]).sum(x)
+    total = CsrMatrix(*edges[:2]).sum(x)
     if cliques:
         ordered = OrderedCliques.of_tensors(*cliques)
         total += (ordered.reversed() if after else ordered).sums(x)
@@ -164,7 +164,7 @@ torch.library.register_autograd(NEIGHBOUR_SUMS, _differentiate, setup_context=_k
 
 
 def neighbour_sums(
-    x: Tensor, scale: Tensor, edges: tuple[Rows, Rows], cliques: OrderedCliques | None, after: bool
+    x: Tensor, scale: Tensor, edges: tuple[CsrMatrix, CsrMatrix], cliques: OrderedCliques | None, after: bool
 ) -> Tensor:
     """Returns symmetrically scaled sums over the incoming edges of each node: x [N, d], scale [N, 1] -> [N, d].
 

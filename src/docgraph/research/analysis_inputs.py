@@ -27,7 +27,7 @@ from docgraph.model.document_transformer import DocumentTransformer
 from docgraph.model.model_folder import BEST, ModelFolder, find_model
 from docgraph.model.systems import context_needs
 from docgraph.model.tokenizer import Tokenizer
-from docgraph.translation.decoding.decoder import DecoderInput
+from docgraph.translation.decoding.decoder import DecoderInput, DecodingOptions
 from docgraph.translation.decoding.document_decoding import decode_documents
 from docgraph.translation.decoding.hypotheses import Known, SearchConfig, given_hypotheses
 
@@ -145,7 +145,7 @@ class Documents:
         numbered = [(number, part) for number, ranges in enumerate(parts or whole) for part in ranges]
         examples = [self.documents[number].part(part, model.config) for number, part in numbered]
         inputs = [DecoderInput(example, _references(example) if known else {}) for example in examples]
-        decoded = decode_documents(model, self.tokenizer, inputs, search, redecode_known=known)
+        decoded = decode_documents(model, self.tokenizer, inputs, DecodingOptions(search), redecode_known=known)
         texts: list[list[str]] = [[] for _ in self.documents]
         for (number, _), document in zip(numbered, decoded, strict=True):
             texts[number] += [self.tokenizer.target.decode(best.tokens) for best, *_ in document.sentences]

@@ -22,7 +22,7 @@ from docgraph.model.packing import windows
 from docgraph.model.tokenizer import SPACE, SubwordCoder, words_by_space
 from docgraph.research.analysis_inputs import Documents, Log, SourceDocument, Systems
 from docgraph.research.context_ablations import Axis, Texts, bleu_curve
-from docgraph.translation.decoding.decoder import DecoderInput
+from docgraph.translation.decoding.decoder import DecoderInput, DecodingOptions
 from docgraph.translation.decoding.document_decoding import decode_documents
 from docgraph.translation.decoding.hypotheses import SearchConfig
 from docgraph.translation.decoding.word_alignment import TOKENS, cross_attention
@@ -134,7 +134,7 @@ def linked_words(annotation: Annotation) -> BoolArray:
 def _choose(model: DocumentTransformer, documents: Documents, search: SearchConfig) -> dict[str, Texts]:
     """Returns the chosen translations by document and sentence: the first ones under "", and those of each choice."""
     inputs = [DecoderInput(document.part(range(len(document)), model.config)) for document in documents.documents]
-    decoded = decode_documents(model, documents.tokenizer, inputs, search)
+    decoded = decode_documents(model, documents.tokenizer, inputs, DecodingOptions(search))
     coder, metric = documents.tokenizer.target, BLEU(effective_order=True)
     results: dict[str, Texts] = {choice: [] for choice in ("", *CHOICES, CONSISTENT)}
     for document, found in zip(documents.documents, decoded, strict=True):

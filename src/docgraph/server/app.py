@@ -1,4 +1,4 @@
-"""The app: translation at once, models, graphs, health and metrics; jobs and other APIs come from their own modules."""
+"""The app: routes for immediate translation, models, graphs, health and metrics; other routes are in other modules."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ public = APIRouter()
 
 
 def create_app(translator: Translator, config: ServerConfig) -> FastAPI:
-    """Returns the app of a server; its threads run while the app does."""
+    """Returns the app of a server; the threads of the server run as long as the app."""
     state = ServerState(translator, config)
 
     @asynccontextmanager
@@ -97,7 +97,7 @@ async def metrics(request: Request) -> Response:
 
 @router.get("/v1/models", summary="The model that translates")
 async def models(request: Request) -> list[dict[str, Any]]:
-    """Returns the models of the server; there is one. `formality` says whether its forms of address can be chosen."""
+    """Returns the models of the server: exactly one. `formality` says whether its forms of address can be chosen."""
     state = state_of(request)
     return [
         {

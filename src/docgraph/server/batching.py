@@ -1,11 +1,10 @@
 """Continuous batching: sentences of concurrent requests are decoded together.
 
-Each request is preprocessed, repaired and postprocessed in its own thread. Model work goes to other processes
-(decoder_process.py) or, without any, to one thread. Sentences join those that are being decoded at any step
-(continuous_decoding.py). Sentences that cannot join others, such as those with constraints, are decoded by the thread
-in whole batches between two steps, and a long document of them in pieces between which short requests get their turn.
-The translation of a sentence does not depend on the others in its batch, so every request gets the answer that it would
-get alone.
+Each request is preprocessed, repaired and postprocessed in its own thread. The model runs in decoder processes
+(decoder_process.py) or, if there are none, in one thread of this process. New sentences join the running batch at any
+step (continuous_decoding.py). Sentences that cannot join, such as those with constraints, are decoded by the thread in
+separate batches between two steps; long documents of such sentences are split into parts, so that short requests get
+their turn. The translation of a sentence does not depend on its batch, so every request gets the same answer as alone.
 """
 
 from __future__ import annotations
@@ -21,21 +20,21 @@ from pathlib import Path
 from docgraph.errors import DocgraphError
 from docgraph.model.cpu_threads import split_no_operations
 from docgraph.model.packing import windows
-from docgraph.server.decoder_calls import DecoderCall, FinalSentences, Piece, next_batch
-from docgraph.server.decoder_process import TOLD, Batch, DecoderProcess, Failure, Part
+from docgraph.server.decoder_calls import DecoderCall, DocumentPart, FinalSentences, next_batch, remaining
+from docgraph.server.decoder_process import SENTENCES_PER_MESSAGE, BatchSize, DecoderProcess, Failure
 from docgraph.server.tickets import Cancelled, current_ticket
 from docgraph.translation.decoding.continuous_decoding import ContinuousDecoder, OpenDocument, can_join
-from docgraph.translation.decoding.decoder import DecodedDocument, DecoderInput, Mode
+from docgraph.translation.decoding.decoder import DecodedDocument, DecoderInput, DecodingOptions
 from docgraph.translation.decoding.excerpt import Excerpt
 from docgraph.translation.decoding.hypotheses import Hypotheses, SearchConfig
 from docgraph.translation.translator import Translator
 
-PIECE = 512
-"""Source sub-words of a long document that are decoded in a whole batch with other requests."""
+PART_TOKENS = 512
+"""Source sub-words of the parts into which a long document is split."""
 MUCH_WORK = 48
-"""Sentences that a process has to decode when another one is started: as many as fill a step."""
+"""Another process is started if every process has this many sentences to decode: as many as fill a step."""
 MAX_STARTS = 64
-"""Processes started in all, so that one that cannot run is not started for ever."""
+"""Maximum number of process starts, so that a process that always dies is not restarted for ever."""
 
 
 class BatchDecoder:
@@ -48,26 +47,26 @@ class BatchDecoder:
         model_folder: Path | None = None,
         processes: int = 0,
     ) -> None:
-        """`on_batch` receives the number of sentences and of requests that are decoded together, at each change.
+        """`on_batch` receives the numbers of sentences and requests that are decoded together whenever they change.
 
-        Up to so many `processes`, which load the `model_folder` of the translator, decode what can join: one at first,
-        and others when all have much work.
+        Up to `processes` processes, which load the `model_folder` of the translator, decode the sentences that can
+        join: one at first, more as soon as all have much work.
         """
         self._translator, self._on_batch, self._model_folder = translator, on_batch, model_folder
         self._calls: deque[DecoderCall] = deque()
-        """Calls with pieces that wait."""
+        """Calls with waiting parts."""
         self._new: list[OpenDocument] = []
-        """Documents whose sentences the thread has not yet passed on."""
+        """Documents that the thread has not yet added to its running batch."""
         self._steps = ContinuousDecoder(translator.model, translator.tokenizer)
         self._stepped: set[OpenDocument] = set()
-        """The documents that the thread decodes step by step."""
+        """The documents in the running batch of the thread."""
         self._owners: dict[OpenDocument, tuple[DecoderCall, int]] = {}
-        """The call of each document whose sentences are being decoded, and the index of the document in the call."""
+        """The call of each document that is being decoded, and the index of the document in the call."""
         self._change = threading.Condition()
         self._closed = False
         self._batches = ThreadPoolExecutor(1, "docgraph-whole-batches")
         self._sent: dict[int, tuple[OpenDocument, DecoderProcess]] = {}
-        """The documents that processes decode, by number."""
+        """The documents that were sent to processes, by number."""
         self._numbers = itertools.count()
         self._starts = 0
         self._max_processes, self._processes = processes, list[DecoderProcess]()
@@ -76,7 +75,7 @@ class BatchDecoder:
         self._thread.start()
 
     def close(self) -> None:
-        """Ends the thread after the current batch; calls that wait are cancelled."""
+        """Ends the thread after the current batch; waiting calls are cancelled."""
         with self._change:
             self._closed = True
             self._change.notify()
@@ -87,28 +86,19 @@ class BatchDecoder:
 
     @property
     def processes(self) -> Sequence[DecoderProcess]:
-        """The processes that decode, some of which may not be ready yet."""
+        """The decoder processes, some of which may not be ready yet."""
         return self._processes
 
     def _start_process(self) -> None:
-        """Starts a process, unless there are enough, or too many have died."""
+        """Starts a process unless enough are running or too many have died."""
         has_room = len(self._processes) < self._max_processes and self._starts < MAX_STARTS
         if self._model_folder is not None and not self._closed and has_room:
             self._starts += 1
             self._processes.append(DecoderProcess(self._model_folder, self._receive, self._replace_process))
 
-    def __call__(
-        self,
-        documents: Sequence[DecoderInput],
-        search: SearchConfig,
-        mode: Mode = "parallel",
-        *,
-        tokens: int | None = None,
-        on_final: Callable[[int, int, Hypotheses], None] | None = None,
-        progress: Callable[[int, int], None] | None = None,
-    ) -> list[DecodedDocument]:
-        """Returns the translation of each document; `on_final` and `progress` are called in this thread, by piece."""
-        call = DecoderCall(search, mode, documents, [{} for _ in documents])
+    def __call__(self, documents: Sequence[DecoderInput], options: DecodingOptions) -> list[DecodedDocument]:
+        """Returns the translation of each document; callbacks are called in the calling thread, by part."""
+        call = DecoderCall(options, documents, [{} for _ in documents])
         self._divide(call)
         missing = total = sum(len(document.example.source) for document in documents)
         found: list[Hypotheses] = [[] for _ in documents]
@@ -123,37 +113,37 @@ class BatchDecoder:
                     raise part
                 missing -= len(part.sentences)
                 # The parts of a document come in their order.
-                found[part.document] += part.sentences
-                passes[part.document] = max(passes[part.document], part.passes)
-                if on_final is not None:
-                    on_final(part.document, part.first, part.sentences)
-                if progress is not None:
-                    progress(total - missing, total)
+                found[part.number] += part.sentences
+                passes[part.number] = max(passes[part.number], part.passes)
+                if options.on_final is not None:
+                    options.on_final(part.number, part.first, part.sentences)
+                if options.progress is not None:
+                    options.progress(total - missing, total)
         return [DecodedDocument(*pair) for pair in zip(found, passes, strict=True)]
 
-    def _pieces(self, call: DecoderCall, document: int) -> Iterator[Piece]:
-        """Yields a document in pieces; as one piece if its sentences may read any other."""
-        given = call.documents[document]
-        lengths = [len(source) for source in given.example.source]
-        is_plain = all(each is None for each in (given.example.graph, given.example.memory_sentences))
-        is_whole = self._translator.needs.reads_document or not is_plain or given.example.window is not None
-        if is_whole or given.known or given.constraints:
-            yield Piece(call, document, range(len(lengths)), sum(lengths))
+    def _parts(self, call: DecoderCall, document: int) -> Iterator[DocumentPart]:
+        """Yields the parts of a document; a single part if its sentences may read any other sentence."""
+        model_input = call.documents[document]
+        lengths = [len(source) for source in model_input.example.source]
+        is_plain = all(each is None for each in (model_input.example.graph, model_input.example.memory_sentences))
+        is_whole = self._translator.needs.reads_document or not is_plain or model_input.example.window is not None
+        if is_whole or model_input.known or model_input.constraints:
+            yield DocumentPart(call, document, range(len(lengths)), sum(lengths))
             return
-        for part in windows(lengths, PIECE):
-            yield Piece(call, document, part, sum(lengths[part.start : part.stop]))
+        for part in windows(lengths, PART_TOKENS):
+            yield DocumentPart(call, document, part, sum(lengths[part.start : part.stop]))
 
     def _divide(self, call: DecoderCall) -> None:
-        """Makes open documents, or pieces of whole batches, of the documents of a call."""
+        """Divides the documents of a call into those that can join the running batch, and parts of the others."""
         model = self._translator.model
-        for number, given in enumerate(call.documents):
-            if can_join(model.config, model.device, call.search, given):
-                call.open[self._opened(given, call.search)] = number
+        for number, document in enumerate(call.documents):
+            if can_join(model.config, model.device, call.options.search, document):
+                call.open[self._opened(document, call.options.search)] = number
             else:
-                call.waiting.extend(self._pieces(call, number))
+                call.waiting.extend(self._parts(call, number))
 
-    def _opened(self, given: DecoderInput, search: SearchConfig) -> OpenDocument:
-        return OpenDocument(given, search, self._translator.model.config, self._translator.tokenizer.target)
+    def _opened(self, document: DecoderInput, search: SearchConfig) -> OpenDocument:
+        return OpenDocument(document, search, self._translator.model.config, self._translator.tokenizer.target)
 
     def _submit(self, call: DecoderCall) -> None:
         with self._change:
@@ -163,32 +153,32 @@ class BatchDecoder:
                 self._calls.append(call)
             for document, number in call.open.items():
                 self._owners[document] = call, number
-                self._tell(document)
+                self._report(document)
                 if not document.is_final and not self._send(document):
                     self._new.append(document)
             self._change.notify()
 
     def _send(self, document: OpenDocument) -> bool:
-        """Sends a document to the process with the least work; returns False if none is ready."""
+        """Sends a document to the process with the least work; returns False if no process is ready."""
         ready = [process for process in self._processes if process.is_ready]
-        if not ready or document.given.example.graph is not None:
+        if not ready or document.input.example.graph is not None:
             return False
         work = Counter[DecoderProcess]()
         for other, process in self._sent.values():
-            work[process] += len(other.hypotheses) - other.told
+            work[process] += len(other.hypotheses) - other.num_reported
         number, process = next(self._numbers), min(ready, key=lambda each: work[each])
         if work[process] >= MUCH_WORK and len(ready) == len(self._processes):
             self._start_process()
         try:
-            process.decode(number, document.given, document.search)
+            process.decode(number, document.input, document.search)
         except OSError:
             return False
         self._sent[number] = document, process
         return True
 
-    def _receive(self, message: Part | Failure | Batch) -> None:
-        """Gives what a process has decoded to the calls."""
-        if isinstance(message, Batch):
+    def _receive(self, message: FinalSentences | Failure | BatchSize) -> None:
+        """Passes the results of a process on to the calls."""
+        if isinstance(message, BatchSize):
             if self._on_batch is not None:
                 self._on_batch(message.sentences, message.documents)
             return
@@ -201,20 +191,20 @@ class BatchDecoder:
                 call.results.put(DocgraphError(message.message))
                 del self._sent[message.number], self._owners[document]
                 return
-            document.told = message.first + len(message.sentences)
-            call.results.put(FinalSentences(number, message.first, message.sentences, message.passes))
-            if document.told == len(document.hypotheses):
+            document.num_reported = message.first + len(message.sentences)
+            call.results.put(replace(message, number=number))
+            if document.num_reported == len(document.hypotheses):
                 del self._sent[message.number], self._owners[document]
 
     def _replace_process(self, dead: DecoderProcess) -> None:
-        """Starts another process after one has died; the thread decodes the documents of the dead one."""
+        """Replaces a process that has died; the thread decodes its documents."""
         with self._change:
             if self._closed:
                 return
             for number in [number for number, (_, process) in self._sent.items() if process is dead]:
                 old, _ = self._sent.pop(number)
-                document = self._opened(old.given, old.search)
-                document.told = old.told
+                document = self._opened(old.input, old.search)
+                document.num_reported = old.num_reported
                 self._owners[document] = self._owners.pop(old)
                 self._new.append(document)
             self._processes.remove(dead)
@@ -222,7 +212,7 @@ class BatchDecoder:
             self._change.notify()
 
     def _abandon(self, call: DecoderCall) -> None:
-        """Drops the sentences of a call that wait, and wakes its thread."""
+        """Drops the waiting sentences of a call, and wakes its thread."""
         with self._change:
             if call in self._calls:
                 self._calls.remove(call)
@@ -253,19 +243,19 @@ class BatchDecoder:
                 self._batches.submit(self._decode, batch).result()
             self._step()
 
-    def _tell(self, document: OpenDocument) -> None:
-        """Gives new final sentences of a document to its call, if it is still wanted."""
+    def _report(self, document: OpenDocument) -> None:
+        """Passes new final sentences of a document to its call, unless the call was abandoned."""
         with self._change:
             if document not in self._owners:
                 return
             call, number = self._owners[document]
-            if (new := document.new_sentences(TOLD)) is not None:
+            if (new := document.new_sentences(SENTENCES_PER_MESSAGE)) is not None:
                 call.results.put(FinalSentences(number, *new, document.passes))
             if document.is_final:
                 del self._owners[document]
 
     def _step(self) -> None:
-        """Extends the sentences of all documents of the thread by a token."""
+        """Extends all sentences of the running batch by a token."""
         with self._change:
             wanted = {document for document in self._stepped if document in self._owners}
         for document in self._stepped - wanted:
@@ -289,41 +279,41 @@ class BatchDecoder:
                 active = {id(self._owners[each][0]) for each in documents if each in self._owners}
             self._on_batch(self._steps.num_sentences, len(active))
         for document in changed:
-            self._tell(document)
+            self._report(document)
 
     def _decode_alone(self, document: OpenDocument, call: DecoderCall, number: int) -> None:
-        """Decodes a document on its own, and gives the sentences to its call that it has not got."""
+        """Decodes a document on its own, and passes the sentences not yet reported to its call."""
         try:
-            [result] = self._translator.decode([document.given], call.search, call.mode)
+            [result] = self._translator.decode([document.input], call.plain_options)
         except Exception as error:
             call.results.put(error)
         else:
-            call.results.put(FinalSentences(number, document.told, result.sentences[document.told :], result.passes))
+            call.results.put(remaining(number, document, result))
 
-    def _decode(self, batch: list[Piece]) -> None:
-        """Decodes pieces together; if that fails, each on its own, so that a bad request fails alone."""
+    def _decode(self, batch: list[DocumentPart]) -> None:
+        """Decodes parts together; if that fails, each on its own, so that a bad request fails alone."""
         if self._on_batch is not None:
-            calls = len({id(piece.call) for piece in batch})
-            self._on_batch(sum(len(piece.span) for piece in batch), calls)
-        search, mode = batch[0].call.key
+            calls = len({id(part.call) for part in batch})
+            self._on_batch(sum(len(part.span) for part in batch), calls)
+        inputs = [self._model_input(part) for part in batch]
         try:
-            decoded = self._translator.decode([self._model_input(piece) for piece in batch], search, mode)
+            decoded = self._translator.decode(inputs, batch[0].call.plain_options)
         except Exception as error:
             if len(batch) == 1:
                 batch[0].call.results.put(error)
             else:
-                for piece in batch:
-                    self._decode([piece])
+                for part in batch:
+                    self._decode([part])
             return
-        for piece, result in zip(batch, decoded, strict=True):
-            own = result.sentences[: len(piece.span)]
-            piece.decoded.update(zip(piece.span, own, strict=True))
-            piece.call.results.put(FinalSentences(piece.document, piece.span.start, own, result.passes))
+        for part, result in zip(batch, decoded, strict=True):
+            own = result.sentences[: len(part.span)]
+            part.decoded.update(zip(part.span, own, strict=True))
+            part.call.results.put(FinalSentences(part.document, part.span.start, own, result.passes))
 
-    def _model_input(self, piece: Piece) -> DecoderInput:
-        """Returns a document, or a piece of it with the translations that its hints read in earlier pieces."""
-        given = piece.input
-        if len(piece.span) == len(given.example.source):
-            return given
-        whole = replace(given, known=piece.decoded)
-        return Excerpt.of(whole, piece.span, self._translator.model.config).document
+    def _model_input(self, part: DocumentPart) -> DecoderInput:
+        """Returns a document, or a part of it with the translations of earlier parts that its hints read."""
+        document = part.input
+        if len(part.span) == len(document.example.source):
+            return document
+        whole = replace(document, known=part.decoded)
+        return Excerpt.of(whole, part.span, self._translator.model.config).document

@@ -1,4 +1,4 @@
-"""Corrections of a job: sentences, proposals, glossary, undo; and views of it: chains, context, comparison."""
+"""Routes that correct a job (sentences, proposals, glossary, undo) and that view it (chains, context, comparison)."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ _ERRORS = error_answers(404, 408, 409, 422, 429, 507)
 
 
 async def _change(request: Request, id: str, apply: Callable[[Session, JobRecord], Changes]) -> ChangesAnswer:
-    """Applies a change to the session of a job and tells those who follow it."""
+    """Applies a change to the session of a job and notifies its event streams."""
     state = state_of(request)
     changes, record = await state.translating(request, lambda: state.sessions.change(id, apply))
-    state.changes.tell(id)
+    state.changes.notify(id)
     return ChangesAnswer(changes=[Change(**each) for each in changes], job=Job.of(record, state.translator.languages))
 
 

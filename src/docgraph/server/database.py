@@ -1,9 +1,9 @@
 """The database of the jobs: its tables, its clock and its transactions.
 
-The database is the only thing that servers share. Times come from its clock.
+Servers share nothing but the database; its clock gives all times.
 
-A job has a revision, which every change increases; a sentence has the revision of its last change. A client that knows
-a revision has missed the sentences with a higher one.
+Every change increases the revision of a job. A sentence has the revision of its last change, so a client that knows a
+revision has missed the sentences with a higher one.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from docgraph.errors import DocgraphError
 
 State = Literal["queued", "running", "done", "failed", "cancelled"]
 _BUSY_SECONDS = 30
-"""How long a transaction waits for another one of an SQLite file."""
+"""How long a transaction waits for other transactions on an SQLite file."""
 _SCHEMA_LOCK = 0x646F636772617068
-"""Number of the PostgreSQL lock under which the tables are made."""
+"""Number of the PostgreSQL advisory lock held while the tables are created."""
 _POSTGRES_MESSAGE = "install a driver with: pip install 'docgraph[postgres]'"
 
 _metadata = sql.MetaData()
@@ -94,10 +94,10 @@ class ConflictError(Exception):
 
 @dataclass(frozen=True)
 class SessionRecord:
-    """What a session consists of: the sentences and the rest of its state."""
+    """A session as stored: its sentences and the rest of its state."""
 
     states: Mapping[int, Any]
-    """Saved state by sentence; only those that changed, where a change is saved."""
+    """Saved state by sentence; in a change, only the sentences that changed."""
     shown: Mapping[int, Any]
     """The same sentences as clients see them."""
     rest: Any

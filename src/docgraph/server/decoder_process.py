@@ -1,8 +1,8 @@
 """A process that decodes sentences, so that the model does not share an interpreter with the threads of a server.
 
-The process loads the same model, decodes what it is sent by continuous decoding, and sends final sentences back. A
-server works without it too: `DecoderProcess` says whether it is ready, and gives back the documents of a process that
-has died.
+The process loads the same model, decodes the documents it receives by continuous decoding, and returns final sentences.
+A server also works without processes: `DecoderProcess.is_ready` is False until the model is loaded, and `on_death` lets
+the server take over the documents of a process that has died.
 """
 
 from __future__ import annotations
@@ -15,24 +15,24 @@ from dataclasses import dataclass
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any
 
+from docgraph.server.decoder_calls import FinalSentences, remaining
 from docgraph.translation.decoding.continuous_decoding import ContinuousDecoder, OpenDocument
-from docgraph.translation.decoding.decoder import DecoderInput
-from docgraph.translation.decoding.hypotheses import Hypotheses, SearchConfig
+from docgraph.translation.decoding.decoder import DecoderInput, DecodingOptions
+from docgraph.translation.decoding.hypotheses import SearchConfig
 from docgraph.translation.translator import Translator
 from docgraph.workers import bound_kept_memory, keep_freed_memory, release_memory_regularly
 
-TOLD = 16
-"""Final sentences of a long document that are sent back together."""
+SENTENCES_PER_MESSAGE = 16
+"""Minimum number of final sentences of an unfinished document that are reported together."""
 
 
 @dataclass(frozen=True)
 class _Document:
-    """A document to decode; `number` names it in both processes."""
+    """A document to decode; `number` identifies it in both processes."""
 
     number: int
-    given: DecoderInput
+    input: DecoderInput
     search: SearchConfig
 
 
@@ -49,16 +49,6 @@ class _Ready:
 
 
 @dataclass(frozen=True)
-class Part:
-    """Final sentences of a document, from `first` on."""
-
-    number: int
-    first: int
-    sentences: Hypotheses
-    passes: int
-
-
-@dataclass(frozen=True)
 class Failure:
     """A document that cannot be decoded."""
 
@@ -67,20 +57,20 @@ class Failure:
 
 
 @dataclass(frozen=True)
-class Batch:
-    """Numbers of sentences and documents that are decoded together, after some have joined."""
+class BatchSize:
+    """Numbers of sentences and documents that are decoded together, sent after some have joined."""
 
     sentences: int
     documents: int
 
 
 class DecoderProcess:
-    """The side of the server. `on_result` and `on_death` are called in a thread of this object."""
+    """The server's end of the connection. `on_result` and `on_death` are called in a thread of this object."""
 
     def __init__(
         self,
         model: Path,
-        on_result: Callable[[Part | Failure | Batch], None],
+        on_result: Callable[[FinalSentences | Failure | BatchSize], None],
         on_death: Callable[[DecoderProcess], None],
     ) -> None:
         self._on_result, self._on_death = on_result, on_death
@@ -99,12 +89,12 @@ class DecoderProcess:
         """The id of the process."""
         return self._process.pid
 
-    def decode(self, number: int, given: DecoderInput, search: SearchConfig) -> None:
+    def decode(self, number: int, document: DecoderInput, search: SearchConfig) -> None:
         """Sends a document; `on_result` receives its sentences. Raises OSError if the process has died."""
-        self._send(_Document(number, given, search))
+        self._send(_Document(number, document, search))
 
     def cancel(self, number: int) -> None:
-        """Tells that a document is no longer wanted; parts of it may still come."""
+        """Cancels a document; some of its sentences may still arrive."""
         try:
             self._send(_Cancel(number))
         except OSError:
@@ -144,7 +134,7 @@ def _run(connection: Connection, model: Path) -> None:
 
 
 class _Worker:
-    """The side of the process."""
+    """The process's end of the connection."""
 
     def __init__(self, connection: Connection, translator: Translator) -> None:
         self._connection, self._translator = connection, translator
@@ -182,7 +172,7 @@ class _Worker:
 
     def _open(self, document: _Document) -> None:
         config, coder = self._translator.model.config, self._translator.tokenizer.target
-        opened = OpenDocument(document.given, document.search, config, coder)
+        opened = OpenDocument(document.input, document.search, config, coder)
         self._documents[document.number], self._numbers[opened] = opened, document.number
         self._decoder.add(opened)
 
@@ -201,13 +191,13 @@ class _Worker:
                 self._decode_alone(document)
             return
         if joined:
-            self._connection.send(Batch(self._decoder.num_sentences, len(self._decoder.documents())))
+            self._connection.send(BatchSize(self._decoder.num_sentences, len(self._decoder.documents())))
         for document in changed:
             number = self._numbers.get(document)
             if number is None:
                 continue
-            if (new := document.new_sentences(TOLD)) is not None:
-                self._connection.send(Part(number, *new, document.passes))
+            if (new := document.new_sentences(SENTENCES_PER_MESSAGE)) is not None:
+                self._connection.send(FinalSentences(number, *new, document.passes))
             if document.is_final:
                 self._forget(number)
 
@@ -215,12 +205,12 @@ class _Worker:
         number = self._numbers.get(document)
         if number is None:
             return
-        answer: Any
+        answer: Failure | FinalSentences
         try:
-            [result] = self._translator.decode([document.given], document.search)
+            [result] = self._translator.decode([document.input], DecodingOptions(document.search))
         except Exception as error:
             answer = Failure(number, str(error))
         else:
-            answer = Part(number, document.told, result.sentences[document.told :], result.passes)
+            answer = remaining(number, document, result)
         self._connection.send(answer)
         self._forget(number)

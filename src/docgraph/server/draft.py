@@ -1,8 +1,8 @@
-"""Draft: the sentences of a file with their translations, and what the model makes of them.
+"""Draft: the sentences of a file with the translations by the user and by the model.
 
-The model reads the confirmed translations and the glossary. When the user changes these, the draft is behind: `follow`
-translates the sentences again that may change, and what has changed is proposed. If the file is still being translated,
-`translate` follows before it goes on.
+The model reads the confirmed translations and the glossary. After the user has changed these, the draft is outdated
+(`is_behind`): `follow` translates the affected sentences again, and the differences are proposed to the user. If the
+file is still being translated, `translate` calls `follow` before it continues.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from docgraph.server.session_state import GlossaryEntries, SentenceState
 from docgraph.translation.corrections import follow_correction, translate_sentences, warm_up
 from docgraph.translation.decoding.hypotheses import SearchConfig
 from docgraph.translation.decoding.relevance import Judgements
-from docgraph.translation.model_input import FinishedSentences
+from docgraph.translation.model_input import FinishedSentences, TranslationRequest
 from docgraph.translation.result import SentenceTranslation
 from docgraph.translation.terms.formality import FormalityOption
 from docgraph.translation.terms.glossary import Glossary
@@ -38,7 +38,7 @@ class Draft:
         search: SearchConfig,
         formality: FormalityOption | None = None,
     ) -> None:
-        """`formality` is that of the translator by default."""
+        """`formality` defaults to `Translator.formality`."""
         self.documents, self.translator, self.search = list(documents), translator, search
         self.formality = formality
         self.texts = [text for document in self.documents for text in shown_texts(document)]
@@ -46,20 +46,20 @@ class Draft:
         self.states = [SentenceState()] * len(self.texts)
         self.glossary: GlossaryEntries = []
         self.read_known: dict[int, str | None] = {}
-        """The confirmed translations that the model has read, of the sentences that have another one now."""
+        """The confirmed translations that the model has read, of sentences for which they have changed since."""
         self.read_glossary: GlossaryEntries | None = None
-        """The glossary that the model has used, if there is another one now."""
+        """The glossary that the model has used, if it has changed since."""
         self._judged: list[Judgements] = [{} for _ in self.documents]
 
     def copy(self) -> Draft:
-        """Returns the draft as it is now; a later change of one of the two does not change the other."""
+        """Returns an independent copy of the draft."""
         other = copy.copy(self)
         other.states, other.glossary, other.read_known = list(self.states), list(self.glossary), dict(self.read_known)
         return other
 
     @property
     def is_behind(self) -> bool:
-        """Whether the model has not read all confirmed translations and terms."""
+        """Whether confirmed translations or terms have changed since the model read them."""
         return bool(self.read_known) or self.read_glossary is not None
 
     def known(self, number: int) -> list[str | None]:
@@ -91,12 +91,12 @@ class Draft:
         self.glossary = glossary
 
     def merge(self, base: Sequence[SentenceState], other: Draft) -> None:
-        """Takes over what users decided in another draft of the same file; both drafts began with the states `base`."""
+        """Adopts the decisions of users in another draft of the same file; both drafts began with the states `base`."""
         merged = [mine.merged(*pair) for mine, *pair in zip(self.states, base, other.states, strict=True)]
         self._replace(merged, other.glossary)
 
     def _replace(self, states: list[SentenceState], glossary: GlossaryEntries) -> None:
-        """Replaces sentences and glossary, and keeps what the model has read of the old ones."""
+        """Replaces states and glossary, and records which old values the model has read."""
         read = [self.read_known.get(index, state.known) for index, state in enumerate(self.states)]
         used = self.glossary if self.read_glossary is None else self.read_glossary
         self.states, self.glossary = states, glossary
@@ -104,9 +104,9 @@ class Draft:
         self.read_glossary = None if used == glossary else used
 
     def translate(self) -> Iterator[list[int]]:
-        """Translates the sentences that have no translation, some at a time; yields the indices of what changed.
+        """Translates untranslated sentences, some at a time; yields the indices of changed sentences.
 
-        The iterator may be dropped at any time; a new one goes on. Sentences may change while it waits.
+        The iterator may be dropped at any time; a new one continues. Sentences may change between two steps.
         """
         unfinished = set[int]()
         while True:
@@ -130,7 +130,7 @@ class Draft:
                 yield changed
 
     def _translate(self, number: int, indices: list[int]) -> list[int]:
-        """Lets the model translate some sentences of a document for the first time."""
+        """Translates some sentences of a document for the first time."""
         self._set_translations(number, indices, indices)
         for index in indices:
             if self.states[index].translation is None:
@@ -138,7 +138,7 @@ class Draft:
         return indices
 
     def _finish(self, number: int) -> list[int]:
-        """Applies what is decided for the whole document, such as its quotation marks; returns what changed."""
+        """Applies decisions for a whole document, such as the kind of quotation marks; returns changed sentences."""
         span, before = self.spans[number], list(self.states)
         self._set_translations(number, [index for index in span if not before[index].confirmed], ())
         changed = [index for index in span if self.states[index] != before[index]]
@@ -148,25 +148,25 @@ class Draft:
         return changed
 
     def _set_translations(self, number: int, indices: Iterable[int], again: Container[int]) -> None:
-        """Sets the translations by the model of some sentences; those in `again` are decoded again."""
+        """Sets the model's translations of some sentences; those in `again` are decoded again."""
         first = self.spans[number].start
         if chosen := [index - first for index in indices]:
             translated = translate_sentences(
-                self.translator,
-                self.documents[number],
-                chosen,
-                self.search,
-                known=self.known(number),
-                glossary=self._glossary(self.glossary),
-                formality=self.formality,
-                finished=self.finished(number, again),
+                self.translator, self.request(number), chosen, self.search, finished=self.finished(number, again)
             )
             self._set_machine(number, translated)
 
-    def finished(self, number: int, again: Container[int] = ()) -> FinishedSentences:
-        """Returns what the model has decoded of the translated sentences, without those in `again`.
+    def request(self, number: int) -> TranslationRequest:
+        """Returns a document with its confirmed translations, glossary and formality."""
+        glossary = self._glossary(self.glossary)
+        return TranslationRequest(
+            self.documents[number], self.known(number), glossary=glossary, formality=self.formality
+        )
 
-        A sentence that the user translated before the model has no segments.
+    def finished(self, number: int, again: Container[int] = ()) -> FinishedSentences:
+        """Returns the hypotheses of the translated sentences, without those in `again`.
+
+        A sentence that the user translated before the model has no hypotheses.
         """
         first = self.spans[number].start
         states = {first + m: state for m, state in enumerate(self.states_of(number)) if first + m not in again}
@@ -182,7 +182,7 @@ class Draft:
             self.states[first + m] = self.states[first + m].translated_by(sentence)
 
     def follow(self) -> list[int]:
-        """Translates the sentences again that may change with what the user has changed; returns what changed."""
+        """Translates the sentences again that the user's changes affect; returns the indices of changed sentences."""
         before = list(self.states)
         for number in range(len(self.documents)):
             self._follow(number)
@@ -197,20 +197,17 @@ class Draft:
             return
         translated = follow_correction(
             self.translator,
-            self.documents[number],
+            self.request(number),
             before,
-            after,
             self.search,
             finished=self.finished(number),
-            glossary=self._glossary(self.glossary),
-            formality=self.formality,
             again=again,
             judged=self._judged[number],
         )
         self._set_machine(number, translated)
 
     def _with_other_terms(self, number: int) -> list[int]:
-        """Returns the sentences of a document whose terms are not those that the model used."""
+        """Returns the sentences of a document whose terms differ from those that the model used."""
         if self.read_glossary is None:
             return []
         old, new = self._glossary(self.read_glossary), self._glossary(self.glossary)
@@ -223,7 +220,7 @@ class Draft:
         ]
 
     def _glossary(self, entries: GlossaryEntries) -> Glossary | None:
-        """Returns the terms of the translator, and some more after them; None if there are none."""
+        """Returns the glossary of the translator, extended by `entries`; None if both are empty."""
         general = self.translator.glossary
         if not entries:
             return general

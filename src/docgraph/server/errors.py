@@ -43,13 +43,13 @@ class ApiError(HTTPException):
 
 
 class OtherLanguageError(DocgraphError):
-    """A text in another language than the source language of the model; the client may insist."""
+    """A text in another language than the source language of the model; `force` overrides the check."""
 
 
 def error_response(
     path: str, status: int, message: str, headers: dict[str, str] | None = None, code: str | None = None
 ) -> JSONResponse:
-    """Returns an error in the shape that the clients of a path expect; `code` is by default that of the status."""
+    """Returns an error in the format of the API that a path belongs to; `code` defaults to that of the status."""
     content: dict[str, object] = {"error": {"code": code or CODES.get(status, "error"), "message": message}}
     if path in ("/translate", "/detect", "/languages", "/translate_file"):
         content = {"error": message}
@@ -106,7 +106,7 @@ def _storage_answer(path: str, error: SQLAlchemyError) -> JSONResponse:
 
 
 def add_error_handlers(app: FastAPI) -> None:
-    """Makes every error of the app an answer of one shape."""
+    """Answers every exception of the app with an error in the format of its API."""
     for kind in (
         HTTPException,
         RequestValidationError,

@@ -1,4 +1,4 @@
-"""Event streams: they wake when their job changes."""
+"""Server-sent event streams, which wake when their job changes."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 POLL_SECONDS = 1.0
-"""How often a stream looks for changes that other servers have made."""
+"""How often a stream polls for changes by other servers."""
 KEEP_ALIVE_SECONDS = 15.0
 
 
 class Changes:
-    """Wakes the streams of jobs that change; any thread may call `tell`."""
+    """Wakes the streams of jobs that change; any thread may call `notify`."""
 
     def __init__(self) -> None:
         self._waiting: dict[str, set[asyncio.Event]] = {}
@@ -30,7 +30,7 @@ class Changes:
         for job in [*self._waiting]:
             self._set(job)
 
-    def tell(self, job: str) -> None:
+    def notify(self, job: str) -> None:
         """Wakes the streams of a job."""
         if self._loop is not None and not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self._set, job)
@@ -40,9 +40,9 @@ class Changes:
             each.set()
 
     async def stream(self, job: str, news: Callable[[], Any]) -> AsyncIterator[str]:
-        """Yields server-sent events: what the coroutine `news` returns, as often as there is any.
+        """Yields server-sent events: the results of the coroutine `news`, which is called after every change.
 
-        `news` returns a list of (event, id or None, data), or None when there is nothing more to come.
+        `news` returns a list of (event, id or None, data), or None to end the stream.
         """
         event = asyncio.Event()
         self._waiting.setdefault(job, set()).add(event)

@@ -38,7 +38,7 @@ async def create_job(
     request: Request,
     idempotency_key: Annotated[str | None, Header(max_length=200, pattern=r"^[ -~]+$")] = None,
 ) -> Job:
-    """Queues a file, a text or sentences. A request that is repeated with its Idempotency-Key makes no second job."""
+    """Queues a file, a text or sentences. Repeating a request with the same Idempotency-Key creates no second job."""
     state = state_of(request)
     body = await body_or_upload(request, JobBody)
     upload = body if isinstance(body, Upload) else _as_upload(body)
@@ -101,27 +101,27 @@ async def delete_job(request: Request, id: str) -> None:
     state = state_of(request)
     await state.in_thread(lambda: state.store.delete(id))
     state.queue.cancel(id)
-    state.changes.tell(id)
+    state.changes.notify(id)
 
 
 @router.post("/{id}/cancel", summary="Stop translating a job", responses=_MISSING)
 async def cancel_job(request: Request, id: str) -> Job:
-    """Stops the translation; what is translated already stays. No-op for a job that is finished."""
+    """Stops the translation; sentences that are already translated stay. No-op for a finished job."""
     state = state_of(request)
     record = await state.in_thread(lambda: state.store.cancel(id))
     if record.state == "cancelled":
         state.queue.cancel(id)
-    state.changes.tell(id)
+    state.changes.notify(id)
     return _job(state, record)
 
 
 @router.post("/{id}/resume", summary="Go on translating a job", responses=error_answers(404, 429, 507))
 async def resume_job(request: Request, id: str) -> Job:
-    """Queues a job that was cancelled or failed; what is translated already stays. No-op for any other job."""
+    """Queues a job that was cancelled or failed; translated sentences stay. No-op for any other job."""
     state = state_of(request)
     record = await state.in_thread(lambda: state.store.resume(id, state.limits.jobs))
     state.queue.notify()
-    state.changes.tell(id)
+    state.changes.notify(id)
     return _job(state, record)
 
 
@@ -219,6 +219,7 @@ def download_file(state: ServerState, id: str, kind: str) -> Response:
     record = state.store.get(id)
     content, media_type, suffix = state.sessions.view(id, lambda session: session.download(kind))
     name = PurePosixPath(record.name)
-    language = f".{state.language}" if state.language else ""
+    target = state.translator.target_language
+    language = f".{target}" if target else ""
     headers = attachment(f"{name.stem}{language}{(name.suffix or suffix) if kind == 'original' else suffix}")
     return Response(content, media_type=media_type, headers=headers)

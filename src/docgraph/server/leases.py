@@ -1,4 +1,4 @@
-"""Leases: which server works on which job.
+"""Leases: which server translates which job.
 
 A job belongs to a server for the time of a lease, which the server renews; a job whose lease has run out is taken up by
 another server. Every claim draws a new owner id, and results are saved only for the current owner, so a server that
@@ -29,17 +29,17 @@ from docgraph.server.database import (
 )
 
 ATTEMPTS = 20
-"""Times that a job is taken up without any progress before it fails: its document may be what kills the servers. Many,
-because a server that is killed again and again may make progress with other jobs only."""
+"""Number of claims without any progress after which a job fails, because its document may crash servers. The number is
+high, because a server that is killed repeatedly may have made progress with other jobs only."""
 
 
 class LeaseLostError(Exception):
-    """The job was cancelled, deleted, or taken up by another server."""
+    """The job was cancelled, deleted, or claimed by another server."""
 
 
 @dataclass(frozen=True)
 class Lease:
-    """A job that this server owns for now."""
+    """A job that this server currently owns."""
 
     job: str
     owner: str
@@ -51,10 +51,10 @@ class Leases:
     def __init__(self, database: Database, seconds: float) -> None:
         self._database = database
         self.seconds = seconds
-        """How long a lease lasts after it was claimed or renewed."""
+        """How long a lease lasts after it is claimed or renewed."""
 
     def claim(self) -> Lease | None:
-        """Takes up the job that has waited longest, or one whose server has died; None if there is none."""
+        """Claims the job that has waited longest, or a job whose server has died; None if there is none."""
         with self._database.writing() as connection:
             while True:
                 order = (jobs.c.attempts, jobs.c.number)  # those that may kill the server come last

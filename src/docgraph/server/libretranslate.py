@@ -1,4 +1,4 @@
-"""The APIs of LibreTranslate and DeepL, as far as their clients need them."""
+"""The parts of the APIs of LibreTranslate and DeepL that their clients need."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ POLL_SECONDS = 0.05
 
 
 class _Fields(BaseModel):
-    """Fields of a request; clients of other servers send more of them."""
+    """Fields of a request; unknown fields, which clients of other servers send, are ignored."""
 
     model_config = ConfigDict(extra="ignore")
     api_key: Text | None = None
@@ -199,7 +199,7 @@ _FILE_FIELDS = ("api_key", "source", "target")
 
 
 def _finished_job(state: ServerState, upload: Upload) -> str:
-    """Adds a job and waits until it is translated; cancels it if the client does not wait."""
+    """Adds a job and waits until it is translated; cancels the job if the client disconnects."""
     record = add_job(state, upload)
     try:
         while record.state in ("queued", "running"):
@@ -217,7 +217,7 @@ def _finished_job(state: ServerState, upload: Upload) -> str:
 
 @public.get("/download_file/{id}", summary="Download a file translated by /translate_file", response_class=Response)
 async def download_translated_file(request: Request, id: str) -> Response:
-    """Returns a translated file. Its address holds a random id of 122 bits, known only to who translated the file."""
+    """Returns a translated file. Its address contains a random id of 122 bits, which only the uploader knows."""
     state = state_of(request)
     return await state.translating(request, lambda: download_file(state, id, "original"))
 

@@ -34,15 +34,15 @@ class Limits:
     max_bytes: int = 32 * 2**20
     """Size of a request body."""
     max_characters: int = 200_000
-    """Characters of a text that is translated at once, without a job."""
+    """Characters of a text that is translated immediately, without a job."""
     max_sentences: int = 50_000
     """Sentences of a job."""
     seconds: float = 120.0
     """Time for a request to arrive, and to be answered."""
     requests: int = 256
-    """Translations that are answered at once."""
+    """Concurrent translations."""
     jobs: int = 100
-    """Jobs that wait or are being translated."""
+    """Jobs that are waiting or being translated."""
     streams: int = 256
     """Open event streams."""
 
@@ -53,7 +53,7 @@ class Limits:
 
 
 class Slots:
-    """A number of things that may happen at once."""
+    """A limited number of concurrent actions."""
 
     def __init__(self, size: int, what: str) -> None:
         self.size, self.what, self.used = size, what, 0
@@ -81,7 +81,7 @@ class ApiKeys:
         lines = (line.strip() for line in path.read_text("utf-8").splitlines())
         keys = frozenset(line for line in lines if line and not line.startswith("#"))
         if not keys:
-            raise DocgraphError("holds no key; write one key per line", path=path)
+            raise DocgraphError("contains no key; write one key per line", path=path)
         return cls(keys)
 
     def check(self, authorization: str | None, parameter: str | None = None) -> None:
@@ -96,10 +96,10 @@ class ApiKeys:
 
 
 class RequestGuard:
-    """Outermost layer of the app: checks host and origin, receives bodies within the limits, counts answers."""
+    """The outermost layer of the app: checks host and origin, limits bodies, and counts answers."""
 
     def __init__(self, app: ASGIApp, limits: Limits, metrics: Metrics, loopback: bool) -> None:
-        """With `loopback`, only requests to a loopback name are answered: another name is DNS rebinding."""
+        """With `loopback`, only requests to a loopback name are answered, as a protection against DNS rebinding."""
         self.app, self.limits, self.metrics, self.loopback = app, limits, metrics, loopback
         self._buffered = 0
 
@@ -184,7 +184,7 @@ def _host_name(host: str) -> str:
 
 
 def _replay(body: bytes, receive: Receive) -> Receive:
-    """Returns a `receive` that gives the whole body first, then what follows it."""
+    """Returns a `receive` that first returns the whole body, and then the messages after it."""
     sent = False
 
     async def replayed() -> Message:

@@ -1,4 +1,4 @@
-"""The queue: threads that take up jobs from the database, translate them, and keep their leases."""
+"""The queue: threads that claim jobs from the database, translate them, and renew their leases."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from docgraph.server.tickets import Cancelled, Ticket
 T = TypeVar("T")
 logger = logging.getLogger("docgraph.server")
 POLL_SECONDS = 1.0
-"""How often an idle thread looks for jobs that other servers have queued or lost."""
+"""How often an idle thread polls for jobs that other servers have queued or lost."""
 RETRY_SECONDS = 1.0
 """Time between two attempts to save if the database does not answer or the disk is full."""
 
 
 class JobQueue:
-    """Takes up jobs and translates them until it is stopped."""
+    """Claims jobs and translates them until it is stopped."""
 
     def __init__(
         self, store: Store, sessions: Sessions, metrics: Metrics, threads: int, on_change: Callable[[str], None]
@@ -128,9 +128,9 @@ class JobQueue:
     def _save(
         self, lease: Lease, ticket: Ticket, session: Session, saved: list[Any], revision: int
     ) -> tuple[list[Any], int]:
-        """Saves a session of which the sentences `saved` were saved as `revision`; returns both as they are now.
+        """Saves a session whose sentences `saved` were last saved as `revision`; returns the new values of both.
 
-        If users have saved corrections since, the session takes them over.
+        If users have saved corrections since then, they are merged into the session.
         """
         while True:
             try:

@@ -26,7 +26,7 @@ _LONGEST_NAME = 200
 
 @dataclass(frozen=True)
 class Upload:
-    """An uploaded file. Its name tells its format and names the download; it is never a path."""
+    """An uploaded file. Its name determines the format and the name of the download; it is never used as a path."""
 
     name: str
     content: bytes
@@ -42,7 +42,7 @@ class Upload:
 
 
 def attachment(name: str) -> dict[str, str]:
-    """Returns the header that makes a browser save an answer under a name."""
+    """Returns the header by which a browser saves an answer under a name."""
     plain = re.sub(r"[^\w. -]", "_", name, flags=re.ASCII)
     return {"Content-Disposition": f"attachment; filename=\"{plain}\"; filename*=UTF-8''{quote(name, safe='')}"}
 
@@ -105,7 +105,7 @@ def parse_json(body: bytes, model: type[M]) -> M:
 
 
 def validated(value: Any, model: type[M]) -> M:
-    """Returns a checked value; the first thing that is wrong is reported."""
+    """Returns a validated value; an error reports the first problem."""
     try:
         return model.model_validate(value)
     except ValidationError as error:

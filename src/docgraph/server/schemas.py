@@ -1,7 +1,8 @@
-"""Bodies of requests and answers, checked by pydantic and shown in the OpenAPI description."""
+"""Bodies of requests and answers, validated by pydantic and shown in the OpenAPI description."""
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
 
@@ -17,7 +18,7 @@ def _encodable(text: str) -> str:
         try:
             text.encode()
         except UnicodeEncodeError:
-            raise ValueError("holds half of a surrogate pair, which is no character") from None
+            raise ValueError("contains an unpaired surrogate, which is not a character") from None
     return text
 
 
@@ -67,7 +68,7 @@ Formality = Annotated[
 
 
 class TranslateBody(TextBody):
-    """What to translate, and what is known of the translation."""
+    """A text or sentences to translate, with known translations."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -92,7 +93,7 @@ class TranslateBody(TextBody):
     @model_validator(mode="after")
     def _known_of_sentences(self) -> TranslateBody:
         if self.known is not None and len(self.known) != len(self.sentences or []):
-            raise ValueError("known needs sentences, and one entry for each of them")
+            raise ValueError("known needs one entry for each of the sentences")
         return self
 
 
@@ -144,7 +145,7 @@ class Job(BaseModel):
     @classmethod
     def of(cls, record: JobRecord, languages: tuple[str, str] | None) -> Job:
         """Returns a job as clients see it."""
-        fields = {name: getattr(record, name) for name in JobRecord.__dataclass_fields__}
+        fields = asdict(record)
         times = {name: datetime.fromtimestamp(fields[name], UTC) for name in ("created", "updated")}
         return cls(**{**fields, **times, "languages": list(languages or (None, None))})
 
@@ -210,7 +211,7 @@ class Change(BaseModel):
 
 
 class ChangesAnswer(BaseModel):
-    """What a change has led to."""
+    """The changes that a request caused."""
 
     changes: list[Change]
     job: Job
@@ -223,14 +224,14 @@ class CorrectionAnswer(ChangesAnswer):
 
 
 class Error(BaseModel):
-    """What went wrong."""
+    """A code for programs and one sentence for people."""
 
     code: str
     message: str
 
 
 class ErrorAnswer(BaseModel):
-    """An error: a code for programs and one sentence for people."""
+    """The body of an error."""
 
     error: Error
 

@@ -1,8 +1,8 @@
 """Session: one file under correction. Correct a sentence, and the sentences that are linked with it follow.
 
-The user confirms translations. The model reads the confirmed ones as context (known translations), and what it would
-now translate otherwise is proposed. Every change can be undone. The state is plain data: a session that is restored
-from it goes on as if it had not been interrupted.
+The user confirms translations. The model reads them as context (known translations); sentences that it now translates
+differently get proposals. Every change can be undone. The state is plain data: a session restored from it continues as
+if it had not been interrupted.
 
     session = Session(read("report.docx"), Translator.load())
     for indices in session.translate():
@@ -31,8 +31,8 @@ from docgraph.server.session_state import GlossaryEntries, SentenceState, Step
 from docgraph.translation.chains import DocumentChains
 from docgraph.translation.checks.doubts import doubts
 from docgraph.translation.decoding.hypotheses import SearchConfig
+from docgraph.translation.explain import explain_sentence
 from docgraph.translation.files.bilingual import BILINGUAL, BilingualSegment
-from docgraph.translation.sentence_explanation import explain_sentence
 from docgraph.translation.terms.formality import FormalityOption
 from docgraph.translation.translator import Translator
 
@@ -53,11 +53,11 @@ class Session:
         search: SearchConfig = SearchConfig(),
         formality: FormalityOption | None = None,
     ) -> None:
-        """`documents` are those of one file, in order; sentences are numbered through all of them. `state` is that of
-        an earlier session. `formality` is that of the translator by default."""
+        """`documents` are those of one file; sentences are numbered through all of them. `state` is the state of an
+        earlier session. `formality` defaults to `Translator.formality`."""
         self._draft = Draft(documents, translator, search, formality)
         self.deferred = False
-        """Whether a change leaves the sentences that follow to `translate`, which another session does."""
+        """Whether affected sentences are left to another session, which runs `translate`."""
         self._undone: list[Step] = []
         self._done: list[Step] = []
         self._chains = [DocumentChains(document, translator) for document in documents]
@@ -123,7 +123,7 @@ class Session:
         return self._draft.texts
 
     def copy(self) -> Session:
-        """Returns the session as it is now; a later change of one of the two does not change the other."""
+        """Returns an independent copy of the session."""
         other = copy.copy(self)
         other._draft, other._done, other._undone = self._draft.copy(), list(self._done), list(self._undone)
         return other
@@ -162,7 +162,7 @@ class Session:
         }
 
     def _doubtful(self, index: int) -> list[str]:
-        """Returns what may be wrong with the translation that is shown."""
+        """Returns the doubts about the current translation."""
         state = self._states[index]
         if state.translation is None or state.confirmed:
             return []
@@ -177,25 +177,25 @@ class Session:
         return index
 
     def translate(self) -> Iterator[list[int]]:
-        """Translates the sentences that have no translation, some at a time; yields the indices of what changed.
+        """Translates untranslated sentences, some at a time; yields the indices of changed sentences.
 
-        The iterator may be dropped at any time; a new one goes on. Users may change sentences while it waits.
+        The iterator may be dropped at any time; a new one continues. Users may change sentences between two steps.
         """
         return self._draft.translate()
 
     def merge(self, base: Sequence[Mapping[str, Any]], state: Mapping[str, Any]) -> None:
-        """Adds what users have changed in a copy of this session that has the given `state` now.
+        """Merges the changes that users made in a copy of this session; `state` is the current state of the copy.
 
-        `base` are the sentences of the state that the copy was made of.
+        `base` are the sentences of the state from which the copy was made.
         """
         other = Session(self.documents, self.translator, state, self.search)
         self._draft.merge([SentenceState(**each) for each in base], other._draft)
         self._done, self._undone = other._done, other._undone
 
     def correct(self, index: int, translation: str, confirm: bool = True) -> list[dict[str, Any]]:
-        """Sets the translation of a sentence; returns what the model now proposes for others.
+        """Sets the translation of a sentence; returns the new proposals for other sentences.
 
-        A confirmed translation is context for the other sentences and is not changed any more. If `confirm` is False,
+        A confirmed translation is context for the other sentences and no longer changes. If `confirm` is False,
         the sentence is no longer confirmed.
         """
         text = _SPACES.sub(" ", translation).strip(" ")
@@ -207,7 +207,7 @@ class Session:
         return self._change({index: state})
 
     def set_glossary(self, entries: Iterable[Mapping[str, str]]) -> list[dict[str, Any]]:
-        """Replaces the glossary; returns what the model now proposes for the sentences whose terms have changed.
+        """Replaces the glossary; returns the new proposals for sentences whose terms have changed.
 
         An entry has a `source` and a `target`; an empty target keeps the term as it is.
         """
@@ -227,7 +227,7 @@ class Session:
         ]
 
     def refuse(self, indices: Iterable[int]) -> list[dict[str, Any]]:
-        """Drops the proposals for some sentences; the same ones are not made again. No translation changes."""
+        """Drops the proposals for some sentences; the same proposals are not made again. No translation changes."""
         states = {index: self._states[self._checked(index)] for index in indices}
         return self._change(
             {index: replace(state, refused=state.proposal) for index, state in states.items() if state.proposal}
@@ -236,9 +236,9 @@ class Session:
     def _change(
         self, states: Mapping[int, SentenceState], glossary: GlossaryEntries | None = None
     ) -> list[dict[str, Any]]:
-        """Sets what the user decided for some sentences, and the glossary; adds a step to the history.
+        """Sets the states of some sentences and the glossary; adds a step to the history.
 
-        Returns the new proposals for sentences that follow; none if following is deferred.
+        Returns the new proposals for affected sentences; none if `deferred`.
         """
         draft = self._draft
         if not self.deferred:
@@ -274,7 +274,7 @@ class Session:
         return self._set(step, step.before, 0)
 
     def redo(self) -> list[dict[str, Any]]:
-        """Makes the last undone change again; returns the changed translations."""
+        """Repeats the last undone change; returns the changed translations."""
         if not self._undone:
             raise DocgraphError("there is no undone change")
         step = self._undone.pop()
@@ -328,7 +328,7 @@ class Session:
         return {"chains": chains, "links": links}
 
     def explain(self, index: int) -> dict[str, Any]:
-        """Returns what the translation of a sentence read, and how much."""
+        """Returns the context and the hints that the translation of a sentence read."""
         number = self._draft.number_of(self._checked(index))
         first, text = self._draft.spans[number].start, self._states[index].translation
         values: dict[str, Any] = {"index": index, "gate": None}
@@ -338,10 +338,9 @@ class Session:
         translations = [state.translation for state in self._draft.states_of(number)]
         read = explain_sentence(
             self.translator,
-            self.documents[number],
+            self._draft.request(number),
             index - first,
             translations,
-            known=self._draft.known(number),
             finished=self._draft.finished(number),
         )
         values["hints"] = [
@@ -357,7 +356,7 @@ class Session:
         return values
 
     def download(self, kind: str) -> tuple[bytes, str, str]:
-        """Returns the translated file (`original`), or source and translation side by side; media type, file suffix.
+        """Returns content, media type and suffix of the translated file, or of a bilingual file unless `original`.
 
         A sentence without a translation keeps its source in the original format and has no translation in the others.
         """

@@ -18,24 +18,24 @@ LOW_SCORE = -2.5
 
 @dataclass(frozen=True)
 class SentenceState:
-    """What is known of the translation of a sentence."""
+    """The translations of a sentence by the user and by the model."""
 
     translation: str | None = None
     confirmed: bool = False
     machine: str | None = None
-    """The translation by the model, given the confirmed translations of other sentences."""
+    """The model's translation, made with the confirmed translations of other sentences."""
     score: float | None = None
     """Score of `machine`."""
     doubtful: Sequence[str] = field(default_factory=list)
     """Doubts about `machine`."""
     refused: str | None = None
-    """A translation by the model that is not proposed."""
+    """A translation by the model that the user refused; it is not proposed again."""
     tokens: Sequence[Sequence[int]] = field(default_factory=list)
-    """Sub-words of what the model decoded for each segment, before terms were enforced."""
+    """The sub-words that the model decoded for each segment, before terms were enforced."""
     base: Sequence[Sequence[int]] = field(default_factory=list)
-    """The same without confirmed translations of other sentences and a dictionary; empty if nothing differs."""
+    """The base translation of each segment (`Hypothesis.base`); empty if equal to `tokens`."""
     looked_up: Sequence[Sequence[str]] = field(default_factory=list)
-    """Entries of a dictionary that each segment read; empty if there are none."""
+    """Dictionary entries that each segment read; empty if no segment read any."""
 
     @property
     def known(self) -> str | None:
@@ -44,13 +44,13 @@ class SentenceState:
 
     @property
     def doubts(self) -> list[str]:
-        """Doubts about `machine`, with a low score among them."""
+        """Doubts about `machine`, including a low score."""
         is_low = self.score is not None and self.score < LOW_SCORE
         return [*self.doubtful, *(["low score"] if is_low else [])]
 
     @property
     def segments(self) -> list[Hypothesis]:
-        """What the model decoded for each segment."""
+        """The hypothesis of each segment."""
         return [
             Hypothesis(tuple(ids), 0.0, 0.0, base=None if base == ids else tuple(base), looked_up=tuple(words))
             for ids, base, words in zip(
@@ -60,27 +60,22 @@ class SentenceState:
 
     @property
     def is_undecoded(self) -> bool:
-        """True if the model has not translated the sentence and has to."""
+        """True if the model still has to translate the sentence."""
         return self.machine is None and not self.confirmed
 
     @property
     def proposal(self) -> str | None:
-        """The translation by the model, if it is new to the user."""
+        """The model's translation, if it differs from the current and from the refused one; None for no proposal."""
         is_new = self.machine != self.translation and self.machine != self.refused
         return self.machine if is_new and self.translation is not None and not self.confirmed else None
 
     def translated_by(self, translation: SentenceTranslation) -> SentenceState:
         """Returns the state with a new translation by the model.
 
-        If the user wrote a translation before the model did, the one of the model is not proposed.
+        If the user wrote a translation before the model did, the model's translation is not proposed.
         """
-        tokens, base = (
-            [list(ids) for ids in side]
-            for side in (
-                (each.tokens for each in translation.segments),
-                (each.base_tokens for each in translation.segments),
-            )
-        )
+        tokens = [list(each.tokens) for each in translation.segments]
+        base = [list(each.base_tokens) for each in translation.segments]
         looked_up = [list(each.looked_up) for each in translation.segments]
         is_new = tokens != [list(ids) for ids in self.tokens] or not tokens
         score = translation.score if is_new else self.score
@@ -97,7 +92,7 @@ class SentenceState:
         )
 
     def with_user_part(self, other: SentenceState) -> SentenceState:
-        """Returns this state with what the user decided in another one; if that has no translation, the model's."""
+        """Returns this state with the user's decisions in another one, or the model's translation if there are none."""
         translation = self.machine if other.translation is None else other.translation
         return replace(self, translation=translation, confirmed=other.confirmed, refused=other.refused)
 
@@ -120,4 +115,4 @@ class Step:
     glossaries: list[GlossaryEntries] | None = None
     """The glossary before and after, if it changed."""
     deferred: bool = False
-    """Whether the step holds only what the user changed, because the other sentences were translated again later."""
+    """Whether the step has only the user's changes, because affected sentences were translated again later."""

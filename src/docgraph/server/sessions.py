@@ -1,4 +1,4 @@
-"""Sessions of jobs: built from the database, kept in memory while they are used, saved after each change."""
+"""Sessions of jobs: built from the database, cached in memory, and saved after each change."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def read_upload(content: bytes, name: str, format: str | None, language: str, ma
 
 
 def difference(session: Session, before: Sequence[Any]) -> SessionRecord:
-    """Returns a session as it is saved, with only the sentences that differ from `before`."""
+    """Returns a session as a record to save, with only the sentences that differ from `before`."""
     state, shown = session.state, session.sentences
     states = {
         index: new for index, new in enumerate(state["sentences"]) if index >= len(before) or new != before[index]
@@ -67,7 +67,7 @@ class Sessions:
         return Session(documents, self._translator, {**job.rest, "sentences": job.states})
 
     def view(self, id: str, look: Callable[[Session], T]) -> T:
-        """Returns look(session) of a copy of the session, so that corrections do not wait for a long look."""
+        """Returns look(copy of the session), so that corrections do not wait for a slow `look`."""
         with self._locked(id):
             session = self._current(id)[1].copy()
         return look(session)
@@ -75,8 +75,8 @@ class Sessions:
     def change(self, id: str, apply: Callable[[Session, JobRecord], T]) -> tuple[T, JobRecord]:
         """Applies a change to a session, saves it, and returns its result with the changed job.
 
-        A change that another thread or server has made meanwhile is kept: this one is applied again, on top of it.
-        While the document is being translated, the sentences that follow are left to the thread that translates it.
+        If another thread or server saves a change at the same time, this change is applied again on top of it. While
+        the document is being translated, affected sentences are left to the thread that translates it.
         """
         with self._locked(id):
             while True:
@@ -110,7 +110,7 @@ class Sessions:
 
     @contextmanager
     def _locked(self, id: str) -> Iterator[None]:
-        """One thread at a time for each job."""
+        """Admits one thread at a time for each job."""
         with self._lock:
             lock, users = self._locks.get(id, (threading.Lock(), 0))
             self._locks[id] = lock, users + 1

@@ -1,4 +1,4 @@
-"""What the routes of a server share."""
+"""The state that the routes of a server share."""
 
 from __future__ import annotations
 
@@ -43,15 +43,15 @@ class ServerConfig:
     loopback: bool = True
     """Answer only requests to localhost."""
     job_threads: int = 2
-    """Jobs translated at once."""
+    """Jobs translated concurrently."""
     lease_seconds: float = 15.0
-    """A job is taken up by another server if its server has been silent for so long."""
+    """Another server claims a job if its server has not renewed the lease for this long."""
     model_name: str = ""
     model_fingerprint: str = ""
     model_folder: Path | None = None
     """The folder of the model, for decoder processes."""
     decoder_processes: int = 0
-    """Maximum processes that decode sentences; with 0, a thread does."""
+    """Maximum number of decoder processes; with 0, a thread of the server decodes."""
 
 
 class ServerState:
@@ -62,7 +62,7 @@ class ServerState:
         self.metrics, self.changes = Metrics(), Changes()
         self.store = Store(config.database, config.lease_seconds)
         self.sessions = Sessions(self.store, translator, self.limits.max_bytes)
-        self.queue = JobQueue(self.store, self.sessions, self.metrics, config.job_threads, self.changes.tell)
+        self.queue = JobQueue(self.store, self.sessions, self.metrics, config.job_threads, self.changes.notify)
         self.requests = Slots(self.limits.requests, "translations")
         self.streams = Slots(self.limits.streams, "event streams")
         self._workers = ThreadPoolExecutor(self.limits.requests, "docgraph-request", split_no_operations)
@@ -89,12 +89,6 @@ class ServerState:
         self._helpers.shutdown(cancel_futures=True)
         self.store.close()
 
-    @property
-    def language(self) -> str | None:
-        """The target language, declared in translated files; None if it is not known."""
-        languages = self.translator.languages
-        return languages[1] if languages and self.translator.tag is None else None
-
     def parse(self, content: bytes, name: str, format: str | None) -> list[Document]:
         """Returns the documents of an uploaded file or a text."""
         path = Path(name)
@@ -114,7 +108,7 @@ class ServerState:
     def render(self, translations: Sequence[Translation]) -> bytes:
         """Returns the file that some documents were read from, translated."""
         documents, texts = [each.source for each in translations], [each.texts for each in translations]
-        content = render(documents, texts, self.language, [each.alignments for each in translations])
+        content = render(documents, texts, self.translator.target_language, [each.alignments for each in translations])
         return content.encode(documents[0].encoding, "replace") if isinstance(content, str) else content
 
     async def in_thread(self, action: Callable[[], T]) -> T:
@@ -122,7 +116,7 @@ class ServerState:
         return await asyncio.get_running_loop().run_in_executor(self._helpers, action)
 
     async def translating(self, request: Request, action: Callable[[], T]) -> T:
-        """Runs an action that uses the model, within the limits; cancels it if its client goes away."""
+        """Runs an action that uses the model, within the limits; cancels it if its client disconnects."""
         self.requests.take()
         self.metrics.in_flight.inc()
         ticket = Ticket()
@@ -157,6 +151,6 @@ class ServerState:
 
 
 async def _disconnected(request: Request) -> None:
-    """Returns when the client of a request, whose body was read, has closed the connection."""
+    """Waits until the client of a request has closed the connection; the body must have been read."""
     while (await request.receive())["type"] != "http.disconnect":
         pass

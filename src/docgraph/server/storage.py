@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import sqlalchemy as sql
@@ -25,31 +25,13 @@ from docgraph.server.database import (
 )
 from docgraph.server.leases import Leases
 
-_JOB_COLUMNS = [
-    jobs.c[name]
-    for name in (
-        "id",
-        "name",
-        "format",
-        "state",
-        "error",
-        "sentences",
-        "translated",
-        "revision",
-        "can_undo",
-        "can_redo",
-        "created",
-        "updated",
-    )
-]
-
 
 class NotFoundError(Exception):
     """There is no such job."""
 
 
 class QueueFullError(Exception):
-    """As many jobs wait as may wait."""
+    """The maximum number of jobs is waiting."""
 
 
 @dataclass(frozen=True)
@@ -70,9 +52,12 @@ class JobRecord:
     updated: float
 
 
+_JOB_COLUMNS = [jobs.c[each.name] for each in fields(JobRecord)]
+
+
 @dataclass(frozen=True)
 class StoredJob:
-    """A job with everything that its session is built from."""
+    """A job with the data from which its session is built."""
 
     record: JobRecord
     content: bytes = field(repr=False)
@@ -138,9 +123,7 @@ class Store:
         return self.get(id)
 
     def _by_request_key(self, key: str) -> JobRecord | None:
-        with self.database.engine.connect() as connection:
-            row = connection.execute(sql.select(*_JOB_COLUMNS).where(jobs.c.request_key == key)).first()
-        return None if row is None else JobRecord(*row)
+        return self._find(jobs.c.request_key == key)
 
     def _waiting(self, connection: Connection) -> int:
         query = sql.select(sql.func.count()).select_from(jobs).where(jobs.c.state.in_(("queued", "running")))
@@ -154,11 +137,14 @@ class Store:
 
     def get(self, id: str) -> JobRecord:
         """Returns a job."""
-        with self.database.engine.connect() as connection:
-            row = connection.execute(sql.select(*_JOB_COLUMNS).where(jobs.c.id == id)).first()
-        if row is None:
+        if (record := self._find(jobs.c.id == id)) is None:
             raise NotFoundError
-        return JobRecord(*row)
+        return record
+
+    def _find(self, condition: sql.ColumnElement[bool]) -> JobRecord | None:
+        with self.database.engine.connect() as connection:
+            row = connection.execute(sql.select(*_JOB_COLUMNS).where(condition)).first()
+        return None if row is None else JobRecord(*row)
 
     def recent(self, limit: int = 100, offset: int = 0) -> list[JobRecord]:
         """Returns jobs, newest first."""
@@ -196,14 +182,14 @@ class Store:
                 raise NotFoundError
 
     def cancel(self, id: str) -> JobRecord:
-        """Cancels a job that waits or is being translated; no-op for any other."""
+        """Cancels a job that is waiting or being translated; no-op for any other."""
         with self.database.writing() as connection:
             waits = jobs.c.state.in_(("queued", "running"))
             connection.execute(jobs.update().where(jobs.c.id == id, waits).values(released("cancelled")))
         return self.get(id)
 
     def resume(self, id: str, queue_limit: int) -> JobRecord:
-        """Queues a job again that was cancelled or failed; no-op for any other."""
+        """Queues a cancelled or failed job again; no-op for any other."""
         with self.database.writing() as connection:
             changes = {**released("queued"), "error": None, "attempts": 0}
             ended = jobs.c.state.in_(("cancelled", "failed"))

@@ -1,4 +1,4 @@
-"""Tickets: a request is cancelled from another thread, when its client has gone or its time is over."""
+"""Tickets: cancel the work of a request from another thread, after its client disconnects or its time is over."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class Cancelled(Exception):  # noqa: N818 (not an error)
 
 
 class Ticket:
-    """The right of a request to model work, until it is cancelled: its client has gone, or its time is over."""
+    """The permission of a request to use the model, until it is cancelled."""
 
     def __init__(self) -> None:
         self._cancelled = threading.Event()
@@ -25,7 +25,7 @@ class Ticket:
         return self._cancelled.is_set()
 
     def cancel(self) -> None:
-        """Ends the waiting of the thread that works under this ticket."""
+        """Interrupts the thread that waits under this ticket."""
         self._cancelled.set()
         for call in [*self._on_cancel]:
             call()
@@ -59,5 +59,5 @@ _ticket: ContextVar[Ticket | None] = ContextVar("ticket", default=None)
 
 
 def current_ticket() -> Ticket:
-    """Returns the ticket of the current thread, or a new one, which nobody cancels, if it has none."""
+    """Returns the ticket of the current thread; a new one, which is never cancelled, if the thread has none."""
     return _ticket.get() or Ticket()

@@ -22,7 +22,7 @@ from docgraph.model.systems import context_needs
 from docgraph.training.config import ValidationConfig
 from docgraph.training.distributed import World
 from docgraph.training.metrics import Record
-from docgraph.translation.decoding.decoder import DecoderInput
+from docgraph.translation.decoding.decoder import DecoderInput, DecodingOptions
 from docgraph.translation.decoding.document_decoding import decode_documents
 
 Span = tuple[int, int, int]
@@ -103,8 +103,9 @@ class Validator:
         tokenizer, count = self.corpus.tokenizer, len(self.corpus)
         mine = list(range(min(self.config.bleu_documents or count, count)))[self.world.rank :: self.world.size]
         examples = [self.builder.example(index) for index in mine]
-        inputs, search = [DecoderInput(example) for example in examples], self.config.search
-        decoded = decode_documents(model, tokenizer, inputs, search, progress=lambda *_: check()) if inputs else []
+        inputs = [DecoderInput(example) for example in examples]
+        options = DecodingOptions(self.config.search, progress=lambda *_: check())
+        decoded = decode_documents(model, tokenizer, inputs, options) if inputs else []
         texts = [[tokenizer.target.decode(best.tokens) for best, *_ in document.sentences] for document in decoded]
         references = [[tokenizer.target.decode(sentence) for sentence in example.target] for example in examples]
         documents = sorted(self.world.all_gather(list(zip(mine, texts, references, strict=True))))

@@ -6,5 +6,5 @@ checks      what looks wrong in a translation, and its repair
 terms       glossaries, names, dictionaries, formality
 files       files in, files out
 
-Each folder imports only those above it, and `files` the modules of this folder, too.
+Each folder imports only the folders above it; `files` also imports the modules of this folder.
 """

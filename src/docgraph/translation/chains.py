@@ -1,4 +1,4 @@
-"""Chains: the words of a document that its graph links, with the translation of each at each place.
+"""Chains: words of a document that its graph links, with the translation of every occurrence.
 
 A lexical chain is the occurrences of one content word (same lemma), a coreference chain the mentions of one referent. A
 lexical chain is inconsistent if its word has several translations with different lemmas.
@@ -23,11 +23,11 @@ from docgraph.translation.decoding.word_alignment import Span
 from docgraph.translation.translator import Translator
 
 MIN_LETTERS = 3
-"""Shorter words are no terms."""
+"""Minimum letters of a word in a lexical chain."""
 
 
 class DocumentChains:
-    """The chains of one document; alignments are kept until a translation changes. Threads may share them."""
+    """The chains of one document. Alignments are cached until a translation changes. Threads may share the object."""
 
     def __init__(self, document: Document, translator: Translator) -> None:
         self._document, self._translator, self._lock = document, translator, Lock()
@@ -94,7 +94,7 @@ class DocumentChains:
         }
 
     def _align(self, translations: Sequence[str | None]) -> None:
-        """Aligns the sentences whose translations are new."""
+        """Aligns the sentences whose translations have changed."""
         wanted = {(m, text) for m, text in enumerate(translations) if text is not None}
         self._aligned = {key: spans for key, spans in self._aligned.items() if key in wanted}
         pairs = sorted(wanted - self._aligned.keys())
@@ -110,7 +110,7 @@ class DocumentChains:
 
     @cached_property
     def _lemma(self) -> Callable[[str], str]:
-        """Returns the lower-cased lemma of a word of the target language, or the word itself without a dictionary."""
+        """Returns the lower-case lemma of a target word; only lower-cases the word if there is no dictionary."""
         languages = self._translator.languages
         from docgraph.annotate.rule_based import has_simplemma_dictionary
 

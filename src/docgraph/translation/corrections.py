@@ -1,15 +1,14 @@
-"""Corrections: some sentences of a document are translated (again) as in a translation of the whole document.
+"""Corrections: translates some sentences of a document (again), with the result of translating the whole document.
 
-A sentence reads its own source, given translations of sentences that the graph links with it, and the translations that
-its hints say. So one correction changes the sentences that read the corrected one, and those that read these. A model
-that reads whole documents translates the document again.
+A sentence reads its own source, given translations of the sentences that the graph links with it, and the translations
+in its hints. So a correction changes the sentences that read the corrected sentence and, in turn, the sentences that
+read those. A model that reads whole documents translates the document again.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from itertools import compress
 from typing import TYPE_CHECKING
 
@@ -20,8 +19,9 @@ from docgraph.document import Document
 from docgraph.formats.atoms import shown_texts
 from docgraph.model.hints import Hint
 from docgraph.model.systems import prepare
+from docgraph.translation.decoding.decoder import DecodingOptions
 from docgraph.translation.decoding.document_chunks import chunks
-from docgraph.translation.decoding.draft import untranslated
+from docgraph.translation.decoding.document_draft import untranslated
 from docgraph.translation.decoding.hints import fill_hints
 from docgraph.translation.decoding.hypotheses import Hypotheses, Hypothesis, Known, SearchConfig, any_given
 from docgraph.translation.decoding.relevance import (
@@ -32,31 +32,28 @@ from docgraph.translation.decoding.relevance import (
     relevant_sentences,
 )
 from docgraph.translation.decoding.state_cache import CACHED_TOKENS, evict
-from docgraph.translation.model_input import FinishedSentences, Prepared, TranslationRequest, lookups_by_segment
+from docgraph.translation.model_input import FinishedSentences, PreparedDocument, TranslationRequest, lookups_by_segment
 from docgraph.translation.result import Candidate, SentenceTranslation
 from docgraph.translation.segment_decoding import DecodedSegments, TranslationOptions
-from docgraph.translation.terms.formality import FormalityOption, formality_of, has_you
+from docgraph.translation.terms.formality import formality_of, has_you
 from docgraph.translation.text.stand_ins import restore
 from docgraph.translation.translator import Translator
 
 if TYPE_CHECKING:
-    from docgraph.translation.terms.glossary import Glossary
+    pass
 
 Place = tuple[int, int]
-"""A sentence, and the place of a segment in it: the same if other sentences are cut otherwise."""
+"""A sentence and the position of a segment in it: stays valid if other sentences are segmented differently."""
 Read = Mapping[Place, tuple[TranslatedSentence, ...]]
-"""The given translations that segments read, for those that read any."""
+"""The given translations that each segment reads; segments that read none are left out."""
 
 
 def translate_sentences(
     translator: Translator,
-    document: Document,
+    request: TranslationRequest,
     sentences: Iterable[int],
     search: SearchConfig = SearchConfig(),
     *,
-    known: Sequence[str | None] = (),
-    glossary: Glossary | None = None,
-    formality: FormalityOption | None = None,
     finished: FinishedSentences | None = None,
 ) -> dict[int, SentenceTranslation]:
     """Translates some sentences of a document as `Translator.translate` would, in less time.
@@ -64,51 +61,43 @@ def translate_sentences(
     Sentences in `finished` are not decoded again. A model that reads whole documents translates the whole document.
     """
     chosen = sorted({*sentences})
-    request = TranslationRequest(document, known, glossary=glossary, formality=formality)
     if translator.needs.reads_document:
         [(_, translation)] = translator.translate_requests([request], search)
         return {m: translation.sentences[m] for m in chosen}
-    work = _Work(translator, translator.prepare(request), search, finished or {})
+    work = _PartialTranslation(translator, translator.prepare(request), search, finished or {})
     work.decode(m for m in work.prepared.segments_of(chosen) if m not in work.translations)
     return work.sentences(chosen)
 
 
 def follow_correction(
     translator: Translator,
-    document: Document,
+    request: TranslationRequest,
     before: Sequence[str | None],
-    after: Sequence[str | None],
     search: SearchConfig = SearchConfig(),
     *,
     finished: FinishedSentences,
-    glossary: Glossary | None = None,
-    formality: FormalityOption | None = None,
     again: Iterable[int] = (),
     judged: Judgements | None = None,
 ) -> dict[int, SentenceTranslation]:
-    """Translates the sentences again that change if known translations change from `before` to `after`.
+    """Returns new translations of the sentences that change when the known translations change to those of `request`.
 
-    `finished` has the sentences that are translated; the others are left out. The terms of the sentences in `again`
-    have changed. `judged` has the judgements of earlier corrections of the document; new ones are added.
-    Sentences are decoded that read other given translations than before (relevance.py), whose hints say other words, or
-    that address people if the formality of the document changes.
-    The document is then the same as one that is translated with the known translations `after`.
+    With these, the document is equal to one that is translated anew. The known translations were `before`. `finished`
+    has the translated sentences of the document; the others are ignored. `again` are sentences whose terms have
+    changed. `judged` has the relevance judgements of earlier corrections of the document; new ones are added.
+
+    A sentence is decoded again if it reads other given translations than before (relevance.py), if its hints contain
+    other words, or if it addresses people and the formality of the document has changed.
     """
-    old, new = (
-        translator.prepare(TranslationRequest(document, known, glossary=glossary, formality=formality))
-        for known in (before, after)
-    )
+    old, new = translator.prepare(replace(request, known=before)), translator.prepare(request)
     unknown = [m for m in finished if m not in new.given]
     reopened = {m for m in unknown if m in old.given}
     if old.given == new.given and not {*again}:
         return {}
     if translator.needs.reads_document:
         chosen = unknown if translator.needs.reads_own_translations else reopened.union(again)
-        return translate_sentences(
-            translator, document, chosen, search, known=after, glossary=glossary, formality=formality
-        )
-    earlier = _Work(translator, old, search, finished)
-    work = _Work(translator, new, search, {m: each for m, each in finished.items() if m not in reopened})
+        return translate_sentences(translator, request, chosen, search)
+    earlier = _PartialTranslation(translator, old, search, finished)
+    work = _PartialTranslation(translator, new, search, {m: each for m, each in finished.items() if m not in reopened})
     read, reads = earlier.read(judged), work.read(judged)
     changed = [m for m in new.segments_of(unknown) if reads.get(work.place(m)) != read.get(work.place(m))]
     based = {m for m in changed if m in work.translations and work.place(m) in reads}
@@ -118,26 +107,24 @@ def follow_correction(
 
 
 @dataclass
-class _Work:
+class _PartialTranslation:
     """A document of which some segments are translated."""
 
     translator: Translator
-    prepared: Prepared
+    prepared: PreparedDocument
     search: SearchConfig
     finished: FinishedSentences
 
     def __post_init__(self) -> None:
         prepared = self.prepared
-        given = self.translator.inputs.given_segments(prepared.given, prepared.segments)
+        given = self.translator.input_builder.given_segments(prepared.given, prepared.segments)
+        self._owners = prepared.segments.sentence_indices()
+        """The sentence of each segment."""
         self.translations = prepared.finished_segments(self.finished) | dict(given)
         """Known, finished and decoded hypotheses, by segment."""
 
-    @cached_property
-    def _owners(self) -> list[int]:
-        return self.prepared.segments.sentence_indices(range(len(self.prepared.segments)))
-
     def place(self, segment: int) -> Place:
-        """Returns the sentence of a segment, and its place there."""
+        """Returns the sentence of a segment, and its position in the sentence."""
         sentence = self._owners[segment]
         return sentence, segment - self.prepared.segments.of_sentence[sentence].start
 
@@ -147,15 +134,15 @@ class _Work:
         return indices[place[1]] if place[1] < len(indices) else None
 
     def decode(self, segments: Iterable[int], based: Container[int] = ()) -> None:
-        """Decodes some segments, and those without a translation that their hints read.
+        """Decodes some segments, and the segments without a translation that their hints read.
 
-        The base translations of the segments in `based` are still right.
+        The base translations (`Hypothesis.base`) of the segments in `based` are still valid.
         """
-        inputs = self.translator.inputs
+        inputs = self.translator.input_builder
         wanted = inputs.with_referents(self.prepared, segments, self.translations)
         for rows, excerpt in inputs.excerpts(self.prepared, wanted, self.translations):
             base = {row: self.translations[m][0].base_tokens for row, m in enumerate(rows) if m in based}
-            [part] = self.translator.decoder([replace(excerpt.document, base=base)], self.search)
+            [part] = self.translator.decoder([replace(excerpt.document, base=base)], DecodingOptions(self.search))
             self.translations.update(zip(rows, part.sentences, strict=False))
 
     def read(self, judged: Judgements | None) -> Read:
@@ -165,7 +152,7 @@ class _Work:
         if not judges_relevance(model.config) or not any_given(self.translations):
             return found
         for shown, own in chunks(len(self.prepared.segments)):
-            chunk = translator.inputs.chunk(self.prepared, shown, {})
+            chunk = translator.input_builder.chunk(self.prepared, shown, {})
             example, known = prepare(untranslated(chunk.example, chunk.known), model.config), chunk.known
             base = {
                 m - shown.start: best.base_tokens
@@ -183,13 +170,13 @@ class _Work:
             }
         return found
 
-    def follow_hints(self, earlier: _Work, segments: Iterable[int], based: Container[int]) -> set[int]:
-        """Decodes some segments, and all translated ones whose hints say other words than in an `earlier` work.
+    def follow_hints(self, earlier: _PartialTranslation, segments: Iterable[int], based: Container[int]) -> set[int]:
+        """Decodes some segments, and all translated segments whose hints differ from those of an `earlier` translation.
 
-        Returns the sentences decoded. Referents come before the sentences that read them, so that the loop ends.
+        Returns the decoded sentences. Referents come before the sentences that read them, so the loop ends.
         """
-        hints, decoded, waiting = _HintInputs(self), set[int](), {*segments}
-        before = _HintInputs(earlier)
+        hints, decoded, waiting = _DocumentHints(self), set[int](), {*segments}
+        before = _DocumentHints(earlier)
         used = {
             m: before.of(earlier.segment(self.place(m)), earlier.translations)
             for m, (best, *_) in self.translations.items()
@@ -201,22 +188,24 @@ class _Work:
                 return {self._owners[m] for m in decoded}
             read = dict(self.translations)
             self.decode(waiting, {m for m in waiting if m in based and m not in stale})
-            # Translated segments are read as they were, so that all are decoded at once; the others as they are now.
+            # Hints read the old translations of segments that had one, so that all segments are decoded together.
             read |= {m: self.translations[m] for m in waiting if m not in read}
             used |= {m: hints.of(m, read) for m in waiting}
             decoded, waiting = decoded | waiting, set()
 
-    def _stale(self, hints: Mapping[int, tuple[_HintInputsOf, _HintInputsOf]]) -> set[int]:
-        """Returns the segments whose hints say other words now, given what they read before and what they read now."""
+    def _stale(self, hints: Mapping[int, tuple[tuple[_HintInput, ...], tuple[_HintInput, ...]]]) -> set[int]:
+        """Returns the segments whose hints contain other words now, given the old and the new inputs of their hints."""
         changed = {m: pair for m, pair in hints.items() if pair[0] != pair[1]}
         with self.translator.model_lock:
             words = iter(_fill(self.translator, [each for pair in changed.values() for side in pair for each in side]))
         said = {m: [[next(words) for _ in side] for side in pair] for m, pair in changed.items()}
         return {m for m, (before, now) in said.items() if before != now}
 
-    def with_other_terms(self, earlier: _Work, sentences: Iterable[int]) -> set[int]:
-        """Returns the sentences with other terms than in an `earlier` work, or that another formality concerns."""
-        mine, theirs = (each.translator.find_terms(each.prepared, each.hypotheses) for each in (self, earlier))
+    def with_other_terms(self, earlier: _PartialTranslation, sentences: Iterable[int]) -> set[int]:
+        """Returns the sentences whose terms, or whose formality, differ from those in an `earlier` translation."""
+        mine, theirs = (
+            each.translator.redecoder.find_terms(each.prepared, each.hypotheses) for each in (self, earlier)
+        )
         segments = self.prepared.segments
 
         def is_same(segment: int) -> bool:
@@ -234,15 +223,15 @@ class _Work:
     def _addresses(self, segment: int) -> bool:
         """Returns whether the formality of the document may change the translation of a segment."""
         source, found = self.prepared.segments[segment], self.translations.get(segment)
-        translation = self.translator.builder.text(found[0], source.source) if found else ""
+        translation = self.translator.translation_builder.text(found[0], source.source) if found else ""
         return has_you(source.text) or formality_of(translation) is not None
 
     def _lookups(self, sentences: Collection[int]) -> dict[int, list[Hint]]:
-        """Returns the words of a dictionary in the segments of some sentences."""
+        """Returns the dictionary words in the segments of some sentences."""
         wanted, found = {*self.prepared.segments_of(sentences)}, dict[int, list[Hint]]()
         for shown, own in chunks(len(self.prepared.segments)):
             if self.translator.needs.hints and not wanted.isdisjoint(own):
-                example = self.translator.inputs.chunk(self.prepared, shown, {}).example
+                example = self.translator.input_builder.chunk(self.prepared, shown, {}).example
                 found |= lookups_by_segment(example, shown, own)
         return found
 
@@ -258,8 +247,8 @@ class _Work:
             return {}
         hypotheses = self.hypotheses
         decoded = DecodedSegments(hypotheses, [], 1, self._lookups(chosen))
-        options = TranslationOptions(self.search, "parallel", explain=False)
-        [result] = self.translator.with_terms([self.prepared], [decoded], options, chosen)
+        options = TranslationOptions(self.search)
+        [result] = self.translator.redecoder.with_terms([self.prepared], [decoded], options, chosen)
         translated = self.translator.sentences(self.prepared, result, self.search, chosen)
         return {
             m: replace(each, segments=tuple(hypotheses[k][0] for k in segments.of_sentence[m]))
@@ -276,21 +265,18 @@ class _Work:
                 everything[m] = translated[m]
             elif m not in self.prepared.given:
                 texts = [
-                    translator.builder.text(decoded.hypotheses[k][0], segments[k].source)
+                    translator.translation_builder.text(decoded.hypotheses[k][0], segments[k].source)
                     for k in segments.of_sentence[m]
                 ]
                 candidate = Candidate(restore(segments.join(texts, m), segments.stand_ins(m)), 0.0, 0.0)
                 everything[m] = SentenceTranslation(source, candidate.text, (candidate,) if candidate.text else ())
-        stand_ins = [segments.stand_ins(m) for m in everything]
-        unified = dict(
-            zip(everything, translator.builder.with_same_quotes([*everything.values()], stand_ins), strict=True)
-        )
+        unified = translator.translation_builder.with_same_quotes(everything, segments)
         return {m: unified[m] for m in translated}
 
 
 @dataclass(frozen=True)
 class _HintInput:
-    """What decides the words of a hint: the words that the document prints, or the translation of the referent."""
+    """The inputs that determine the words of a hint: printed words, or the translation of the referent."""
 
     place: int
     ids: tuple[int, ...]
@@ -300,28 +286,25 @@ class _HintInput:
     source: tuple[int, ...] = ()
     translation: tuple[int, ...] | None = None
     entry: Entry | None = None
-    """The entry of a dictionary, which says when its words are read."""
+    """The dictionary entry, which determines when the hint is read."""
 
 
-_HintInputsOf = tuple[_HintInput, ...]
+class _DocumentHints:
+    """The hints of a document, and their inputs."""
 
-
-class _HintInputs:
-    """What the hints of each segment of a document read."""
-
-    def __init__(self, work: _Work) -> None:
+    def __init__(self, work: _PartialTranslation) -> None:
         self._work, self._hints = work, dict[int, list[tuple[Hint, int, tuple[int, ...]]]]()
         if not work.translator.needs.hints:
             return
         for shown, own in chunks(len(work.prepared.segments)):
-            example = work.translator.inputs.chunk(work.prepared, shown, {}).example
+            example = work.translator.input_builder.chunk(work.prepared, shown, {}).example
             for hint in (*example.hints, *example.lookups):
                 if (m := shown.start + hint.sentence) in own:
                     read = 0 if hint.referent is None else hint.referent.sentence
                     self._hints.setdefault(m, []).append((hint, shown.start + read, tuple(example.source[read])))
 
-    def of(self, segment: int | None, translations: Known) -> _HintInputsOf:
-        """Returns what the hints of a segment read, given the translations of the document."""
+    def of(self, segment: int | None, translations: Known) -> tuple[_HintInput, ...]:
+        """Returns the inputs of the hints of a segment, given the translations of the document."""
         return tuple(
             self._input(*each, translations) for each in self._hints.get(-1 if segment is None else segment, ())
         )
@@ -348,13 +331,13 @@ def _fill(translator: Translator, hints: Sequence[_HintInput]) -> list[tuple[int
 
 
 def warm_up(translator: Translator, document: Document, finished: FinishedSentences) -> None:
-    """Computes the states by which the first correction of a document is judged, as many as are kept."""
+    """Fills the state cache with the states that the first correction of a document needs."""
     config, room, cache = translator.model.config, CACHED_TOKENS, translator.state_cache
     if cache is None or not judges_relevance(config):
         return
-    work = _Work(translator, translator.prepare(TranslationRequest(document)), SearchConfig(), finished)
+    work = _PartialTranslation(translator, translator.prepare(TranslationRequest(document)), SearchConfig(), finished)
     for shown, own in chunks(len(work.prepared.segments)):
-        example = translator.inputs.chunk(work.prepared, shown, {}).example
+        example = translator.input_builder.chunk(work.prepared, shown, {}).example
         source, pairs = prepare(example, config).source, []
         for m in own:
             if m in work.translations and (room := room - len(work.translations[m][0].base_tokens)) >= 0:

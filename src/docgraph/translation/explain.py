@@ -1,10 +1,11 @@
-"""Explanations: how much a translation attended to the other sentences of its document, and how open the gates were."""
+"""Explanations: how much a translation attended to the other sentences of its document, and which hints it read."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -14,13 +15,18 @@ from docgraph.model.batch import DocumentBatch, DocumentExample, collate
 from docgraph.model.context_attention import AttentionRecorder
 from docgraph.model.document_transformer import DocumentTransformer
 from docgraph.model.hints import Hint, Ids
-from docgraph.model.memory import Memories, Memory
+from docgraph.model.memory import Memories
 from docgraph.model.packing import Packing, windows
 from docgraph.model.systems import SideName, prepare
 from docgraph.model.tokenizer import SubwordCoder, Tokenizer, words_by_space
+from docgraph.translation.decoding.hints import with_filled_hints
 from docgraph.translation.decoding.hypotheses import Hypothesis
 from docgraph.translation.decoding.relevance import judges_relevance, linked_columns, relevant_sentences
+from docgraph.translation.model_input import FinishedSentences, PreparedDocument, TranslationRequest
 from docgraph.translation.result import HintUse
+
+if TYPE_CHECKING:
+    from docgraph.translation.translator import Translator
 
 CELLS = 1 << 22
 """Maximum of (sub-words inspected at once) x (sentences of their document): each layer records a number for each."""
@@ -42,13 +48,13 @@ class ContextWeights:
     """The mean gate: 1 if it lets no context in, 0 if it lets everything in."""
 
     def without(self, sentence: int) -> ContextWeights:
-        """The same without one sentence."""
+        """Returns the weights without those of one sentence."""
         source, target = ({m: w for m, w in each.items() if m != sentence} for each in (self.source, self.target))
         return replace(self, source=source, target=target)
 
     @classmethod
     def mean(cls, parts: Sequence[ContextWeights]) -> ContextWeights | None:
-        """The mean of the parts of a sentence; None for no parts."""
+        """Returns the mean of the weights of the parts of a sentence; None for no parts."""
         if len(parts) < 2:
             return parts[0] if parts else None
         source, target = ([getattr(each, side) for each in parts] for side in ("source", "target"))
@@ -62,11 +68,65 @@ def _mean(weights: Sequence[Weights]) -> Weights:
     return {sentence: total / len(weights) for sentence, total in sums.most_common(MOST)}
 
 
+@dataclass(frozen=True)
+class Explanation:
+    """The context and hints that the translation of a sentence read."""
+
+    context: ContextWeights | None = None
+    """Attention to other sentences; None if the model has no context attention or does not read the sentence."""
+    hints: tuple[HintUse, ...] = ()
+
+
+def explain_sentence(
+    translator: Translator,
+    request: TranslationRequest,
+    sentence: int,
+    translations: Sequence[str | None],
+    *,
+    finished: FinishedSentences | None = None,
+) -> Explanation:
+    """Returns the context and hints that the translation of a sentence read, given the `translations` of the document.
+
+    `finished` has the hypotheses that the model decoded.
+    """
+    if translations[sentence] is None or translator.needs.reads_document:
+        explained = translator.translate(request.document, known=translations, explain=True).sentences[sentence]
+        return Explanation(explained.context, explained.hints)
+    prepared, inputs = translator.prepare(request), translator.input_builder
+    texts = {m: text for m, text in enumerate(translations) if text is not None}
+    first = prepared.finished_segments(finished or {})
+    targets = {
+        m: [replace(best, base=first[m][0].base_tokens, looked_up=first[m][0].looked_up) if m in first else best]
+        for m, (best, *_) in _own(translator, prepared, texts).items()
+    }
+    owners = prepared.segments.sentence_indices()
+    weights: list[ContextWeights] = []
+    hints: list[HintUse] = []
+    for rows, excerpt in inputs.excerpts(prepared, prepared.segments_of([sentence]), targets):
+        hypotheses = [targets[m] for m in rows] + list(excerpt.document.known.values())
+        shown = [owners[m] for m in excerpt.origins if m < len(owners)]
+        with translator.model_lock:
+            example = with_filled_hints(translator.model, translator.tokenizer, excerpt.document.example, hypotheses)
+            weights += context_weights_of(translator.model, translator.tokenizer, example, hypotheses, shown)[
+                : len(rows)
+            ]
+        read = {place: prepared.segments[m].text for place, m in enumerate(rows)}
+        found = hint_uses(example, translator.tokenizer, read, shown, owners)
+        hints += [use for place in read for use in found.get(place, ())]
+    return Explanation(ContextWeights.mean(weights), tuple(hints))
+
+
+def _own(translator: Translator, prepared: PreparedDocument, texts: Mapping[int, str]) -> dict[int, list[Hypothesis]]:
+    """Returns translations as if the model had made them, by segment."""
+    found = translator.input_builder.given_segments(texts, prepared.segments)
+    return {m: [replace(best, given=False)] for m, (best, *_) in found}
+
+
 @torch.inference_mode()
 def context_weights(
     model: DocumentTransformer, document: DocumentExample, owners: Sequence[int], most: int = MOST
 ) -> list[ContextWeights]:
-    """The context weights of each of the P texts of a translated document, by one teacher-forced pass.
+    """Returns the context weights of each of the P texts of a translated document, by one teacher-forced pass.
 
     owners [P] is the sentence that each text belongs to, and the key in the weights. Empty for a system without gates.
     """
@@ -84,7 +144,7 @@ def context_weights(
         if len(window) < len(sizes):
             bare = replace(document, graph=None, source_words=(), target_words=(), window=window)
             batch = replace(collate([bare], bos).to(model.device), graph=everything.graph)
-            part = Memories(*(_of_sentences(memory, window) for memory in (memories.source, memories.target)))
+            part = Memories(*(each and each.of_sentences(window) for each in (memories.source, memories.target)))
         recorders = model.inspect(batch, part)
         if recorders:
             weights += _weights_of_batch(recorders, model, batch, owner, most)
@@ -98,7 +158,7 @@ def context_weights_of(
     hypotheses: Sequence[Sequence[Hypothesis]],
     owners: Sequence[int],
 ) -> list[ContextWeights]:
-    """The context weights of texts whose translations are the first of their hypotheses.
+    """Returns the context weights of texts whose translations are the first of their hypotheses.
 
     Texts beyond `owners` are entries of a translation memory; attention to them is left out.
     """
@@ -137,7 +197,7 @@ def hint_uses(
     owners: Sequence[int],
     document_owners: Sequence[int],
 ) -> dict[int, list[HintUse]]:
-    """What the hints of some `texts` of a document say, by the index of the text; they have their words.
+    """Returns what the hints of some `texts` of a document contain, by the index of the text; all hints are filled.
 
     owners [P] is the sentence that each text belongs to, and `document_owners` the same for all texts of the document,
     of which the P may be an excerpt.
@@ -156,13 +216,12 @@ def hint_uses(
 
 
 def _hinted_words(hint: Hint, text: str, source: Ids, coder: SubwordCoder) -> str:
-    """Returns the words of a text that a hint is about; none for a hint at its beginning, which is about all of it."""
+    """Returns the words of a text that a hint refers to; empty for a hint at the beginning, about the whole text."""
     if hint.place == 0:
         return ""
     spans = coder.encode(text)[1].tolist()
     tags = len(source) - len(spans)  # come before the text
-    first = hint.place - 1 if hint.first is None else hint.first
-    return text[spans[first - tags][0] : spans[hint.place - 1 - tags][1]].strip()
+    return text[spans[hint.span[0] - tags][0] : spans[hint.span[-1] - tags][1]].strip()
 
 
 def _weights_of_batch(
@@ -183,17 +242,13 @@ def _weights_of_batch(
 
 
 def _strongest(parts: Sequence[Tensor], own: Tensor, most: int) -> list[Weights]:
-    """The largest weights of each row of [S, M] (the mean of several), without the own sentence [S] of the row."""
+    """Returns the largest weights of each row of [S, M], the mean of `parts`, without the row's own sentence [S]."""
     if not parts:
         return [{} for _ in own]
     rows = torch.stack(list(parts)).mean(0).scatter(1, own[:, None], 0.0)
     weights, places = rows.topk(min(most, rows.shape[1]))
     pairs = zip(places.tolist(), weights.tolist(), strict=True)
     return [{m: w for m, w in zip(*row, strict=True) if w > 0} for row in pairs]
-
-
-def _of_sentences(memory: Memory | None, window: range) -> Memory | None:
-    return None if memory is None else memory.of_sentences(window)
 
 
 def _means(values: Tensor, packing: Packing) -> Tensor:

@@ -1,7 +1,7 @@
-"""Model input: a document and what is known of its translation, as the numbers that a model reads.
+"""Model input: documents and their known translations as the arrays that a model reads.
 
-`InputBuilder.prepare` segments a document, annotates it if the model needs that, and encodes it. A long document is
-encoded chunk by chunk, and `InputBuilder.excerpts` encodes only some of its segments.
+`InputBuilder.prepare` segments a document, annotates it, builds its graph and encodes it in sub-words. A long document
+is encoded chunk by chunk, and `InputBuilder.excerpts` encodes only some of its segments.
 """
 
 from __future__ import annotations
@@ -50,24 +50,24 @@ if TYPE_CHECKING:  # imported only if they are used: their readers are slow to i
     from docgraph.translation.translation_memory import TranslationMemory
 
 ANNOTATIONS = 8
-"""Documents whose annotation is kept, so that a correction need not annotate its document again."""
+"""Number of documents whose annotation is cached, so that a correction does not annotate its document again."""
 FinishedSentences = Mapping[int, Sequence[Hypothesis]]
-"""The hypothesis of each segment of the sentences that were translated before, by sentence."""
+"""The hypotheses of the segments of translated sentences, by sentence."""
 
 
 @dataclass(eq=False)
 class TranslationRequest:
-    """A document to translate and what is known of its translation."""
+    """A document to translate, with known translations and options of its own."""
 
     document: Document
     known: Sequence[str | None] = ()
     """A known translation or None for each sentence; empty if none is known."""
-    finished: Known = field(default_factory=dict)
+    resumed: Known = field(default_factory=dict)
     """Hypotheses of segments that an interrupted run has decoded, as passed to `record`."""
     glossary: Glossary | None = None
-    """Terms of this document; by default those of the translator."""
+    """Glossary of this document (default: that of the translator)."""
     formality: FormalityOption | None = None
-    """How this document addresses people; by default as the translator says."""
+    """How this document addresses people (default: `Translator.formality`)."""
 
     def record(self, first: int, hypotheses: Hypotheses) -> None:
         """Called when the hypotheses of the segments from `first` on are final. No-op; subclasses may store them."""
@@ -77,37 +77,40 @@ class TranslationRequest:
 
 
 @dataclass(frozen=True)
-class Prepared:
-    """A request, or one chunk of it, as the model reads it."""
+class PreparedDocument:
+    """The model input of a request, or of one chunk of it."""
 
     request: TranslationRequest
     segments: Segments
     given: dict[int, str]
     """Known translations, by sentence."""
+    known: Known
+    """Hypotheses of known translations and of an interrupted run, by segment."""
     shown: range
-    """The segments in `example`."""
+    """The segments in `model_input`."""
     own: range
     """The segments that are translated; the others are context."""
-    example: DocumentExample | None
-    """None for a document that is translated in chunks."""
-    known: Known
-    """Known and finished hypotheses, by segment; in an example, by position, with those of memory entries."""
+    model_input: DecoderInput | None = None
+    """The shown segments, with entries of the translation memory; None for a document translated in chunks."""
     corrected: CorrectedWords | None = None
     """The words that known translations correct, if the model can read them."""
 
     @property
     def size(self) -> float:
-        """Number of source sub-words; infinite for a document in chunks, which is always decoded alone."""
-        return math.inf if self.example is None else sum(map(len, self.example.source[: len(self.shown)]))
+        """Number of source sub-words; infinite for a document in chunks, which is decoded alone."""
+        return (
+            math.inf if self.model_input is None else sum(map(len, self.model_input.example.source[: len(self.shown)]))
+        )
 
-    def segments_of(self, sentences: Iterable[int]) -> list[int]:
-        """Returns the segments of some sentences, without those that are known."""
-        return [m for index in sentences if index not in self.given for m in self.segments.of_sentence[index]]
+    def segments_of(self, sentences: Iterable[int] | None = None) -> list[int]:
+        """Returns the segments of some sentences (default: all) that have no known translation."""
+        chosen = range(len(self.segments.of_sentence)) if sentences is None else sentences
+        return [m for index in chosen if index not in self.given for m in self.segments.of_sentence[index]]
 
     def finished_segments(self, finished: FinishedSentences) -> dict[int, list[Hypothesis]]:
         """Returns the hypotheses of finished sentences, by segment.
 
-        Sentences that are known, or that were cut into another number of segments, are left out.
+        Leaves out sentences that are known by now, or that had another number of segments.
         """
         of_sentence = self.segments.of_sentence
         return {
@@ -118,12 +121,12 @@ class Prepared:
         }
 
     def given_pairs(self) -> dict[int, tuple[str, str]]:
-        """Returns the sentences with a known translation, as the model reads them, and these translations."""
+        """Returns (source, translation) of each sentence with a known translation; sources as the model reads them."""
         texts = {m: self.segments.texts(self.segments.of_sentence[m]) for m in self.given}
         return {m: (" ".join(texts[m]), translation) for m, translation in self.given.items()}
 
     def record(self, first: int, hypotheses: Hypotheses) -> None:
-        """Tells the request that the hypotheses from position `first` of the example on are final."""
+        """Reports to the request that the hypotheses from position `first` of the example on are final."""
         own = range(self.own.start - self.shown.start, self.own.stop - self.shown.start)
         begin = max(own.start, first)
         if final := hypotheses[begin - first : own.stop - first]:
@@ -144,16 +147,16 @@ class InputBuilder:
         max_length: int,
         corrected_words: CorrectedWordFinder | None,
     ) -> None:
-        """See `Translator`; `max_length` is the maximum of sub-words of a segment. Without `corrected_words`, known
-        translations correct no words."""
+        """See `Translator`. `max_length` is the maximum number of sub-words of a segment. Without `corrected_words`,
+        known translations only serve as context."""
         self._config, self._tokenizer, self._preprocessor, self._tag = config, tokenizer, preprocessor, tag
         self._languages, self._annotator, self._max_length = languages, annotator, max_length
         self._needs = context_needs(config)
         self.corrected_words = corrected_words
-        """Finds the words that known translations correct; None if these correct no words."""
+        """Finds the words that known translations correct; None to ignore them."""
         self.memory: TranslationMemory | None = None
         self._annotations: dict[tuple[Sentence, ...], Annotation] = {}
-        """Annotations of the last documents, least recently used first."""
+        """Cached annotations, least recently used first."""
         self._annotation_lock = Lock()
 
     @property
@@ -163,7 +166,7 @@ class InputBuilder:
 
     @cached_property
     def _any_pipeline(self) -> Pipeline:
-        """The annotation pipeline, whether the model needs it or not."""
+        """The annotation pipeline, even if the model needs no annotations."""
         from docgraph.annotate.registry import default_pipeline, load_pipeline
 
         if self._annotator is not None:
@@ -178,8 +181,8 @@ class InputBuilder:
         """Returns the annotation of a document, by the annotator of the model or of its source language."""
         return self._annotate(Document.from_sentences(shown_texts(document)))
 
-    def prepare(self, request: TranslationRequest, foreign: frozenset[int] = frozenset()) -> Prepared:
-        """Segments a document and builds the model input; the sentences in `foreign` stay as they are."""
+    def prepare(self, request: TranslationRequest, foreign: frozenset[int] = frozenset()) -> PreparedDocument:
+        """Segments a document and builds its model input; the sentences in `foreign` are not translated."""
         document, known = request.document, request.known
         count = len(document.sentences)
         if known and len(known) != count:
@@ -190,24 +193,22 @@ class InputBuilder:
         exact = [] if self.memory is None else map(self.memory.exact, shown_texts(document))
         given = {m: text for each in (exact, known) for m, text in enumerate(each) if text is not None and text.strip()}
         segments = self._preprocessor.segment(document, given, foreign - given.keys())
-        known_segments: Known = {**request.finished, **dict(self.given_segments(given, segments))}
+        known_segments: Known = {**request.resumed, **dict(self.given_segments(given, segments))}
         (shown, own), *more = chunks(len(segments))
-        prepared = Prepared(request, segments, given, shown, own, None, known_segments)
+        prepared = PreparedDocument(request, segments, given, known_segments, shown, own)
         prepared = replace(prepared, corrected=self._find_corrected_words(prepared))
         if more:
             return prepared
-        given_input = self.encode(segments, shown, known_segments, prepared.corrected)
-        return replace(prepared, example=given_input.example, known=given_input.known)
+        return replace(prepared, model_input=self.encode(segments, shown, known_segments, prepared.corrected))
 
-    def _find_corrected_words(self, prepared: Prepared) -> CorrectedWords | None:
+    def _find_corrected_words(self, prepared: PreparedDocument) -> CorrectedWords | None:
         if self.corrected_words is None or not prepared.given:
             return None
         texts = prepared.segments.texts(range(len(prepared.segments)))
-        unknown = prepared.segments_of(range(len(prepared.segments.of_sentence)))
-        return self.corrected_words.find(prepared.given_pairs(), [texts[m] for m in unknown])
+        return self.corrected_words.find(prepared.given_pairs(), [texts[m] for m in prepared.segments_of()])
 
     def given_segments(self, given: Mapping[int, str], segments: Segments) -> Iterator[tuple[int, list[Hypothesis]]]:
-        """Yields known translations by segment; that of a sentence with several segments is divided among them."""
+        """Yields known translations by segment; the translation of a sentence is divided among its segments."""
         masked = [mask(text, segments.stand_ins(sentence)) for sentence, text in given.items()]
         for sentence, ids in zip(given, self._tokenizer.target.ids(masked), strict=True):
             indices = segments.of_sentence[sentence]
@@ -220,29 +221,21 @@ class InputBuilder:
     def encode(
         self, segments: Segments, span: range, known: Known, corrected: CorrectedWords | None = None
     ) -> DecoderInput:
-        """Returns consecutive segments as model input, with the known hypotheses by position in `span`.
+        """Returns consecutive segments as model input, with their known hypotheses by position in `span`.
 
-        They are annotated if the model reads their graph, or hints. Entries of the translation memory follow the
-        segments.
+        They are annotated if the model reads graphs or hints. Entries of the translation memory follow the segments.
         """
         texts = segments.texts(span)
         known = {place: known[m] for place, m in enumerate(span) if m in known}
         relations, hints = self._needs.graph_relations(any_given(known)), self._needs.hints
-        annotation = None
         own = None if corrected is None else corrected.dictionary
+        annotation = None
         if texts and (relations is not None or may_have_hints(texts, hints, own)):
             annotation = self._annotate(segments.document(span))
         example = example_from_text(texts, self._tokenizer, annotation, relations, tag=self._tag, hints=hints, own=own)
-        given = {place for place, hypotheses in known.items() if hypotheses[0].given}
-        found = [_shifted(hint, span.start) for hint in example.hints]
-        said_in = dict[Entry | None, int](() if corrected is None else corrected.said_in.items())
-        lookups = without_known_words([hint for hint in example.lookups if hint.entry not in said_in], given)
-        lookups += [
-            replace(hint, relation="correction", printed_in=segments.of_sentence[said_in[hint.entry]].start)
-            for hint in example.lookups
-            if hint.entry in said_in
-        ]
-        example = replace(example, ahead=True, hints=found, lookups=lookups)
+        moved = [_shifted(hint, span.start) for hint in example.hints]
+        lookups = _valid_lookups(example.lookups, known, corrected, segments)
+        example = replace(example, ahead=True, hints=moved, lookups=lookups)
         if self.memory is None:
             return DecoderInput(example, known)
         example, entries = self.memory.append_entries(
@@ -251,7 +244,7 @@ class InputBuilder:
         return DecoderInput(example, {**known, **{place: self._given(ids[:-1]) for place, ids in entries.items()}})
 
     def _annotate(self, document: Document) -> Annotation:
-        """Returns the annotation of a document, which is kept for a while."""
+        """Returns the annotation of a document; annotations of the latest documents are cached."""
         with self._annotation_lock:
             annotation = self._annotations.pop(document.sentences, None) or self._any_pipeline(document)
             self._annotations[document.sentences] = annotation
@@ -259,15 +252,15 @@ class InputBuilder:
                 del self._annotations[old]
         return annotation
 
-    def chunk(self, prepared: Prepared, shown: range, translations: Known) -> DecoderInput:
-        """Returns a chunk of a document as model input, with the known translations and `translations` by position."""
-        if prepared.example is None:
+    def chunk(self, prepared: PreparedDocument, shown: range, translations: Known) -> DecoderInput:
+        """Returns a chunk of a document as model input, with its known translations and other `translations`."""
+        if prepared.model_input is None:
             given = dict(self.given_segments(prepared.given, prepared.segments))
             return self.encode(prepared.segments, shown, {**translations, **given}, prepared.corrected)
-        return DecoderInput(prepared.example, {**translations, **prepared.known})
+        return replace(prepared.model_input, known={**translations, **prepared.model_input.known})
 
-    def with_referents(self, prepared: Prepared, wanted: Iterable[int], translations: Known) -> set[int]:
-        """Returns some segments, and those without one of the `translations` that their hints read, directly or not."""
+    def with_referents(self, prepared: PreparedDocument, wanted: Iterable[int], translations: Known) -> set[int]:
+        """Returns segments and, transitively, the segments that their hints read and that have no translation yet."""
         found = {*wanted}
         for shown, own in reversed([*chunks(len(prepared.segments))]):
             if self._needs.hints and (rows := [m - shown.start for m in own if m in found]):
@@ -276,12 +269,12 @@ class InputBuilder:
         return found
 
     def excerpts(
-        self, prepared: Prepared, wanted: Iterable[int], translations: Known
+        self, prepared: PreparedDocument, wanted: Iterable[int], translations: Known
     ) -> Iterator[tuple[list[int], Excerpt]]:
-        """Yields some segments with what they read, as model input, for each chunk; the indices of the segments first.
+        """Yields (segments, model input with everything they read) for each chunk that has some of the wanted segments.
 
-        Segments that are given are left out. `translations` are those that hints may say, by segment; the caller may
-        add what it has translated before it asks for the next excerpt.
+        Segments with a known translation are left out. `translations`, by segment, may be read by hints; the caller may
+        add new translations before it requests the next excerpt.
         """
         given = {m for sentence in prepared.given for m in prepared.segments.of_sentence[sentence]}
         wanted = {*wanted} - given
@@ -289,8 +282,8 @@ class InputBuilder:
             if rows := [m for m in own if m in wanted]:
                 yield rows, self.excerpt(prepared, shown, rows, translations)
 
-    def excerpt(self, prepared: Prepared, shown: range, rows: Iterable[int], translations: Known) -> Excerpt:
-        """Returns segments of one chunk with what they read, as model input; `rows` may name a segment repeatedly."""
+    def excerpt(self, prepared: PreparedDocument, shown: range, rows: Iterable[int], translations: Known) -> Excerpt:
+        """Returns segments of one chunk and everything they read as model input; `rows` may repeat a segment."""
         chunk = self.chunk(prepared, shown, translations)
         excerpt = Excerpt.of(chunk, [m - shown.start for m in rows], self._config)
         # Entries of a translation memory come after all segments.
@@ -299,7 +292,7 @@ class InputBuilder:
         return replace(excerpt, origins=origins)
 
     def with_source(self, excerpt: Excerpt, segments: Mapping[int, Segment]) -> Excerpt:
-        """Returns an excerpt with other texts at some positions; they have no hints."""
+        """Returns an excerpt with other texts, without hints, at some positions."""
         source = [
             self._tokenizer.source.encode(segments[place].text, self._tag)[0] if place in segments else ids
             for place, ids in enumerate(excerpt.document.example.source)
@@ -313,13 +306,30 @@ class InputBuilder:
 
 
 def lookups_by_segment(example: DocumentExample, shown: range, own: range) -> dict[int, list[Hint]]:
-    """Returns the words of a dictionary in those of the `own` segments of a chunk that have any."""
+    """Returns the dictionary words in the `own` segments of a chunk; segments without any are left out."""
     lookups = hints_by_sentence(example.lookups)
     return {m: lookups[m - shown.start] for m in own if m - shown.start in lookups}
 
 
+def _valid_lookups(
+    lookups: Sequence[Hint], known: Known, corrected: CorrectedWords | None, segments: Segments
+) -> list[Hint]:
+    """Returns the dictionary hints without those for words that known translations contain or correct.
+
+    The hints by corrected words follow.
+    """
+    said_in = dict[Entry | None, int](() if corrected is None else corrected.said_in.items())
+    given = {place for place, hypotheses in known.items() if hypotheses[0].given}
+    found = without_known_words([hint for hint in lookups if hint.entry not in said_in], given)
+    return found + [
+        replace(hint, relation="correction", printed_in=segments.of_sentence[said_in[hint.entry]].start)
+        for hint in lookups
+        if hint.entry in said_in
+    ]
+
+
 def _shifted(hint: Hint, by: int) -> Hint:
-    """Returns a hint of a chunk whose printed words are counted from the first segment of the document."""
+    """Returns a hint whose `printed_in` counts from the first segment of the document, not of the chunk."""
     return hint if hint.printed_in is None else replace(hint, printed_in=hint.printed_in + by)
 
 
@@ -335,8 +345,8 @@ def example_from_text(
 ) -> DocumentExample:
     """Returns the model input of a document with these sentences and, if given, translations.
 
-    It has a graph if an annotation and relations are given, and hints by the relations `hints` and by a dictionary of
-    the document's `own`.
+    It has a graph if an annotation and relations are passed. Hints come from the relations `hints` and, if passed, from
+    `own`, a dictionary of the document.
     """
     graph, words, found, lookups = None, list[Ids](), list[Hint](), list[Hint]()
     if annotation is None or (relations is None and not hints):

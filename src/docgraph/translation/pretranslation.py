@@ -19,7 +19,7 @@ from docgraph.model.document_transformer import DocumentTransformer
 from docgraph.model.model_folder import ModelFolder
 from docgraph.model.quantize import pack_for_cpu
 from docgraph.model.systems import context_needs
-from docgraph.translation.decoding.decoder import DecoderInput
+from docgraph.translation.decoding.decoder import DecoderInput, DecodingOptions
 from docgraph.translation.decoding.document_decoding import decode_documents
 from docgraph.translation.decoding.hypotheses import SearchConfig
 
@@ -27,8 +27,8 @@ GREEDY = SearchConfig(beams=1)
 TOKENS = 1 << 16
 """Source sub-words encoded together: enough to keep a GPU busy."""
 PART = 4
-"""Number of batches of documents held in memory."""
-Document = list[tuple[int, ...]]
+"""Batches of documents held in memory at once."""
+DocumentTranslation = list[tuple[int, ...]]
 """The sub-words of each translation, end-of-sentence included."""
 
 
@@ -60,14 +60,15 @@ def translate_split(
     search: SearchConfig = GREEDY,
     tokens: int = TOKENS,
     progress: Callable[[int, int], None] = lambda done, total: None,
-) -> Iterator[list[Document]]:
-    """Yields the translations of all documents of a split, in order, some documents at a time."""
+) -> Iterator[list[DocumentTranslation]]:
+    """Yields the translations of all documents of a split, in order, in groups of documents."""
     needs, end = context_needs(model.config), (model.config.transformer.eos,)
+    options = DecodingOptions(search, tokens=tokens)
     total, done = int(corpus.sizes.sentences.sum()), 0
     ends = np.cumsum(corpus.sizes.source_tokens, dtype=np.int64)
     for part in np.split(np.arange(len(corpus)), np.flatnonzero(np.diff(ends // (PART * tokens))) + 1):
         inputs = [DecoderInput(corpus.example(index, needs.relations, hints=needs.hints)) for index in part.tolist()]
-        decoded = decode_documents(model, corpus.tokenizer, inputs, search, tokens=tokens)
+        decoded = decode_documents(model, corpus.tokenizer, inputs, options)
         yield [[best.tokens + end for best, *_ in document.sentences] for document in decoded]
         done += sum(len(document.example.source) for document in inputs)
         progress(done, total)

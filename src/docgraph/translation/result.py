@@ -29,17 +29,18 @@ class Candidate:
 
 @dataclass(frozen=True)
 class HintUse:
-    """What the model was told about words of a sentence."""
+    """A hint that the model read beside words of a sentence."""
 
     words: str
     """The words of the source, such as "It"; empty if the hint is about the whole sentence."""
     translation: str
-    """The translation of what they refer to, such as "la voiture", or of the words themselves; the words of the
-    sentence before, not translated, if `relation` is previous."""
+    """The content of the hint: the translation of what the words refer to, such as "la voiture", or of the words
+    themselves. If `relation` is "previous", the words of the sentence before, not translated."""
     sentence: int | None
-    """The sentence of what they refer to, or whose known translation says it; None if it comes from a dictionary."""
+    """The sentence that the words refer to, or whose known translation is the source of the hint; None for a hint from
+    a dictionary."""
     relation: str = "coreference"
-    """What gave the hint: coreference, definition, correction (a known translation), dictionary or previous."""
+    """The origin of the hint: coreference, definition, correction (a known translation), dictionary or previous."""
 
 
 @dataclass(frozen=True)
@@ -49,27 +50,24 @@ class SentenceTranslation:
     source: str
     text: str
     candidates: tuple[Candidate, ...] = ()
-    """The n best, best first; empty for a sentence without words, which is copied, and for a known translation."""
+    """The n best, best first. Empty for a known translation, and for a sentence that is copied."""
     context: ContextWeights | None = None
-    """The sentences it read and the mean gate; None without `explain` or if the model has no context."""
+    """Attention to other sentences, and the mean gate; None without `explain` or if the model has no context."""
     given: bool = False
     """True for a known translation."""
     memory: tuple[tuple[str, str], ...] = ()
-    """The (source, translation) entries of the translation memory that it read, nearest first; with `explain` only."""
-
+    """The (source, translation) entries of the translation memory that the sentence read, nearest first; only with
+    `explain`."""
     hints: tuple[HintUse, ...] = ()
-    """What its words refer to, if the model reads hints; with `explain` only."""
-
+    """The hints that the sentence read; only with `explain`."""
     doubts: tuple[str, ...] = ()
-    """What may be wrong with the translation, such as "repetition"; see checks.py."""
-
+    """What may be wrong with the translation, such as "repetition"; see checks/doubts.py."""
     alignment: Alignment | None = None
-    """Links with the words of the source, if they are needed to write the document."""
+    """Links with words of the source, if they are needed to write the document."""
     terms: tuple[TermUse, ...] = ()
     """The terms of the glossary that the source contains."""
-
     segments: tuple[Hypothesis, ...] = ()
-    """The translation of each segment before terms were enforced, if `corrections` made it."""
+    """The hypothesis of each segment before terms were enforced; only set by `corrections`."""
 
     @property
     def score(self) -> float | None:
@@ -77,7 +75,7 @@ class SentenceTranslation:
         return self.candidates[0].score if self.candidates else None
 
     def with_text(self, text: str) -> SentenceTranslation:
-        """Returns the same with another text of the best candidate."""
+        """Returns a copy with another text of the best candidate."""
         if text == self.text:
             return self
         return replace(self, text=text, candidates=(replace(self.candidates[0], text=text), *self.candidates[1:]))

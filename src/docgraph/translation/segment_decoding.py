@@ -1,4 +1,7 @@
-"""Decodes the segments of prepared documents, a long document chunk by chunk, and explains what they read if asked."""
+"""Decodes the segments of prepared documents; on request, reports which context and hints they read.
+
+A long document is decoded chunk by chunk.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +11,12 @@ from typing import TYPE_CHECKING
 
 from docgraph.model.batch import DocumentExample
 from docgraph.model.hints import Hint
-from docgraph.translation.decoding.decoder import DecodedDocument, DecoderInput, Mode
+from docgraph.translation.decoding.decoder import DecodedDocument, DecodingOptions
 from docgraph.translation.decoding.document_chunks import chunks
 from docgraph.translation.decoding.hints import with_filled_hints
-from docgraph.translation.decoding.hypotheses import Hypotheses, SearchConfig
+from docgraph.translation.decoding.hypotheses import Hypotheses
 from docgraph.translation.explain import ContextWeights, context_weights_of, hint_uses
-from docgraph.translation.model_input import Prepared, lookups_by_segment
+from docgraph.translation.model_input import PreparedDocument, lookups_by_segment
 from docgraph.translation.result import HintUse
 from docgraph.translation.terms.term import Term
 from docgraph.translation.terms.term_enforcement import DocumentTerms
@@ -23,65 +26,61 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class TranslationOptions:
-    """How documents are translated."""
+class TranslationOptions(DecodingOptions):
+    """How documents are decoded, and whether the context and the hints that they read are reported."""
 
-    search: SearchConfig
-    mode: Mode
-    explain: bool
-    tokens: int | None = None
-    """Source sub-words decoded together; None: by the device."""
+    explain: bool = False
 
 
 @dataclass(frozen=True)
 class DecodedSegments:
-    """What the model made of a document, by segment."""
+    """The hypotheses of a document, and what they were made from; all by segment."""
 
     hypotheses: Hypotheses
     context_weights: list[ContextWeights]
     passes: int
     lookups: dict[int, list[Hint]] = field(default_factory=dict)
-    """The words of a dictionary in the segments that have any."""
+    """Dictionary words; segments without any are left out."""
     hints: dict[int, list[HintUse]] = field(default_factory=dict)
-    """What the segments with hints read; only with `explain`."""
+    """The hints that segments read; only with `explain`."""
     terms: DocumentTerms = field(default_factory=DocumentTerms)
-    first: Hypotheses = field(default_factory=list)
-    """The hypotheses before terms were enforced, which are those that hints say."""
+    before_terms: Hypotheses = field(default_factory=list)
+    """The hypotheses before terms were enforced; hints contain words of these."""
 
 
 def decode_segments(
-    translator: Translator, batch: list[Prepared], options: TranslationOptions
+    translator: Translator, batch: list[PreparedDocument], options: TranslationOptions
 ) -> list[DecodedSegments]:
     """Decodes some documents together, or one long document, with the decoder of a translator."""
-    if batch and batch[0].example is None:
+    if batch and batch[0].model_input is None:
         return [_decode_in_chunks(translator, batch[0], options)]
     return _decode_together(translator, batch, options)
 
 
 def _decode_together(
-    translator: Translator, batch: list[Prepared], options: TranslationOptions
+    translator: Translator, batch: list[PreparedDocument], options: TranslationOptions
 ) -> list[DecodedSegments]:
     """Decodes documents, or one chunk of a document, together."""
-    inputs = [DecoderInput(each.example, each.known) for each in batch if each.example is not None]
-    decoded = translator.decoder(
-        inputs,
-        options.search,
-        options.mode,
-        tokens=options.tokens,
+    inputs = [each.model_input for each in batch if each.model_input is not None]
+    reporting = replace(
+        options,
         on_final=lambda index, first, hypotheses: batch[index].record(first, hypotheses),
         progress=lambda done, _: _show_progress(batch, done),
     )
+    decoded = translator.decoder(inputs, reporting)
     results = []
-    for prepared, given, document in zip(batch, inputs, decoded, strict=True):
+    for prepared, model_input, document in zip(batch, inputs, decoded, strict=True):
         # Entries of a translation memory come after the segments.
-        lookups = lookups_by_segment(given.example, prepared.shown, prepared.own)
+        lookups = lookups_by_segment(model_input.example, prepared.shown, prepared.own)
         result = DecodedSegments(document.sentences[: len(prepared.shown)], [], document.passes, lookups)
-        results.append(_explained(translator, prepared, given.example, document, result) if options.explain else result)
+        if options.explain:
+            result = _explained(translator, prepared, model_input.example, document, result)
+        results.append(result)
     return results
 
 
-def _show_progress(batch: Iterable[Prepared], done: int) -> None:
-    """Tells requests how many of their segments are decoded, as if they were decoded in their order."""
+def _show_progress(batch: Iterable[PreparedDocument], done: int) -> None:
+    """Reports progress to requests, as if their segments were decoded in order."""
     for prepared in batch:
         prepared.request.show_progress(prepared.own.start, min(max(done, 0), len(prepared.own)))
         done -= len(prepared.own)
@@ -89,13 +88,13 @@ def _show_progress(batch: Iterable[Prepared], done: int) -> None:
 
 def _explained(
     translator: Translator,
-    prepared: Prepared,
+    prepared: PreparedDocument,
     example: DocumentExample,
     document: DecodedDocument,
     result: DecodedSegments,
 ) -> DecodedSegments:
-    """Returns a decoded document with what its segments read."""
-    everything = prepared.segments.sentence_indices(range(len(prepared.segments)))
+    """Returns a decoded document with the context weights and hints of its segments."""
+    everything = prepared.segments.sentence_indices()
     owners = everything[prepared.shown.start : prepared.shown.stop]
     with translator.model_lock:
         filled = with_filled_hints(translator.model, translator.tokenizer, example, document.sentences)
@@ -106,7 +105,9 @@ def _explained(
     return replace(result, context_weights=weights, hints=hints)
 
 
-def _decode_in_chunks(translator: Translator, prepared: Prepared, options: TranslationOptions) -> DecodedSegments:
+def _decode_in_chunks(
+    translator: Translator, prepared: PreparedDocument, options: TranslationOptions
+) -> DecodedSegments:
     """Decodes a long document chunk by chunk; each chunk reads the translations of the chunks before it."""
     hypotheses = {**prepared.known}
     weights: list[ContextWeights] = []
@@ -114,11 +115,11 @@ def _decode_in_chunks(translator: Translator, prepared: Prepared, options: Trans
     hints: dict[int, list[HintUse]] = {}
     passes = 0
     for shown, own in chunks(len(prepared.segments)):
-        given = translator.inputs.encode(prepared.segments, shown, hypotheses, prepared.corrected)
-        lookups |= lookups_by_segment(given.example, shown, own)
+        model_input = translator.input_builder.encode(prepared.segments, shown, hypotheses, prepared.corrected)
+        lookups |= lookups_by_segment(model_input.example, shown, own)
         if hypotheses.keys() >= {*own} and not options.explain:
             continue
-        chunk = replace(prepared, shown=shown, own=own, example=given.example, known=given.known)
+        chunk = replace(prepared, shown=shown, own=own, model_input=model_input)
         [decoded] = _decode_together(translator, [chunk], options)
         part = slice(own.start - shown.start, own.stop - shown.start)
         hypotheses.update(zip(own, decoded.hypotheses[part], strict=True))
@@ -129,10 +130,10 @@ def _decode_in_chunks(translator: Translator, prepared: Prepared, options: Trans
 
 
 def with_enforced_words(
-    prepared: Prepared, decoded: DecodedSegments, enforced: Mapping[int, Sequence[Term]]
+    prepared: PreparedDocument, decoded: DecodedSegments, enforced: Mapping[int, Sequence[Term]]
 ) -> DecodedSegments:
-    """Returns a decoded document with the words of a dictionary that were enforced, by segment, among its hints."""
-    sentences, hints = prepared.segments.sentence_indices(range(len(prepared.segments))), dict(decoded.hints)
+    """Returns a decoded document whose hints include the dictionary words that were enforced, by segment."""
+    sentences, hints = prepared.segments.sentence_indices(), dict(decoded.hints)
     for m, words in enforced.items():
         for word in words:
             hint = next(hint for hint in decoded.lookups[m] if hint.entry == word.entry)

@@ -1,4 +1,4 @@
-"""Sentences that belong to no document, as the model of a translator reads and translates them."""
+"""Annotates, translates and aligns sentences outside any document, with the model of a translator."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from docgraph.annotation import Annotation
 from docgraph.document import Document
-from docgraph.translation.decoding.decoder import DecoderInput
+from docgraph.translation.decoding.decoder import DecoderInput, DecodingOptions
 from docgraph.translation.decoding.hypotheses import Hypothesis, SearchConfig
 from docgraph.translation.decoding.word_alignment import SubwordAttention
 from docgraph.translation.model_input import example_from_text
@@ -29,7 +29,7 @@ class SingleSentences:
     def translate(self, texts: Sequence[str]) -> list[str]:
         """Returns the translation of each text."""
         best = self._best(texts, SearchConfig())
-        return [self._translator.builder.text(each, text) for text, each in zip(texts, best, strict=True)]
+        return [self._translator.translation_builder.text(each, text) for text, each in zip(texts, best, strict=True)]
 
     def annotate(self, texts: Sequence[str]) -> Annotation:
         """Returns the annotation of some texts, for a model that needs annotations."""
@@ -44,4 +44,4 @@ class SingleSentences:
     def _best(self, texts: Iterable[str], search: SearchConfig) -> list[Hypothesis]:
         translator = self._translator
         inputs = [DecoderInput(example_from_text([text], translator.tokenizer, tag=translator.tag)) for text in texts]
-        return [document.sentences[0][0] for document in translator.decoder(inputs, search)]
+        return [document.sentences[0][0] for document in translator.decoder(inputs, DecodingOptions(search))]

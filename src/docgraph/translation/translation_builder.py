@@ -1,4 +1,4 @@
-"""Builds translations from hypotheses: finished texts, the n best of each sentence, and what each sentence read."""
+"""Builds translations from hypotheses: postprocessed texts, n-best lists, and the context that sentences read."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from docgraph.model.tokenizer import UNKNOWN, SubwordCoder
 from docgraph.translation.checks.repair import Attempt
 from docgraph.translation.decoding.hypotheses import Hypotheses, Hypothesis
 from docgraph.translation.explain import ContextWeights
-from docgraph.translation.model_input import Prepared
+from docgraph.translation.model_input import PreparedDocument
 from docgraph.translation.result import Candidate, SentenceTranslation
 from docgraph.translation.segment_decoding import DecodedSegments
 from docgraph.translation.text.postprocessing import Postprocessor
 from docgraph.translation.text.preprocessing import Segments
-from docgraph.translation.text.stand_ins import StandIns, mask, restore
+from docgraph.translation.text.stand_ins import mask, restore
 
 if TYPE_CHECKING:  # slow to import
     from docgraph.translation.translation_memory import TranslationMemory
@@ -25,18 +25,18 @@ class TranslationBuilder:
     """Turns the hypotheses of one model into translations. Threads may share it."""
 
     def __init__(self, coder: SubwordCoder, postprocessor: Postprocessor) -> None:
-        """`coder` is the one of the target language."""
+        """`coder` is the coder of the target language."""
         self._coder, self._postprocessor = coder, postprocessor
 
     def text(self, hypothesis: Hypothesis, source: str) -> str:
-        """Returns the finished text of a hypothesis, without unknown pieces and incomplete characters."""
+        """Returns the postprocessed text of a hypothesis, without unknown pieces and incomplete characters."""
         coder, tokens = self._coder, hypothesis.tokens
         known = (token for token, piece in zip(tokens, coder.pieces(tokens), strict=True) if piece != UNKNOWN)
         return self._postprocessor.finish(source, coder.decode(known).replace("\ufffd", ""))
 
     def sentences(
         self,
-        prepared: Prepared,
+        prepared: PreparedDocument,
         decoded: DecodedSegments,
         checked: Mapping[int, Attempt],
         chosen: Iterable[int],
@@ -44,7 +44,7 @@ class TranslationBuilder:
     ) -> dict[int, SentenceTranslation]:
         """Returns the translations of some sentences of a document, given the hypotheses of its segments.
 
-        `checked` has the best translation of each segment that is not known; `memory` is the one that was read.
+        `checked` has the best translation of each segment that is not known; `memory` is the translation memory.
         """
         segments, sentences = prepared.segments, dict[int, SentenceTranslation]()
         for index in chosen:
@@ -70,7 +70,7 @@ class TranslationBuilder:
     def _candidates(
         self, segments: Segments, sentence: int, hypotheses: Hypotheses, checked: Mapping[int, Attempt]
     ) -> tuple[Candidate, ...]:
-        """Returns the n best of a sentence; the k-th joins the k-th hypotheses of its segments."""
+        """Returns the n best translations of a sentence; the k-th joins the k-th hypotheses of its segments."""
         indices = segments.of_sentence[sentence]
         candidates = []
         for rank, ranked in enumerate(zip(*(hypotheses[m] for m in indices), strict=False)):
@@ -85,11 +85,15 @@ class TranslationBuilder:
         return tuple(candidates)
 
     def with_same_quotes(
-        self, sentences: Sequence[SentenceTranslation], stand_ins: Sequence[StandIns]
-    ) -> list[SentenceTranslation]:
+        self, sentences: Mapping[int, SentenceTranslation], segments: Segments
+    ) -> dict[int, SentenceTranslation]:
         """Returns the sentences of a document with one kind of quotation marks and of apostrophes; known translations
         do not change."""
-        pairs = list(zip(sentences, stand_ins, strict=True))
-        own = [(mask(each.source, hidden), mask(each.text, hidden)) for each, hidden in pairs if each.candidates]
-        unified = iter(self._postprocessor.unify_quotes([source for source, _ in own], [text for _, text in own]))
-        return [each.with_text(restore(next(unified), hidden)) if each.candidates else each for each, hidden in pairs]
+        stand_ins = {m: segments.stand_ins(m) for m, each in sentences.items() if each.candidates}
+        sources = [mask(sentences[m].source, hidden) for m, hidden in stand_ins.items()]
+        texts = [mask(sentences[m].text, hidden) for m, hidden in stand_ins.items()]
+        unified = dict(zip(stand_ins, self._postprocessor.unify_quotes(sources, texts), strict=True))
+        return {
+            m: each.with_text(restore(unified[m], stand_ins[m])) if m in unified else each
+            for m, each in sentences.items()
+        }

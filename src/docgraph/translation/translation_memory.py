@@ -33,7 +33,7 @@ from docgraph.model.batch import DocumentExample
 from docgraph.model.tokenizer import Ids, Tokenizer
 
 ENTRIES = 8
-"""Entries read per sentence: as many as sentences of the document itself. Each costs time (docs/results)."""
+"""Maximum number of entries that a sentence reads. Each costs time (docs/results)."""
 MAX_ENTRIES = 2_000_000
 """Maximum size of a memory."""
 MAX_BYTES = 1 << 30
@@ -47,7 +47,7 @@ MIN_SHARED = 0.15
 """Share of a text's weight that an entry must contain. Of the eight nearest Bible verses, nine in ten pass for another
 verse, and one in four for a sentence of parliament."""
 MIN_WORDS = 4
-"""Shorter entries count as this long; otherwise an entry of one word would be the most similar of all."""
+"""Shorter entries count as this long; otherwise entries of one word would be the most similar."""
 Integers = npt.NDArray[np.int64]
 
 
@@ -68,7 +68,7 @@ class TranslationMemory:
 
     @classmethod
     def of(cls, pairs: Iterable[tuple[str, str]]) -> TranslationMemory:
-        """Returns the memory of sentence pairs; duplicates are dropped."""
+        """Returns a memory of these sentence pairs; duplicates are dropped."""
         unique = list(dict.fromkeys((" ".join(source.split()), target.strip()) for source, target in pairs))
         words = dict[str, int]()
         rows = [[words.setdefault(word, len(words)) for word in _words(source)] for source, _ in unique]
@@ -112,7 +112,7 @@ class TranslationMemory:
         return targets
 
     def exact(self, text: str) -> str | None:
-        """Returns the translation of a sentence that the memory contains; None if missing or ambiguous."""
+        """Returns the translation of a sentence; None if the memory lacks it or has several."""
         return self._exact.get(" ".join(text.split()))
 
     def nearest_pairs(self, texts: Iterable[str]) -> tuple[tuple[str, str], ...]:
@@ -147,9 +147,9 @@ class TranslationMemory:
         max_length: int,
         tag: str | None = None,
     ) -> tuple[DocumentExample, dict[int, Ids]]:
-        """Appends the nearest entries of each text to the model input of these texts, as sentences to read only.
+        """Appends the nearest entries of each text to the model input of these texts, as read-only sentences.
 
-        Texts whose index is `known` need no entries. Sources are cut to `max_length` sub-words. Also returns the
+        Texts whose index is in `known` need no entries. Sources are cut to `max_length` sub-words. Also returns the
         sub-words of the entries' translations, by their positions in the example.
         """
         nearest = [[] if index in known else self.nearest(text) for index, text in enumerate(texts)]
@@ -203,7 +203,7 @@ def _extension(path: str) -> str:
 
 
 def _check_size(path: str) -> None:
-    """Refuses a file that is too large, in one pass over its unpacked blocks: a small file can unpack to any size."""
+    """Refuses a file that is too large when unpacked, in one pass over its blocks."""
     size = lines = 0
     for block in read_blocks(path):
         size, lines = size + len(block), lines + block.count(b"\n")

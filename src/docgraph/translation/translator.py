@@ -3,12 +3,25 @@
 translator = Translator.load("en-fr")
 translation = translator.translate(["Alice met a cat.", "It grinned."])
 translation.texts, translation.sentences[1].score
+
+`Translator.translate_requests` is the path of every document:
+
+segment       text/preprocessing.py             sentences -> normalised texts that the model translates
+annotate      model_input.py                    texts -> words, lemmas, heads, coreference (if the model needs them)
+build graph   model_input.py                    annotation -> document graph and hints
+encode        model_input.py                    texts -> sub-words: `PreparedDocument`
+search        decoding/document_decoding.py     sub-words -> hypotheses: `DecodedSegments`
+terms         terms/, redecoding.py             segments that lack a term are decoded again
+checks        checks/, redecoding.py            doubtful segments are decoded again
+text          translation_builder.py            hypotheses -> text with the typography of the language: `Translation`
+
+`files/translate.py` reads documents before and writes translations after.
 """
 
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from threading import Lock
@@ -30,31 +43,32 @@ from docgraph.model.model_folder import ModelFolder, find_model
 from docgraph.model.quantize import pack_for_cpu
 from docgraph.model.systems import context_needs
 from docgraph.model.tokenizer import Tokenizer
-from docgraph.translation.decoding.decoder import DecodedDocument, Decoder, DecoderInput, Mode, batch_tokens
+from docgraph.translation.decoding.decoder import (
+    DecodedDocument,
+    Decoder,
+    DecoderInput,
+    DecodingOptions,
+    Mode,
+    batch_tokens,
+)
 from docgraph.translation.decoding.document_decoding import decode_documents
-from docgraph.translation.decoding.hypotheses import Hypotheses, SearchConfig
+from docgraph.translation.decoding.hypotheses import SearchConfig
 from docgraph.translation.decoding.word_alignment import SubwordAttention, markup_alignments, subword_attention
-from docgraph.translation.model_input import InputBuilder, Prepared, TranslationRequest
+from docgraph.translation.model_input import InputBuilder, PreparedDocument, TranslationRequest
 from docgraph.translation.redecoding import Redecoder
 from docgraph.translation.result import SentenceTranslation, Translation
 from docgraph.translation.segment_decoding import (
     DecodedSegments,
     TranslationOptions,
     decode_segments,
-    with_enforced_words,
 )
 from docgraph.translation.single_sentences import SingleSentences
 from docgraph.translation.terms.corrected_words import CorrectedWordFinder
-from docgraph.translation.terms.dictionary_names import DictionaryNames
-from docgraph.translation.terms.formality import FormalityOption, Sample, check_option, decide, has_forms
-from docgraph.translation.terms.names import find_names
-from docgraph.translation.terms.term import TermFinder
-from docgraph.translation.terms.term_enforcement import DocumentTerms
-from docgraph.translation.terms.utterances import utterance_formalities
+from docgraph.translation.terms.formality import FormalityOption, check_option
 from docgraph.translation.text.language_check import foreign_sentences
 from docgraph.translation.text.paraphrases import load_paraphraser
 from docgraph.translation.text.postprocessing import Postprocessor
-from docgraph.translation.text.preprocessing import Preprocessor, Segment
+from docgraph.translation.text.preprocessing import Preprocessor
 from docgraph.translation.translation_builder import TranslationBuilder
 
 if TYPE_CHECKING:  # imported only if they are used: their readers are slow to import
@@ -62,18 +76,10 @@ if TYPE_CHECKING:  # imported only if they are used: their readers are slow to i
     from docgraph.translation.translation_memory import TranslationMemory
 
 Precision = Literal["float32", "bfloat16", "int8"]
-SETTINGS = ("names", "repair", "keep_foreign", "formality", "memory")
-"""Attributes of a translator that may be set after it is loaded, beside its glossary."""
-
+SETTINGS = ("glossary", "memory", "formality", "names", "repair", "keep_foreign")
+"""Attributes of a translator that users may set after loading it."""
 
 Request = TypeVar("Request", bound=TranslationRequest)
-
-
-def _samples(prepared: Prepared, translations: Sequence[str | None]) -> Iterator[Sample]:
-    """Yields what decides the formality of a document, given the translation of each segment."""
-    yield from (Sample(text, given, given=True) for text, given in prepared.given_pairs().values())
-    for m in prepared.segments_of(range(len(prepared.segments.of_sentence))):
-        yield Sample(prepared.segments[m].text, translations[m] or "")
 
 
 class Translator:
@@ -86,51 +92,57 @@ class Translator:
         languages: tuple[str, str] | None = None,
         annotator: str | None = None,
         tag: str | None = None,
-        glossary: Glossary | None = None,
         trained_length: int | None = None,
     ) -> None:
         """`annotator` is a spec such as spacy:fr_core_news_sm+coref:fr (default: that of the source language); `tag`
-        selects the target language of a multilingual model, such as >>fra<<; translations use the terms of
-        `glossary`; sentences of more than `trained_length` sub-words are cut."""
-        self.model, self.tokenizer, self.languages, self.tag = model, tokenizer, languages, tag
-        self.model_lock = Lock()
-        self.decoder: Decoder = self.decode
-        """Does the work of the model. A server replaces it, so that requests of several threads share batches."""
-        self.glossary = glossary
-        self.names = True
-        """Whether names are kept, the same way in a whole document (names.py)."""
-        self.formality = "any"
-        self.repair = True
-        """Whether translations that fail the checks of checks.py are decoded again; they are reported in any case."""
-        self.keep_foreign = True
-        """Whether paragraphs that are clearly not in the source language stay as they are."""
+        selects the target language of a multilingual model, such as >>fra<<; sentences of more than `trained_length`
+        sub-words are cut."""
         if tag is None and (tags := tokenizer.source.tags):
             listed = ", ".join(tags[:12]) + (", ..." if len(tags) > 12 else "")
             raise DocgraphError(f"this model translates into several languages; choose one by its tag: {listed}")
+        self.model, self.tokenizer, self.languages, self.tag = model, tokenizer, languages, tag
         self.needs = needs = context_needs(model.config)
+        self.model_lock = Lock()
+        """Held while the model computes."""
+        self.decoder: Decoder = self.decode
+        """Runs the model. A server replaces the default, so that requests of several threads share batches."""
+        self._create_stages(annotator, trained_length)
+        self.glossary: Glossary | None = None
+        """Terms and their translations, for all documents that bring no glossary of their own."""
+        self.memory = None
+        self.formality = "any"
+        self.names = True
+        """Whether every name is translated the same way throughout a document (terms/names.py)."""
+        self.repair = True
+        """Whether translations that fail a check (checks/doubts.py) are decoded again; doubts are always reported."""
+        self.keep_foreign = True
+        """Whether paragraphs that are clearly not in the source language stay untranslated."""
+        if needs.graph_relations(any_given=False) is not None:
+            _ = self.pipeline  # every document needs it, so report a missing annotator now
+
+    def _create_stages(self, annotator: str | None, trained_length: int | None) -> None:
+        """Creates the stages that prepare documents and finish translations."""
+        model, tokenizer, languages, needs = self.model, self.tokenizer, self.languages, self.needs
         positions = model.config.transformer.max_positions // needs.sentences_per_sequence
         # As in training, and a translation may be half as long again as its segment.
         max_length = max(8, min(positions * 2 // 3, trained_length or positions))
-        self._single = SingleSentences(self)
+        single = SingleSentences(self)
         self._preprocessor = Preprocessor(
             tokenizer.source,
             languages,
             max_length,
             not needs.reads_document,
-            self._single.greedy_scores,
+            single.greedy_scores,
             may_print if "definition" in needs.hints else lambda _: False,
             load_paraphraser() if dictionaries(needs.hints) else str,
         )
-        self.builder = TranslationBuilder(tokenizer.target, Postprocessor(self._preprocessor, languages))
-        self._redecoder = Redecoder(self)
+        self.translation_builder = TranslationBuilder(tokenizer.target, Postprocessor(self._preprocessor, languages))
+        self.redecoder = Redecoder(self, single)
         reads_words = not {*needs.hints} <= {"previous"}
-        finder = CorrectedWordFinder(languages, self._single) if languages is not None and reads_words else None
-        self.inputs = InputBuilder(
-            model.config, tokenizer, self._preprocessor, languages, annotator, tag, max_length, finder
+        finder = CorrectedWordFinder(languages, single) if languages is not None and reads_words else None
+        self.input_builder = InputBuilder(
+            model.config, tokenizer, self._preprocessor, languages, annotator, self.tag, max_length, finder
         )
-        self.memory = None
-        if needs.graph_relations(any_given=False) is not None:
-            _ = self.pipeline  # every document needs it, so report a missing annotator now
 
     @classmethod
     def load(
@@ -164,15 +176,16 @@ class Translator:
     @property
     def pipeline(self) -> Pipeline | None:
         """The annotation pipeline, loaded on first use; None if the model needs no annotations."""
-        return self.inputs.pipeline
+        return self.input_builder.pipeline
 
     @property
     def memory(self) -> TranslationMemory | None:
-        """A translation memory to use as context.
+        """The translation memory; None for no memory.
 
-        A sentence that the memory contains is translated as there. Other sentences read their nearest entries.
+        A sentence that is an entry of the memory gets the translation of the entry. Other sentences read the nearest
+        entries as context.
         """
-        return self.inputs.memory
+        return self.input_builder.memory
 
     @memory.setter
     def memory(self, memory: TranslationMemory | None) -> None:
@@ -180,13 +193,13 @@ class Translator:
             raise DocgraphError(
                 "this model cannot read a translation memory; convert it with docgraph recall, or use an embedded one"
             )
-        self.inputs.memory = memory
+        self.input_builder.memory = memory
         self.state_cache: StateCache | None = {} if self.needs.only_given_translations else None
 
     @property
     def formality(self) -> FormalityOption:
-        """How translations address people: "formal" (vous), "informal" (tu), as the model does ("any"), or the one of
-        these that a document mostly has ("auto", formality.py)."""
+        """How translations address people: "formal" (vous), "informal" (tu), "any" (the model chooses for each
+        sentence), or "auto" (the majority of the document, for all its sentences; terms/formality.py)."""
         return self._formality
 
     @formality.setter
@@ -199,6 +212,11 @@ class Translator:
         """The code of the source language, whose rules split prose into sentences."""
         return self.languages[0] if self.languages else "en"
 
+    @property
+    def target_language(self) -> str | None:
+        """The code of the target language; None if it is unknown or selected by `tag`."""
+        return self.languages[1] if self.languages and self.tag is None else None
+
     def translate(
         self,
         document: Document | Sequence[str] | str,
@@ -210,9 +228,9 @@ class Translator:
     ) -> Translation:
         """Translates a document, a list of sentences, or a text, which is first split into sentences.
 
-        `explain` reports which other sentences each sentence read; it costs one more pass. `known` has a translation or
-        None for each sentence: known translations are kept and are context for the sentences after them, or for all
-        sentences if the model reads only known translations.
+        `explain` reports the context and the hints that each sentence read; it costs one more pass. `known` has a
+        translation or None for each sentence: known translations are kept and are context for the sentences after them,
+        or for all sentences if the model reads only known translations.
         """
         if isinstance(document, str):
             [document] = read(io.StringIO(document), "text", language=self.language)
@@ -252,146 +270,78 @@ class Translator:
     ) -> Iterator[tuple[Request, Translation]]:
         """Like `translate_all`, for documents with known translations or an interrupted run; yields pairs, in order."""
         tokens = tokens or batch_tokens(self.model.device)
-        options = TranslationOptions(search, mode, explain, tokens)
-        batch: list[tuple[Request, Prepared]] = []
+        options = TranslationOptions(search, mode, tokens, explain=explain)
+        for batch in self._batches(requests, tokens):
+            yield from self._translate_batch(batch, options)
+
+    def _batches(self, requests: Iterable[Request], tokens: int) -> Iterator[list[tuple[Request, PreparedDocument]]]:
+        """Yields requests and their model input in batches of up to `tokens` source sub-words."""
+        batch: list[tuple[Request, PreparedDocument]] = []
         size = 0.0
         for request in requests:
             prepared = self.prepare(request)
             if batch and size + prepared.size > tokens:
-                yield from self._translate_batch(batch, options)
+                yield batch
                 batch, size = [], 0.0
             batch.append((request, prepared))
             size += prepared.size
-        yield from self._translate_batch(batch, options)
+        yield batch
+
+    def _translate_batch(
+        self, batch: list[tuple[Request, PreparedDocument]], options: TranslationOptions
+    ) -> Iterator[tuple[Request, Translation]]:
+        """Yields the translations of prepared documents, which are decoded together."""
+        documents = [prepared for _, prepared in batch]
+        decoded = decode_segments(self, documents, options)
+        decoded = self.redecoder.with_terms(documents, decoded, options)
+        for (request, prepared), result in zip(batch, decoded, strict=True):
+            document = request.document
+            found = self.sentences(prepared, result, options.search, range(len(document)))
+            sentences = self.translation_builder.with_same_quotes(found, prepared.segments).values()
+            alignments = self.alignments(document, [each.text for each in sentences])
+            aligned = (replace(each, alignment=links) for each, links in zip(sentences, alignments, strict=True))
+            yield request, Translation(document, tuple(aligned), result.passes)
 
     def annotate(self, document: Document) -> Annotation:
         """Returns the annotation of a document, by the annotator of the model or of its source language."""
-        return self.inputs.annotate(document)
+        return self.input_builder.annotate(document)
 
     def subword_attention(self, sources: Sequence[str], targets: Sequence[str]) -> list[SubwordAttention]:
-        """Returns the attention of translations over their sources, which aligns their words."""
+        """Returns the attention of translations over their sources, for word alignment."""
         if not sources:
             return []
         with self.model_lock:
             return subword_attention(self.model, self.tokenizer, sources, targets, self.tag)
 
-    def _translate_batch(
-        self, batch: list[tuple[Request, Prepared]], options: TranslationOptions
-    ) -> Iterator[tuple[Request, Translation]]:
-        documents = [prepared for _, prepared in batch]
-        decoded = self.with_terms(documents, decode_segments(self, documents, options), options)
-        for (request, prepared), result in zip(batch, decoded, strict=True):
-            yield request, self._translation(prepared, result, options.search)
-
     def foreign_sentences(self, document: Document) -> frozenset[int]:
-        """Returns the sentences that stay as they are because their paragraph is in another language."""
+        """Returns the sentences that are not translated because their paragraph is in another language."""
         language = self.languages[0] if self.languages and self.keep_foreign else None
         return foreign_sentences(document, language)
 
-    def prepare(self, request: TranslationRequest) -> Prepared:
+    def prepare(self, request: TranslationRequest) -> PreparedDocument:
         """Segments a document and builds the model input."""
         check_option(request.formality or "any", self.languages)
-        return self.inputs.prepare(request, self.foreign_sentences(request.document))
+        return self.input_builder.prepare(request, self.foreign_sentences(request.document))
 
     def normalize(self, text: str) -> str:
         """Returns a text as the model reads it (`Preprocessor.normalize`)."""
         return self._preprocessor.normalize(text)
 
-    def decode(
-        self,
-        documents: Sequence[DecoderInput],
-        search: SearchConfig,
-        mode: Mode = "parallel",
-        *,
-        tokens: int | None = None,
-        on_final: Callable[[int, int, Hypotheses], None] | None = None,
-        progress: Callable[[int, int], None] | None = None,
-    ) -> list[DecodedDocument]:
+    def decode(self, documents: Sequence[DecoderInput], options: DecodingOptions) -> list[DecodedDocument]:
         """Runs the model on some documents; threads take turns. The default `decoder`."""
         with self.model_lock:
-            return decode_documents(
-                self.model,
-                self.tokenizer,
-                documents,
-                search,
-                mode,
-                tokens=tokens,
-                state_cache=self.state_cache,
-                on_final=on_final,
-                progress=progress,
-            )
-
-    def with_terms(
-        self,
-        documents: list[Prepared],
-        decoded: list[DecodedSegments],
-        options: TranslationOptions,
-        sentences: Collection[int] | None = None,
-    ) -> list[DecodedSegments]:
-        """Returns decoded documents with their terms; sentences that lack one, or disagree with the formality of their
-        document, are decoded again.
-
-        `sentences` are the ones that are looked at; None for all.
-        """
-        results = []
-        for prepared, result in zip(documents, decoded, strict=True):
-            first = result.hypotheses
-            found = self.find_terms(prepared, first, names=not options.search.sampling)
-            terms = replace(found, lookups=result.lookups)
-            results.append(replace(result, hypotheses=[*first], terms=terms, first=first))
-        if not options.search.sampling:
-            segments = [self._segments(prepared, sentences) for prepared in documents]
-            enforced = self._redecoder.enforce_terms(documents, results, segments, options)
-            if options.explain:
-                results = list(map(with_enforced_words, documents, results, enforced))
-        return results
-
-    def find_terms(self, prepared: Prepared, hypotheses: Hypotheses, names: bool = True) -> DocumentTerms:
-        """Returns the terms of a document: those of the glossary and, given its translation, `names` and formality."""
-        glossary, formality = prepared.request.glossary or self.glossary, prepared.request.formality or self.formality
-        finders: list[TermFinder] = [] if glossary is None else [glossary]
-        segments, translations = prepared.segments.segments, list[str | None]()
-        names, addresses = names and self.names, has_forms(self.languages) and formality in ("any", "auto")
-        if names or addresses:
-            translations = [
-                self.builder.text(found[0], segment.source) if found and found[0].tokens else None
-                for segment, found in zip(segments, hypotheses, strict=True)
-            ]
-        if names:
-            texts, own = [segment.text for segment in segments], dictionaries(self.needs.hints)
-            finders += [DictionaryNames(each).following(prepared.given_pairs().values()) for each in own]
-            translated = {word for each in own for text in texts for word in each.proper_words(text)}
-            finders.append(find_names(texts, translations, self.languages, self._single.translate, translated))
-        decided = decide(formality, _samples(prepared, translations))
-        document, given = prepared.request.document, prepared.given
-        utterances = utterance_formalities(document, prepared.segments, translations, given) if addresses else {}
-        return DocumentTerms(finders, decided, utterances)
-
-    def _segments(self, prepared: Prepared, sentences: Collection[int] | None) -> dict[int, Segment]:
-        """Returns the segments of some sentences of a document, or of all, without those that are known."""
-        chosen = range(len(prepared.segments.of_sentence)) if sentences is None else sentences
-        return {m: prepared.segments[m] for m in prepared.segments_of(chosen)}
-
-    def _translation(self, prepared: Prepared, decoded: DecodedSegments, search: SearchConfig) -> Translation:
-        """Returns the translation of a document, given the hypotheses of its segments."""
-        document = prepared.request.document
-        sentences = [*self.sentences(prepared, decoded, search, range(len(document))).values()]
-        stand_ins = [prepared.segments.stand_ins(m) for m in range(len(document))]
-        unified = self.builder.with_same_quotes(sentences, stand_ins)
-        alignments = self.alignments(document, [each.text for each in unified])
-        aligned = (replace(each, alignment=links) for each, links in zip(unified, alignments, strict=True))
-        return Translation(document, tuple(aligned), decoded.passes)
+            return decode_documents(self.model, self.tokenizer, documents, options, state_cache=self.state_cache)
 
     def sentences(
-        self, prepared: Prepared, decoded: DecodedSegments, search: SearchConfig, chosen: Sequence[int]
+        self, prepared: PreparedDocument, decoded: DecodedSegments, search: SearchConfig, chosen: Sequence[int]
     ) -> dict[int, SentenceTranslation]:
-        """Returns the translations of some sentences of a document, repaired, given the hypotheses of its segments."""
-        checked = self._redecoder.checked(prepared, decoded, search, chosen)
-        return self.builder.sentences(prepared, decoded, checked, chosen, self.memory)
+        """Checks, repairs and returns the translations of some sentences, given the hypotheses of the document."""
+        checked = self.redecoder.checked(prepared, decoded, search, chosen)
+        return self.translation_builder.sentences(prepared, decoded, checked, chosen, self.memory)
 
     def alignments(self, document: Document, texts: Sequence[str]) -> list[Alignment | None]:
-        """Returns the alignments that are needed to place markup or subtitle breaks; None for other sentences.
+        """Returns word alignments, as links between positions of `as_characters`.
 
-        Their positions are those of `as_characters`.
+        They are only needed to place markup or subtitle breaks; None for other sentences.
         """
         return markup_alignments(document, texts, self.subword_attention)

@@ -8,7 +8,7 @@ import torch
 
 from docgraph.graph import RelationOptions, build_graph
 from docgraph.model.graph_encoder import source_structure
-from docgraph.model.sparse import Rows, neighbour_sums
+from docgraph.model.sparse import CsrMatrix, neighbour_sums
 from model.examples import random_annotation, zipfian_annotation
 from model.kernel_examples import DEVICE, HALF, needs_kernels
 
@@ -23,7 +23,7 @@ def test_row_sums(rows: list[int], dtype: torch.dtype, width: int, bound: float)
 
     rng = np.random.default_rng(0)
     owner = np.repeat(np.arange(len(rows)), rows)
-    matrix = Rows.of(owner, rng.integers(0, 30, len(owner)), len(rows))
+    matrix = CsrMatrix.of(owner, rng.integers(0, 30, len(owner)), len(rows))
     x = torch.randn(30, width).to(dtype)
     found = row_sums(x.to(DEVICE), matrix.columns.to(DEVICE), matrix.offsets.to(DEVICE))
     assert found.dtype == dtype

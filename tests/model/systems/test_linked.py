@@ -19,7 +19,7 @@ from docgraph.model.padding import capacity, fill_up
 from docgraph.model.systems import context_class
 from docgraph.model.systems.linked import LinkedWords
 from docgraph.model.tokenizer import SPACE
-from docgraph.translation.decoding.decoder import DecoderInput
+from docgraph.translation.decoding.decoder import DecoderInput, DecodingOptions
 from docgraph.translation.decoding.document_decoding import decode_documents
 from docgraph.translation.decoding.hypotheses import SearchConfig
 
@@ -122,7 +122,7 @@ def test_parallel_decoding_equals_sequential(beams: int) -> None:
     model, config = model_of("post"), SearchConfig(beams=beams, min_length=3, max_length_factor=0.0)
     inputs = [DecoderInput(example) for example in DOCUMENTS]
     at_once, in_order = (
-        decode_documents(model, tokenizer, inputs, config, mode) for mode in ("parallel", "sequential")
+        decode_documents(model, tokenizer, inputs, DecodingOptions(config, mode)) for mode in ("parallel", "sequential")
     )
     found = [
         [[h.tokens for h in best] for document in way for best in document.sentences] for way in (at_once, in_order)

@@ -29,7 +29,7 @@ from docgraph.model.quantize import pack_for_cpu
 from docgraph.model.systems.pointer import LOOK_UP, NEAR, SLOPE, Pointer
 from docgraph.model.tokenizer import SPACE
 from docgraph.training.validation import mean_gates
-from docgraph.translation.decoding.decoder import DecoderInput
+from docgraph.translation.decoding.decoder import DecoderInput, DecodingOptions
 from docgraph.translation.decoding.document_decoding import decode_documents
 from docgraph.translation.decoding.hypotheses import Known, SearchConfig, given_hypotheses
 from docgraph.translation.decoding.scoring import score_documents
@@ -231,7 +231,7 @@ def test_parallel_decoding_equals_sequential_and_scoring(beams: int, own_weight:
     known = [{0: given_hypotheses((7, 8, 9))}, {}]
     inputs = [DecoderInput(*pair) for pair in zip(DOCUMENTS, known, strict=True)]
     at_once, in_order = (
-        decode_documents(model, TOKENIZER, inputs, config, mode) for mode in ("parallel", "sequential")
+        decode_documents(model, TOKENIZER, inputs, DecodingOptions(config, mode)) for mode in ("parallel", "sequential")
     )
     for one, other, example, place in zip(at_once, in_order, DOCUMENTS, known, strict=True):
         best = [sentence[0] for sentence in one.sentences]
@@ -263,7 +263,7 @@ def test_all_decoding_modes_agree_with_known_translations(
     inputs = [DecoderInput(*pair) for pair in zip(examples, told, strict=True)]
     best = []
     for mode, tokens in (("parallel", None), ("sequential", None), ("parallel", 8), ("sequential", 1)):
-        found = decode_documents(model, TOKENIZER, inputs, config, mode, tokens=tokens)  # type: ignore[arg-type]
+        found = decode_documents(model, TOKENIZER, inputs, DecodingOptions(config, mode, tokens))  # type: ignore[arg-type]
         best.append([[hypotheses[0] for hypotheses in each.sentences] for each in found])
     assert all([[h.tokens for h in d] for d in way] == [[h.tokens for h in d] for d in best[0]] for way in best)
     for example, some, hypotheses in zip(examples, places, best[0], strict=True):
@@ -281,7 +281,7 @@ def test_given_translations_are_read_ahead_only_if_allowed(own_weight: float, ah
     example = replace(DOCUMENTS[0], ahead=ahead)
 
     def before(known: Known) -> list[float]:
-        [found] = decode_documents(model, TOKENIZER, [DecoderInput(example, known)], config)
+        [found] = decode_documents(model, TOKENIZER, [DecoderInput(example, known)], DecodingOptions(config))
         return [best[0].log_probability for best in found.sentences[:4]]
 
     one, other, none = (
@@ -296,11 +296,11 @@ def test_translations_of_an_earlier_run_are_not_given() -> None:
     model, config = model_of(own_weight=0.3), SearchConfig(beams=2, min_length=3, max_length_factor=0.0)
 
     def later(known: Known) -> list[float]:
-        [found] = decode_documents(model, TOKENIZER, [DecoderInput(DOCUMENTS[0], known)], config)
+        [found] = decode_documents(model, TOKENIZER, [DecoderInput(DOCUMENTS[0], known)], DecodingOptions(config))
         return [best[0].log_probability for best in found.sentences[3:]]
 
     first = DecoderInput(DOCUMENTS[0], {0: given_hypotheses((7, 8, 9))})
-    [whole] = decode_documents(model, TOKENIZER, [first], config)
+    [whole] = decode_documents(model, TOKENIZER, [first], DecodingOptions(config))
     done = dict(enumerate(whole.sentences[:3]))
     expected = [best[0].log_probability for best in whole.sentences[3:]]
     assert later(done) == pytest.approx(expected, abs=1e-4)

@@ -180,7 +180,7 @@ def test_quotation_marks_are_those_of_the_whole_document(
         return [f"{text} {len(sources)}" for text in texts]
 
     monkeypatch.setattr(draft, "STEP", 2)
-    monkeypatch.setattr(translator.builder._postprocessor, "unify_quotes", mark_last)
+    monkeypatch.setattr(translator.translation_builder._postprocessor, "unify_quotes", mark_last)
     document = Document.from_sentences(TEXT)
     session = Session([document], translator, search=SEARCH)
     told = [*session.translate()]

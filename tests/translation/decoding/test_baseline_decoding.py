@@ -16,10 +16,10 @@ from docgraph.model.config import ConcatenationConfig
 from docgraph.model.document_transformer import DocumentTransformer
 from docgraph.model.systems import prepare
 from docgraph.model.tokenizer import SPACE
-from docgraph.translation.decoding.decoder import BATCH_TOKENS, DecoderInput
+from docgraph.translation.decoding.decoder import BATCH_TOKENS, DecoderInput, DecodingOptions
 from docgraph.translation.decoding.document_decoding import decode_documents
 from docgraph.translation.decoding.hypotheses import Known, SearchConfig, given_hypotheses
-from docgraph.translation.decoding.scoring import Candidates, score_candidates, score_documents
+from docgraph.translation.decoding.scoring import ScoringTask, score_candidates, score_documents
 from model.examples import EOS, SYSTEMS, batch_of, context_layers, documents, small_config, small_model
 
 DOCUMENTS = documents(7, [3, 1, 5, 2, 6, 1], [4], [1, 6, 2, 2])
@@ -30,7 +30,7 @@ SEPARATOR = 3
 def translations(model: DocumentTransformer, mode: str = "parallel") -> tuple[list[list[tuple[int, ...]]], int]:
     """Returns the best translation of every sentence and the maximum number of passes."""
     inputs = [DecoderInput(example) for example in DOCUMENTS]
-    found = decode_documents(model, PIECES, inputs, SearchConfig(beams=2), mode)  # type: ignore[arg-type]
+    found = decode_documents(model, PIECES, inputs, DecodingOptions(SearchConfig(beams=2), mode))  # type: ignore[arg-type]
     return [[s[0].tokens for s in document.sentences] for document in found], max(d.passes for d in found)
 
 
@@ -64,8 +64,8 @@ def test_known_translations_are_context(name: str) -> None:
     def decoded(known: Sequence[Known], again: bool, mode: str = "parallel", tokens: int | None = None) -> list[Any]:
         config = SearchConfig(beams=2, min_length=2, max_length_factor=1.0, max_length_constant=2)
         inputs = [DecoderInput(*pair) for pair in zip(DOCUMENTS[: len(known)], known, strict=True)]
-        options = {"tokens": tokens, "redecode_known": again}
-        found = decode_documents(model, PIECES, inputs, config, mode, **options)  # type: ignore[arg-type]
+        options = DecodingOptions(config, mode, tokens)
+        found = decode_documents(model, PIECES, inputs, options, redecode_known=again)  # type: ignore[arg-type]
         return [[best.tokens for best, *_ in document.sentences] for document in found]
 
     everything = [{m: given_hypotheses(ids[:-1].tolist()) for m, ids in enumerate(d.target)} for d in DOCUMENTS]
@@ -109,7 +109,7 @@ def test_concatenated_candidates_follow_the_translations_before_them() -> None:
             assert len(sentence) == len(ids)
             np.testing.assert_allclose(sentence, whole[len(whole) - len(ids) :], rtol=1e-5)
     bare = replace(example, target=())
-    [scored] = score_candidates(model, [Candidates(bare, [[ids] for ids in example.target])])
+    [scored] = score_candidates(model, [ScoringTask(bare, [[ids] for ids in example.target])])
     assert [len(sentence[0]) for sentence in scored] == [len(ids) for ids in example.target]
 
 

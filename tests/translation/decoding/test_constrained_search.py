@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from docgraph.model.batch import DocumentExample
 from docgraph.translation.decoding.constrained_search import forbid_unlikely_ends, ranking_score
 from docgraph.translation.decoding.constraints import Constraint, Constraints, Phrase
-from docgraph.translation.decoding.decoder import DecoderInput
+from docgraph.translation.decoding.decoder import DecoderInput, DecodingOptions
 from docgraph.translation.decoding.document_decoding import decode_documents
 from docgraph.translation.decoding.hypotheses import Hypothesis, SearchConfig
 from docgraph.translation.decoding.search import search
@@ -153,8 +153,7 @@ def test_parallel_decoding_of_documents_equals_sequential(beams: int) -> None:
             reading_model(),
             Pieces(),  # type: ignore[arg-type]
             [DecoderInput(DOCUMENTS[0], constraints=wanted)],
-            SearchConfig(beams=beams, min_length=4),
-            mode,
+            DecodingOptions(SearchConfig(beams=beams, min_length=4), mode),
         )
         for mode in ("parallel", "sequential")
     )

@@ -15,7 +15,7 @@ from docgraph.model.batch import DocumentExample
 from docgraph.translation.decoding import continuous_decoding
 from docgraph.translation.decoding.constraints import Constraint
 from docgraph.translation.decoding.continuous_decoding import ContinuousDecoder, OpenDocument, can_join
-from docgraph.translation.decoding.decoder import DecodedDocument, DecoderInput
+from docgraph.translation.decoding.decoder import DecodedDocument, DecoderInput, DecodingOptions
 from docgraph.translation.decoding.hypotheses import Hypothesis, Known, SearchConfig, given_hypotheses
 from docgraph.translation.model_input import TranslationRequest
 from docgraph.translation.translator import Translator
@@ -38,7 +38,7 @@ def translator(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pyte
 
 def examples_of(translator: Translator) -> list[DocumentExample]:
     requests = [TranslationRequest(Document.from_sentences(each)) for each in DOCUMENTS]
-    return [example for each in requests if (example := translator.prepare(each).example) is not None]
+    return [found.example for each in requests if (found := translator.prepare(each).model_input) is not None]
 
 
 def assert_same(document: OpenDocument, expected: DecodedDocument) -> None:
@@ -59,7 +59,7 @@ def test_documents_may_join_at_any_step(translator: Translator, monkeypatch: pyt
     monkeypatch.setattr(continuous_decoding, "MAX_WAIT", choice.choice([1, 4]))
     jobs = [(DecoderInput(example), search) for example in examples_of(translator) for search in SEARCHES]
     choice.shuffle(jobs)
-    alone = [translator.decode([given], search) for given, search in jobs]
+    alone = [translator.decode([given], DecodingOptions(search)) for given, search in jobs]
     opened = [OpenDocument(*job, translator.model.config, translator.tokenizer.target) for job in jobs]
     decoder, waiting = ContinuousDecoder(translator.model, translator.tokenizer), deque(opened)
     groups = 0
@@ -79,7 +79,7 @@ def test_known_translations_are_kept_and_hints_say_them(translator: Translator) 
     example, *_ = examples_of(translator)
     known: Known = {0: [Hypothesis((7, 8, 9), -1.0, -2.0)], 3: [Hypothesis((5,), -1.0, -2.0)]}
     given = DecoderInput(example, known)
-    [expected] = translator.decode([given], SEARCHES[0])
+    [expected] = translator.decode([given], DecodingOptions(SEARCHES[0]))
     decoder = ContinuousDecoder(translator.model, translator.tokenizer)
     document = OpenDocument(given, SEARCHES[0], translator.model.config, translator.tokenizer.target)
     decoder.add(document)
@@ -110,7 +110,7 @@ def test_a_removed_document_lets_the_others_finish(translator: Translator) -> No
         decoder.join()
         decoder.step()
     assert not removed.is_final
-    assert_same(kept, *translator.decode([DecoderInput(second)], SEARCHES[0]))
+    assert_same(kept, *translator.decode([DecoderInput(second)], DecodingOptions(SEARCHES[0])))
 
 
 def test_a_cleared_decoder_returns_what_is_not_final(translator: Translator) -> None:

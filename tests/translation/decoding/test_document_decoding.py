@@ -21,7 +21,7 @@ from docgraph.model.output import DecoderOutput
 from docgraph.model.systems import context_class
 from docgraph.model.tokenizer import SPACE
 from docgraph.translation.decoding import document_decoding as decoding
-from docgraph.translation.decoding.decoder import BATCH_TOKENS, DecodedDocument, DecoderInput
+from docgraph.translation.decoding.decoder import BATCH_TOKENS, DecodedDocument, DecoderInput, DecodingOptions
 from docgraph.translation.decoding.document_decoding import decode_documents
 from docgraph.translation.decoding.hypotheses import SearchConfig, given_hypotheses
 from model.examples import EOS, VOCABULARY, documents, small_config, small_model
@@ -42,7 +42,7 @@ class Pieces:
 
 def decoded(model: Any, examples: list[DocumentExample], *options: Any, **others: Any) -> list[DecodedDocument]:
     inputs = [DecoderInput(example) for example in examples]
-    return decode_documents(model, Pieces(), inputs, *options, **others)  # type: ignore[arg-type]
+    return decode_documents(model, Pieces(), inputs, DecodingOptions(*options, **others))  # type: ignore[arg-type]
 
 
 def translations(found: list[DecodedDocument]) -> list[list[list[tuple[int, ...]]]]:
@@ -113,7 +113,7 @@ def test_the_source_is_encoded_once_and_progress_ends_at_the_total(monkeypatch: 
     model, calls, told = reading_model(), [], []
     encode = model.encode
     monkeypatch.setattr(model, "encode", lambda *arguments: calls.append(1) or encode(*arguments))
-    found = decoded(model, DOCUMENTS, SearchConfig(), "parallel", lambda *numbers: told.append(numbers))
+    found = decoded(model, DOCUMENTS, SearchConfig(), "parallel", progress=lambda *numbers: told.append(numbers))
     assert len(calls) == 1
     assert found[0].passes > 1
     assert [final for final, _ in told] == sorted({final for final, _ in told}), "every pass makes some final"
@@ -282,16 +282,19 @@ def test_known_translations_are_context_of_other_sentences(
     told: list[tuple[int, int]] = []
     final: dict[tuple[int, int], tuple[int, ...]] = {}
     model = Chain()
+    options = DecodingOptions(
+        SearchConfig(beams=beams),
+        mode,
+        tokens,
+        on_final=lambda d, first, part: final.update({(d, m): h[0].tokens for m, h in enumerate(part, start=first)}),
+        progress=lambda *numbers: told.append(numbers),
+    )
     found = decode_documents(
         model,  # type: ignore[arg-type]
         Pieces(),  # type: ignore[arg-type]
         inputs,
-        SearchConfig(beams=beams),
-        mode,
-        lambda *numbers: told.append(numbers),
-        tokens=tokens,
+        options,
         redecode_known=again,
-        on_final=lambda d, first, part: final.update({(d, m): h[0].tokens for m, h in enumerate(part, start=first)}),
     )
     for d, (size, some, document) in enumerate(zip(sizes, known, found, strict=True)):
         before = EOS

@@ -12,10 +12,9 @@ from hypothesis import strategies as st
 
 from docgraph.model.tokenizer import SubwordCoder
 from docgraph.translation.decoding.constraints import ConstraintEncoder
-from docgraph.translation.decoding.decoder import DecoderInput
+from docgraph.translation.decoding.decoder import DecoderInput, DecodingOptions
 from docgraph.translation.decoding.document_decoding import decode_documents
 from docgraph.translation.decoding.forbidden_words import PENALTY, ForbiddenWords
-from docgraph.translation.decoding.hypotheses import SearchConfig
 from docgraph.translation.model_input import example_from_text
 from docgraph.translation.terms.formality import forbidden_words, formality_of
 from docgraph.translation.translator import Translator
@@ -119,14 +118,14 @@ def test_a_search_finds_a_translation_without_the_words_and_with_a_required_phra
     coder = translator.tokenizer.target
     sources = ["You forgot your coat.", "The harbour is closed.", "Are you tired?"]
     examples = [example_from_text([text], translator.tokenizer) for text in sources]
-    free = translator.decode([DecoderInput(example) for example in examples], SearchConfig())
+    free = translator.decode([DecoderInput(example) for example in examples], DecodingOptions())
     required = ConstraintEncoder(coder, "fr").constraint(["caban"])
     assert required is not None
     for formality in ("formal", "informal"):
         words = forbidden_words(coder, formality)
         wanted = [{0: [required, words]}, {0: [words]}, {0: [words]}]
         inputs = [DecoderInput(example, constraints=own) for example, own in zip(examples, wanted, strict=True)]
-        found = decode_documents(translator.model, translator.tokenizer, inputs, SearchConfig())
+        found = decode_documents(translator.model, translator.tokenizer, inputs)
         texts = [coder.decode(each.sentences[0][0].tokens) for each in found]
         assert "caban" in texts[0]
         assert formality not in map(formality_of, texts)

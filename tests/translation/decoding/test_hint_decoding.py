@@ -15,7 +15,7 @@ from docgraph.model.config import HintsConfig, ModelConfig, TransformerConfig
 from docgraph.model.document_transformer import DocumentTransformer
 from docgraph.model.hints import Hint, Referent, insert, moved_by
 from docgraph.translation.decoding.constraints import Constraint, Phrase
-from docgraph.translation.decoding.decoder import DecoderInput, Mode
+from docgraph.translation.decoding.decoder import DecoderInput, DecodingOptions, Mode
 from docgraph.translation.decoding.document_decoding import decode_documents
 from docgraph.translation.decoding.excerpt import Excerpt, with_referents
 from docgraph.translation.decoding.hints import with_filled_hints
@@ -29,6 +29,7 @@ TOKENIZER: Any = SimpleNamespace(
     )
 )
 SEARCH = SearchConfig(beams=2, min_length=3)
+OPTIONS = DecodingOptions(SEARCH)
 SEPARATOR = 3
 
 
@@ -65,7 +66,7 @@ def documents(seed: int = 1) -> list[DocumentExample]:
 
 def translate(system: DocumentTransformer, mode: Mode = "parallel", **options: Any) -> list[list[tuple[int, ...]]]:
     inputs = [DecoderInput(document) for document in documents()]
-    decoded = decode_documents(system, TOKENIZER, inputs, SEARCH, mode, **options)
+    decoded = decode_documents(system, TOKENIZER, inputs, DecodingOptions(SEARCH, mode, **options))
     return [[best.tokens for best, *_ in document.sentences] for document in decoded]
 
 
@@ -87,7 +88,7 @@ def test_hints_change_translations_and_base_ignores_them() -> None:
 
 
 def test_hints_say_words_of_the_translations_of_their_referents() -> None:
-    decoded = decode_documents(model(), TOKENIZER, [DecoderInput(document) for document in documents()], SEARCH)
+    decoded = decode_documents(model(), TOKENIZER, [DecoderInput(document) for document in documents()], OPTIONS)
     for document, result in zip(documents(), decoded, strict=True):
         filled = with_filled_hints(model(), TOKENIZER, document, result.sentences)
         said = [hint for hint in filled.hints if hint.referent is not None and hint.ids]
@@ -96,7 +97,7 @@ def test_hints_say_words_of_the_translations_of_their_referents() -> None:
             assert hint.referent is not None
             assert {*hint.ids} <= {*result.sentences[hint.referent.sentence][0].tokens}
         printed = replace(filled, hints=[replace(hint, referent=None) for hint in filled.hints])
-        [again] = decode_documents(model(), TOKENIZER, [DecoderInput(printed)], SEARCH)
+        [again] = decode_documents(model(), TOKENIZER, [DecoderInput(printed)], OPTIONS)
         assert_same(again.sentences, result.sentences)
 
 
@@ -105,14 +106,14 @@ def test_a_known_translation_is_what_the_hint_says() -> None:
     everything = Referent(0, tuple(range(len(source[0]) - 1)), ())
     document = DocumentExample(source, hints=[Hint(2, 1, relation="coreference", referent=everything)])
     known = {0: given_hypotheses([20, 21, 22])}
-    [decoded] = decode_documents(model(), TOKENIZER, [DecoderInput(document, known)], SEARCH)
+    [decoded] = decode_documents(model(), TOKENIZER, [DecoderInput(document, known)], OPTIONS)
     filled = with_filled_hints(model(), TOKENIZER, document, decoded.sentences)
     [hint] = filled.hints
     assert hint.ids
     assert {*hint.ids} <= {20, 21, 22}
     told = DecoderInput(replace(filled, hints=[replace(hint, referent=None)]))
-    [printed] = decode_documents(model(), TOKENIZER, [told], SEARCH)
-    [without] = decode_documents(model(False), TOKENIZER, [DecoderInput(document)], SEARCH)
+    [printed] = decode_documents(model(), TOKENIZER, [told], OPTIONS)
+    [without] = decode_documents(model(False), TOKENIZER, [DecoderInput(document)], OPTIONS)
     assert decoded.sentences[2] == printed.sentences[2]
     assert decoded.sentences[2] != without.sentences[2]
 
@@ -120,12 +121,12 @@ def test_a_known_translation_is_what_the_hint_says() -> None:
 @pytest.mark.parametrize("split", [[[8]], [[2], [5, 8]], [[0, 1, 2, 3, 4, 5, 6, 7, 8]]])
 def test_an_excerpt_is_translated_as_in_the_whole_document(split: list[list[int]]) -> None:
     document, config = documents()[0], model().config
-    [whole] = decode_documents(model(), TOKENIZER, [DecoderInput(document)], SEARCH)
+    [whole] = decode_documents(model(), TOKENIZER, [DecoderInput(document)], OPTIONS)
     known: dict[int, list[Hypothesis]] = {}
     for sentences in split:
         rows = with_referents(document.hints, sentences, known)
         excerpt = Excerpt.of(DecoderInput(document, known), rows, config)
-        [part] = decode_documents(model(), TOKENIZER, [excerpt.document], SEARCH)
+        [part] = decode_documents(model(), TOKENIZER, [excerpt.document], OPTIONS)
         known.update(zip(rows, part.sentences, strict=False))
     assert {*known} >= {m for sentences in split for m in sentences}
     assert_same([*known.values()], [whole.sentences[m] for m in known])
@@ -136,7 +137,7 @@ def test_constraints_move_with_the_hints_of_their_sentence() -> None:
     hinted = next(hint.sentence for hint in document.hints if hint.is_open)
     wanted = Constraint((Phrase((33,)),), source=range(1, 2))
     constraints = {hinted: [wanted], 1: [wanted]}
-    [decoded] = decode_documents(model(), TOKENIZER, [DecoderInput(document, constraints=constraints)], SEARCH)
+    [decoded] = decode_documents(model(), TOKENIZER, [DecoderInput(document, constraints=constraints)], OPTIONS)
     assert all(33 in decoded.sentences[m][0].tokens for m in constraints)
     printed = document.hints[0]
     source, with_hint = document.source[1], insert(document.source[1], None, [printed], SEPARATOR)[0]

@@ -15,13 +15,13 @@ from docgraph.model.hints import find_lookups
 from docgraph.translation.corrections import translate_sentences
 from docgraph.translation.decoding.constraints import ConstraintEncoder
 from docgraph.translation.decoding.continuous_decoding import ContinuousDecoder, OpenDocument
-from docgraph.translation.decoding.decoder import DecoderInput
+from docgraph.translation.decoding.decoder import DecoderInput, DecodingOptions
 from docgraph.translation.decoding.document_decoding import decode_documents
 from docgraph.translation.decoding.hypotheses import Hypothesis, SearchConfig
 from docgraph.translation.decoding.lookups import Lookups, with_constraints, with_lookups
+from docgraph.translation.explain import explain_sentence
 from docgraph.translation.model_input import TranslationRequest
 from docgraph.translation.result import HintUse
-from docgraph.translation.sentence_explanation import explain_sentence
 from docgraph.translation.terms.glossary import Glossary
 from docgraph.translation.translator import Translator
 
@@ -44,9 +44,9 @@ def use(monkeypatch: pytest.MonkeyPatch, *entries: tuple[str, str]) -> None:
 
 
 def example_of(translator: Translator, texts: list[str]) -> DocumentExample:
-    example = translator.prepare(TranslationRequest(Document.from_sentences(texts))).example
-    assert example is not None
-    return example
+    model_input = translator.prepare(TranslationRequest(Document.from_sentences(texts))).model_input
+    assert model_input is not None
+    return model_input.example
 
 
 def test_a_word_that_the_translation_has_is_not_looked_up(
@@ -55,9 +55,9 @@ def test_a_word_that_the_translation_has_is_not_looked_up(
     use(monkeypatch, ("cat", "chat"))
     example = example_of(embedded, TEXTS)
     assert [hint.sentence for hint in example.lookups] == [2]
-    [document] = decode_documents(embedded.model, embedded.tokenizer, [DecoderInput(example)], SEARCH)
+    [document] = decode_documents(embedded.model, embedded.tokenizer, [DecoderInput(example)], DecodingOptions(SEARCH))
     plain = DecoderInput(replace(example, lookups=()))
-    [without] = decode_documents(embedded.model, embedded.tokenizer, [plain], SEARCH)
+    [without] = decode_documents(embedded.model, embedded.tokenizer, [plain], DecodingOptions(SEARCH))
     assert document.sentences == without.sentences
     assert document.sentences[2][0].looked_up == ()
 
@@ -69,9 +69,9 @@ def test_a_missing_word_is_read_and_the_other_sentences_stay(
     found = embedded.translate(TEXTS, SEARCH, explain=True)
     example = example_of(embedded, TEXTS)
     plain = DecoderInput(replace(example, lookups=()))
-    [without] = decode_documents(embedded.model, embedded.tokenizer, [plain], SEARCH)
-    assert not any("hermine" in embedded.builder.text(best, "") for best, *_ in without.sentences)
-    assert found.texts[1] == embedded.builder.text(without.sentences[1][0], TEXTS[1])
+    [without] = decode_documents(embedded.model, embedded.tokenizer, [plain], DecodingOptions(SEARCH))
+    assert not any("hermine" in embedded.translation_builder.text(best, "") for best, *_ in without.sentences)
+    assert found.texts[1] == embedded.translation_builder.text(without.sentences[1][0], TEXTS[1])
     for m in (0, 3):
         assert "hermine" in found.texts[m]
         assert found.sentences[m].hints == (HintUse("blivet", "hermine", None, "dictionary"),)
@@ -104,7 +104,7 @@ def test_a_translation_that_still_lacks_the_word_is_not_used(
 def test_continuous_decoding_looks_up_the_same_words(embedded: Translator, monkeypatch: pytest.MonkeyPatch) -> None:
     use(monkeypatch, ("cat", "matou"), ("blivet", "hermine"))
     example = example_of(embedded, TEXTS)
-    [wanted] = decode_documents(embedded.model, embedded.tokenizer, [DecoderInput(example)], SEARCH)
+    [wanted] = decode_documents(embedded.model, embedded.tokenizer, [DecoderInput(example)], DecodingOptions(SEARCH))
     opened = OpenDocument(DecoderInput(example), SEARCH, embedded.model.config, embedded.tokenizer.target)
     decoder = ContinuousDecoder(embedded.model, embedded.tokenizer)
     decoder.add(opened)
@@ -126,7 +126,7 @@ def test_sequential_and_parallel_decoding_agree_and_excerpts_are_translated_as_t
     texts = [*TEXTS, "They are old."]
     whole = embedded.translate(texts, SEARCH)
     assert embedded.translate(texts, SEARCH, mode="sequential").texts == whole.texts
-    some = translate_sentences(embedded, Document.from_sentences(texts), [3, 4], SEARCH)
+    some = translate_sentences(embedded, TranslationRequest(Document.from_sentences(texts)), [3, 4], SEARCH)
     assert [some[m].text for m in (3, 4)] == whole.texts[3:]
 
 
@@ -135,13 +135,14 @@ def test_the_explanation_of_a_finished_sentence_says_what_it_read(
 ) -> None:
     use(monkeypatch, ("blivet", "hermine"))
     document = Document.from_sentences(TEXTS)
-    done = translate_sentences(embedded, document, range(4), SEARCH)
+    done = translate_sentences(embedded, TranslationRequest(document), range(4), SEARCH)
     finished = {m: each.segments for m, each in done.items()}
     texts = [done[m].text for m in range(4)]
-    assert [use.translation for use in explain_sentence(embedded, document, 3, texts, finished=finished).hints] == [
-        "hermine"
-    ]
-    assert explain_sentence(embedded, document, 1, texts, finished=finished).hints == ()
+    assert [
+        use.translation
+        for use in explain_sentence(embedded, TranslationRequest(document), 3, texts, finished=finished).hints
+    ] == ["hermine"]
+    assert explain_sentence(embedded, TranslationRequest(document), 1, texts, finished=finished).hints == ()
 
 
 def test_hints_of_the_graph_come_first(embedded: Translator, monkeypatch: pytest.MonkeyPatch) -> None:

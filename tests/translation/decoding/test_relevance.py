@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from docgraph.annotate.dictionary import Dictionary
 from docgraph.document import Document
 from docgraph.model.systems import prepare
 from docgraph.translation.decoding import relevance
-from docgraph.translation.decoding.decoder import DecoderInput
-from docgraph.translation.decoding.draft import untranslated
-from docgraph.translation.decoding.hypotheses import Hypothesis, SearchConfig
+from docgraph.translation.decoding.decoder import DecodingOptions
+from docgraph.translation.decoding.document_draft import untranslated
+from docgraph.translation.decoding.hypotheses import Hypothesis
 from docgraph.translation.decoding.relevance import Judgements, relevant_sentences
 from docgraph.translation.model_input import TranslationRequest
 from docgraph.translation.translator import Translator
@@ -38,11 +40,11 @@ def translator(embedded: Translator, monkeypatch: pytest.MonkeyPatch) -> Transla
 def test_a_known_translation_counts_more_than_the_dictionary(embedded: Translator) -> None:
     known: list[str | None] = ["Le brise-lames protège le port.", None, None, None]
     document = Document.from_sentences(LINES)
-    alone, followed = (embedded.prepare(TranslationRequest(document, each)).example for each in ([], known))
+    alone, followed = (embedded.prepare(TranslationRequest(document, each)).model_input for each in ([], known))
     assert alone is not None
     assert followed is not None
     relations = [
-        [hint.relation for hint in each.lookups if hint.entry and hint.entry.words == ("seawall",)]
+        [hint.relation for hint in each.example.lookups if hint.entry and hint.entry.words == ("seawall",)]
         for each in (alone, followed)
     ]
     assert [{*each} for each in relations] == [{"dictionary"}, {"correction"}]
@@ -53,8 +55,8 @@ def read(translator: Translator, known: list[str | None], judged: Judgements | N
     """The sentences that each sentence reads, if `known` are given."""
     first = translator.translate(LINES)
     prepared = translator.prepare(TranslationRequest(Document.from_sentences(LINES), known))
-    assert prepared.example is not None
-    example = prepare(untranslated(prepared.example, prepared.known), translator.model.config)
+    assert prepared.model_input is not None
+    example = prepare(untranslated(prepared.model_input.example, prepared.known), translator.model.config)
     tokens = translator.tokenizer.target.ids(first.texts)
     base = {m: tuple(tokens[m][:-1].tolist()) for m in range(len(LINES)) if m not in prepared.known}
     return relevant_sentences(translator.model, example, prepared.known, base, translator.state_cache, judged)
@@ -96,16 +98,15 @@ def test_base_translations_are_those_without_given_translations(translator: Tran
         for known in ([], ["Le brise-lames protège le port.", None, None, None])
     ]
     decoded = [
-        translator.decode([DecoderInput(each.example, each.known)], SearchConfig())[0].sentences
+        translator.decode([each.model_input], DecodingOptions())[0].sentences
         for each in prepared
-        if each.example is not None
+        if each.model_input is not None
     ]
     assert [best.base_tokens for best, *_ in decoded[1][1:]] == [best.tokens for best, *_ in decoded[0][1:]]
     assert any(best.base is not None for best, *_ in decoded[1])
     base = {m: best.base_tokens for m, (best, *_) in enumerate(decoded[1]) if not best.given}
-    assert prepared[1].example is not None
-    given = DecoderInput(prepared[1].example, prepared[1].known, base=base)
-    [again] = translator.decode([given], SearchConfig())
+    assert prepared[1].model_input is not None
+    [again] = translator.decode([replace(prepared[1].model_input, base=base)], DecodingOptions())
     assert [_tokens(each) for each in again.sentences] == [_tokens(each) for each in decoded[1]]
 
 

@@ -10,7 +10,7 @@ import torch
 
 from docgraph.model.batch import DocumentExample
 from docgraph.model.document_transformer import DocumentTransformer
-from docgraph.translation.decoding.scoring import Candidates, score_candidates, score_documents, sentence_score
+from docgraph.translation.decoding.scoring import ScoringTask, score_candidates, score_documents, sentence_score
 from model.examples import batch_of, documents, rewritten, small_config, small_model
 
 DOCUMENTS = documents(3, [3, 5, 2, 4], [4], [2, 6, 3])
@@ -27,13 +27,13 @@ def model(request: pytest.FixtureRequest) -> DocumentTransformer:
     return small_model(SYSTEMS[request.param], open_gates=True)
 
 
-def last_sentence(document: DocumentExample, count: int, seed: int = 0, context: bool = True) -> Candidates:
+def last_sentence(document: DocumentExample, count: int, seed: int = 0, context: bool = True) -> ScoringTask:
     """Random translations of the last sentence of a document; the other sentences are context."""
     rng = np.random.default_rng(seed)
     candidates = [np.append(rng.integers(3, 50, rng.integers(1, 7)), 2) for _ in range(count)]
     window = range(len(document.source) - 1, len(document.source))
     document = replace(document, window=window)
-    return Candidates(document if context else replace(document, target=(), target_words=()), [candidates])
+    return ScoringTask(document if context else replace(document, target=(), target_words=()), [candidates])
 
 
 def test_scores_are_those_of_the_logits(model: DocumentTransformer) -> None:

@@ -65,6 +65,7 @@ def test_a_worker_is_set_as_the_translator() -> None:
     translator.names = translator.repair = translator.keep_foreign = False
     translator.formality = "formal"
     translator.memory = TranslationMemory.of([("The harbour is old.", "Le havre est vieux.")])
+    translator.glossary = Glossary.of([("committee", "comité")], translator.languages)
     untouched = Translator.load(folder, "cpu")
     worker = TranslationTask.of(folder, translator, FileOptions(), device="cpu").load()
     for name in SETTINGS:

@@ -8,9 +8,10 @@ from docgraph.document import Document
 from docgraph.translation.corrections import follow_correction, translate_sentences
 from docgraph.translation.decoding import document_chunks
 from docgraph.translation.decoding.hypotheses import SearchConfig
+from docgraph.translation.explain import explain_sentence
 from docgraph.translation.model_input import TranslationRequest
 from docgraph.translation.result import HintUse
-from docgraph.translation.sentence_explanation import explain_sentence
+from docgraph.translation.single_sentences import SingleSentences
 from docgraph.translation.terms import corrected_words
 from docgraph.translation.terms.corrected_words import CorrectedWordFinder, CorrectedWords
 from docgraph.translation.translator import Translator
@@ -84,7 +85,7 @@ def test_numbers_and_capitals_of_words(translator: Translator) -> None:
 def test_corrections_are_followed_as_by_a_whole_translation(translator: Translator) -> None:
     texts = [*TEXTS, "She has read the damage report.", "The captain signed the damage report."]
     document, known = Document.from_sentences(texts), [None] * len(texts)
-    done = translate_sentences(translator, document, range(len(texts)), SEARCH)
+    done = translate_sentences(translator, TranslationRequest(document), range(len(texts)), SEARCH)
     steps: list[tuple[int, str | None]] = [
         (0, KNOWN),
         (4, "Elle a lu le rapport sur les dégâts."),
@@ -96,12 +97,12 @@ def test_corrections_are_followed_as_by_a_whole_translation(translator: Translat
     for sentence, text in steps:
         before, after = known, [text if m == sentence else each for m, each in enumerate(known)]
         finished = {m: each.segments for m, each in done.items() if each.segments}
-        done |= follow_correction(translator, document, before, after, SEARCH, finished=finished)
+        done |= follow_correction(translator, TranslationRequest(document, after), before, SEARCH, finished=finished)
         wanted = translator.translate(document, SEARCH, known=after)
         unknown = [m for m, each in enumerate(after) if each is None]
         assert [done[m].text for m in unknown] == [wanted.texts[m] for m in unknown]
         seen.add(done[2].text)
-        some = translate_sentences(translator, document, [2, 5], SEARCH, known=after)
+        some = translate_sentences(translator, TranslationRequest(document, after), [2, 5], SEARCH)
         assert [some[m].text for m in (2, 5)] == [wanted.texts[m] for m in (2, 5)]
         known = after
     assert len(seen) > 1
@@ -109,10 +110,10 @@ def test_corrections_are_followed_as_by_a_whole_translation(translator: Translat
 
 def test_the_explanation_of_a_finished_sentence_names_the_correction(translator: Translator) -> None:
     document, known = Document.from_sentences(TEXTS), [KNOWN, None, None, None]
-    done = translate_sentences(translator, document, range(1, 4), SEARCH, known=known)
+    done = translate_sentences(translator, TranslationRequest(document, known), range(1, 4), SEARCH)
     finished = {m: each.segments for m, each in done.items()}
     texts = [KNOWN, *(done[m].text for m in range(1, 4))]
-    explained = explain_sentence(translator, document, 2, texts, known=known, finished=finished)
+    explained = explain_sentence(translator, TranslationRequest(document, known), 2, texts, finished=finished)
     assert explained.hints == (HintUse("damage report", "état des dégâts", 0, "correction"),)
 
 
@@ -131,9 +132,10 @@ def test_phrases_are_compared_once_and_the_last_ones_are_kept(
     translator: Translator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(corrected_words, "KEPT_PAIRS", 2)
-    finder, compared = CorrectedWordFinder(("en", "fr"), translator._single), list[str]()
-    translate = translator._single.translate
-    monkeypatch.setattr(translator._single, "translate", lambda texts: compared.extend(texts) or translate(texts))
+    single = SingleSentences(translator)
+    finder, compared = CorrectedWordFinder(("en", "fr"), single), list[str]()
+    translate = single.translate
+    monkeypatch.setattr(single, "translate", lambda texts: compared.extend(texts) or translate(texts))
     pairs = {0: (TEXTS[0], KNOWN), 1: (TEXTS[1], "Rien ne s'est passé.")}
     first = finder.find(pairs, TEXTS[2:])
     assert finder.find(pairs, TEXTS[2:]).said_in == first.said_in

@@ -12,6 +12,7 @@ from docgraph.translation.checks.repair import Attempt
 from docgraph.translation.corrections import translate_sentences
 from docgraph.translation.decoding.constraints import Constraint, Constraints
 from docgraph.translation.decoding.hypotheses import Hypothesis
+from docgraph.translation.model_input import TranslationRequest
 from docgraph.translation.terms.dictionary_terms import dictionary_terms
 from docgraph.translation.terms.term_enforcement import DocumentTerms, TermEnforcer
 from docgraph.translation.text.preprocessing import Segment
@@ -103,7 +104,7 @@ def test_excerpts_and_corrections_enforce_what_the_whole_document_does(
     monkeypatch.setattr("docgraph.translation.terms.term_enforcement.dictionary_terms", lambda *_: ())
     assert "prévenu" not in embedded.translate(texts).texts[1]  # the model ignores the hint
     monkeypatch.undo()
-    some = translate_sentences(embedded, Document.from_sentences(texts), [1, 2])
+    some = translate_sentences(embedded, TranslationRequest(Document.from_sentences(texts)), [1, 2])
     assert [some[m].text for m in (1, 2)] == whole.texts[1:]
     explained = embedded.translate(texts, mode="sequential", explain=True)
     assert explained.texts == whole.texts

@@ -209,7 +209,7 @@ def test_a_long_document_has_one_formality(translator: Translator, monkeypatch: 
     whole = translated(translator, "auto")
     for name, count in (("CHUNK", 2), ("CHUNK_BEFORE", 1), ("CHUNK_AFTER", 1)):
         monkeypatch.setattr(document_chunks, name, count)
-    assert translator.prepare(TranslationRequest(Document.from_sentences(MIXED))).example is None
+    assert translator.prepare(TranslationRequest(Document.from_sentences(MIXED))).model_input is None
     assert translated(translator, "auto") == whole
 
 
@@ -241,22 +241,24 @@ def test_the_option_of_a_request_replaces_that_of_the_translator(translator: Tra
 @pytest.mark.parametrize("option", ["auto", "formal", "informal"])
 def test_some_sentences_are_translated_as_all_are(translator: Translator, option: FormalityOption) -> None:
     wanted, document = translated(translator, option), Document.from_sentences(MIXED)
-    everything = translate_sentences(translator, document, range(len(MIXED)), formality=option)
+    everything = translate_sentences(translator, TranslationRequest(document, formality=option), range(len(MIXED)))
     assert [everything[m].text for m in range(len(MIXED))] == wanted
     finished = {m: each.segments for m, each in everything.items()}
-    some = translate_sentences(translator, document, [4, 5], formality=option, finished=finished)
+    some = translate_sentences(translator, TranslationRequest(document, formality=option), [4, 5], finished=finished)
     assert [some[m].text for m in (4, 5)] == wanted[4:]
 
 
 def test_a_correction_changes_the_formality_as_a_new_translation_would(translator: Translator) -> None:
     document, count = Document.from_sentences(MIXED), len(MIXED)
-    first = translate_sentences(translator, document, range(count), formality="auto")
+    first = translate_sentences(translator, TranslationRequest(document, formality="auto"), range(count))
     texts, finished = {m: each.text for m, each in first.items()}, {m: each.segments for m, each in first.items()}
     none: list[str | None] = [None] * count
     before = none
     for sentence, correction in [(0, "Bonjour Tom, venez-vous ?"), (3, "Tu peux m'aider ?"), (0, None), (3, None)]:
         after = [*before[:sentence], correction, *before[sentence + 1 :]]
-        followed = follow_correction(translator, document, before, after, finished=finished, formality="auto")
+        followed = follow_correction(
+            translator, TranslationRequest(document, after, formality="auto"), before, finished=finished
+        )
         texts |= {m: each.text for m, each in followed.items()} | {m: text for m, text in enumerate(after) if text}
         finished |= {m: each.segments for m, each in followed.items()}
         assert [texts[m] for m in range(count)] == translated(translator, "auto", after)

@@ -221,7 +221,7 @@ def test_terms_are_enforced_beside_known_translations(translator: Translator) ->
     [(_, translation)] = translator.translate_requests([request])
     assert translation.texts[2] == "Le port de plaisance est ouvert."
     assert [use.used for use in translation.terms] == [True, True]
-    some = translate_sentences(translator, document, [2], known=request.known)
+    some = translate_sentences(translator, TranslationRequest(document, request.known), [2])
     assert some[2].text == translation.texts[2]
 
 

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from docgraph.translation.corrections import translate_sentences
+from docgraph.translation.model_input import TranslationRequest
 from docgraph.translation.terms.names import NameTable, find_names
 from docgraph.translation.terms.term import missing_terms
 from docgraph.translation.translator import Translator
@@ -188,5 +189,5 @@ def test_other_sentences_stay(translator: Translator) -> None:
 
 def test_some_sentences_are_translated_as_all_are(translator: Translator) -> None:
     translation = translator.translate(SENTENCES)
-    some = translate_sentences(translator, translation.source, [1, 3])
+    some = translate_sentences(translator, TranslationRequest(translation.source), [1, 3])
     assert {m: each.text for m, each in some.items()} == {m: translation.texts[m] for m in (1, 3)}

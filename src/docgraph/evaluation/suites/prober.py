@@ -34,10 +34,10 @@ from docgraph.model.document_transformer import DocumentTransformer
 from docgraph.model.model_folder import ModelFolder
 from docgraph.model.systems import context_needs
 from docgraph.model.tokenizer import Ids, Tokenizer, words_by_space
-from docgraph.translation.decoding.decoder import DecoderInput
+from docgraph.translation.decoding.decoder import DecoderInput, DecodingOptions
 from docgraph.translation.decoding.document_decoding import decode_documents
 from docgraph.translation.decoding.hints import fill_documents
-from docgraph.translation.decoding.scoring import TOKENS, Candidates, score_candidates, sentence_score
+from docgraph.translation.decoding.scoring import TOKENS, ScoringTask, score_candidates, sentence_score
 from docgraph.translation.model_input import example_from_text
 
 Context = Literal["gold", "source", "own", "none"]
@@ -227,7 +227,7 @@ def score_suite(
     annotations = dict.fromkeys(sources) if pipeline is None else _annotate(sources, pipeline, cache, jobs, progress)
     documents = _documents(model, tokenizer, options, annotations, list(candidates), progress, tag)
     tasks = [
-        Candidates(document, [[tokenizer.target.encode(text)[0] for text in texts]])
+        ScoringTask(document, [[tokenizer.target.encode(text)[0] for text in texts]])
         for document, texts in zip(documents, candidates.values(), strict=True)
     ]
     total, done = sum(map(len, candidates.values())), 0
@@ -301,7 +301,7 @@ def _documents(
             model,
             tokenizer,
             [DecoderInput(document) for document in sources.values()],
-            progress=lambda done, total: progress("translating", done, total),
+            DecodingOptions(progress=lambda done, total: progress("translating", done, total)),
         )
         hypotheses = ([sentence[0].tokens for sentence in document.sentences[:-1]] for document in decoded)
         sources = {

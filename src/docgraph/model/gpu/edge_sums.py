@@ -1,6 +1,6 @@
 """GPU kernels for sums over the edges of a graph.
 
-Plain functions: `Rows.sum` and `neighbour_sums` of docgraph.model.sparse without Triton. Test:
+Plain functions: `CsrMatrix.sum` and `neighbour_sums` of docgraph.model.sparse without Triton. Test:
 tests/model/gpu/test_edge_sums.py.
 
 PyTorch's embedding-bag kernel reads half-precision rows one number per thread; these kernels read several whole rows at

@@ -70,7 +70,7 @@ class ContextNeeds:
     def reads_document(self) -> bool:
         """True if any other sentence may be context, so that a sentence is only translated with its whole document.
 
-        Otherwise a sentence reads user-supplied translations, and the translations that its own hints say
+        Otherwise a sentence reads user-supplied translations, and the translations that its own hints contain
         (`docgraph.model.hints.referents`).
         """
         return self.source or self.reads_own_translations
@@ -87,7 +87,7 @@ class ContextNeeds:
 class ContextEncoder(nn.Module):
     """What a system adds to Base. This base class adds nothing, and is the system of Base itself.
 
-    A subclass sets `attention`, overrides `source_memory` and `target_memory`, and whatever else differs.
+    A subclass sets `attention`, overrides `source_memory` and `target_memory`, and everything else that differs.
     """
 
     attention: ClassVar[type[GatedContextLayer] | None] = None
@@ -103,7 +103,7 @@ class ContextEncoder(nn.Module):
 
     @classmethod
     def needs(cls, config: ModelConfig) -> ContextNeeds:
-        """Returns what the system reads of a document besides the source sentence."""
+        """Returns the parts of a document that the model reads."""
         if config.context is None:
             return ContextNeeds()
         sides = config.context.sides
@@ -227,7 +227,7 @@ def context_class(config: ModelConfig) -> type[ContextEncoder]:
 
 
 def context_needs(config: ModelConfig) -> ContextNeeds:
-    """Returns what a model of this config reads besides the source sentence."""
+    """Returns the parts of a document that a model reads."""
     needs = context_class(config).needs(config)
     if config.hints is None:
         return needs

@@ -72,7 +72,7 @@ class LinkedWords(BaseStatesContext):
 
     @classmethod
     def needs(cls, config: ModelConfig) -> ContextNeeds:
-        """Declares the relations that select links, on either side."""
+        """The relations that select links, on either side."""
         assert config.context is not None
         return replace(super().needs(config), relations=config.context.graph.relations, links=True)
 

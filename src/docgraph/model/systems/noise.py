@@ -17,7 +17,7 @@ from docgraph.model.batch import DocumentBatch, GraphInput
 from docgraph.model.config import ModelConfig
 from docgraph.model.graph_encoder import GraphStructure
 from docgraph.model.memory import SlotMemory
-from docgraph.model.sparse import Rows
+from docgraph.model.sparse import CsrMatrix
 from docgraph.model.systems import ContextNeeds, context_encoder
 from docgraph.model.systems.docgraph import DocumentGraphContext
 from docgraph.model.transformer import Base
@@ -70,7 +70,7 @@ def complete_structure(sentences: int, device: torch.device) -> GraphStructure:
     count = sentences * WORDS
     words = torch.arange(count, device=device)
     of_words, of_sentences = (torch.ones(size, 1, device=device) for size in (count, sentences))
-    members = Rows(words, torch.arange(sentences + 1, device=device) * WORDS)
+    members = CsrMatrix(words, torch.arange(sentences + 1, device=device) * WORDS)
     scale_in = torch.cat([of_words * (WORDS - 1) ** -0.5, of_sentences * WORDS**-0.5])
     scale_out = torch.cat([of_words * WORDS**-0.5, of_sentences])
     mass_in = torch.cat([of_words, of_sentences * (WORDS / (WORDS - 1)) ** 0.5])

@@ -20,7 +20,7 @@ from docgraph.translation.text.stand_ins import StandIns, lost, without
 
 _CJK = re.compile(f"[{CJK}]")
 _CJK_WEIGHT = 3
-"""Letters of an alphabet that a CJK character counts for."""
+"""Number of alphabetic letters that one CJK character counts as."""
 _LONG_FACTOR, _LONG_SLACK = 2.2, 25
 """A translation longer than factor * source + slack characters is too long."""
 _SHORT_FACTOR, _SHORT_SLACK = 0.5, 15
@@ -83,7 +83,7 @@ class Doubt(NamedTuple):
 
     reason: str
     weight: int
-    """Compares attempts: a loop outweighs anything else."""
+    """Severity, for comparing attempts; a loop outweighs all other doubts."""
 
     @property
     def is_about_word(self) -> bool:
@@ -103,7 +103,7 @@ def doubts(
     normalized: str | None = None,
     stand_ins: StandIns | None = None,
 ) -> tuple[Doubt, ...]:
-    """Returns what is wrong with a translation, as far as a comparison with its source shows; empty if nothing is.
+    """Returns the problems of a translation that a comparison with its source shows; empty for none.
 
     `normalized` is the source as the model reads it, for example with 18:00 for 6 p.m. Both texts have `stand_ins`.
     """
@@ -137,7 +137,7 @@ def doubts(
 
 
 def weight(found: Sequence[Doubt]) -> int:
-    """Returns how bad the doubts of a translation are together; 0 for none."""
+    """Returns the total weight of the doubts of a translation."""
     return sum(each.weight for each in found)
 
 

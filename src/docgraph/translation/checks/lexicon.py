@@ -1,4 +1,4 @@
-"""Word lists of target languages, by which words that a model has invented are recognised."""
+"""Word lists of target languages, used to recognise words that a model has invented."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _IN_TEXT = re.compile(rf"(?<![\w.@#/\\])(?<!\W-)(?<!^-){WORD.pattern}(?![\w@#/\\
 
 @lru_cache
 def lexicon(language: str) -> Callable[[str], bool] | None:
-    """Returns a function that tells whether a word in small letters is listed; None without a list of the language."""
+    """Returns a function that checks whether a lower-case word is listed; None for a language without a word list."""
     file = files("docgraph") / "data" / "lexicons" / f"{language}.txt.xz"
     if not file.is_file():
         return None

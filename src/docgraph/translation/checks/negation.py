@@ -1,7 +1,7 @@
 """Lost negation: "not" in the source, and nothing negative in the translation.
 
 The word lists err on the side of silence: a translation may say "forgot" for "did not remember", so that words with a
-negative meaning count as negation, too. Only English to French is known.
+negative meaning count as negation, too. Only English to French is supported.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Repair of doubtful translations: other candidates, no repeated phrases, shorter pieces; the best attempt wins.
 
-A translation that passes the checks (checks.py) is never touched. For one that does not, these attempts follow until
+A translation that passes the checks (doubts.py) never changes. For one that does not, these attempts follow until
 one passes:
 
 1. Miscopied addresses, placeholders and identifiers are replaced by those of the source.
@@ -10,7 +10,7 @@ one passes:
    pieces lack the rest of their sentence.
 5. If the translation loses a stand-in (stand_ins.py): the text without inline code, which is then placed as other
    markup, and with all other literals as they are.
-6. The best attempt with repeated words said once, if it is still a loop.
+6. The best attempt without its repeated words, if it is still a loop.
 
 If all fail, the attempt with the least weight of doubts is kept, and its doubts are reported.
 """
@@ -36,7 +36,7 @@ NGRAMS = (4, 2)
 """Sub-words of the shortest phrase that may not be repeated in the third search, and in a fourth if that fails."""
 _PIECE_BEAMS = 4
 _MOST_DOUBTFUL, _FEW = 0.5, 20
-"""If more than this share of at least so many texts is doubtful, the model cannot read them: nothing is repaired."""
+"""If more than this share of at least this many texts is doubtful, the model cannot read them: nothing is repaired."""
 _SHORTEST_PIECE, _SHORTEST_CUT = 4, 10
 """Minimum words of a piece, and of a text that is cut."""
 _AROUND_LITERALS = ',;.!?()[]«»"\u00a0\u202f'
@@ -47,9 +47,9 @@ _CLAUSE = re.compile(
     r"|though|if|unless|until|since|before|after|so|that)\b)"
 )
 _REPEATED = re.compile(r"\b(\w+(?: \w+){0,3}?)(?:(?:,? |-)\1\b)+", re.IGNORECASE)
-"""Up to four words that are said again at once."""
+"""Up to four words that are immediately repeated."""
 _REMOVED = 50
-"""Weight of the doubt that a loop leaves."""
+"""Weight of the doubt that stays after repeated words were removed."""
 _PAIRS = ("()", "[]", "{}", "“”", "«»")
 
 
@@ -103,10 +103,10 @@ class Repairer:
         self._try(best, segments, lambda chosen: self._in_pieces(chosen, narrow), _is_serious)
         plain = [(place, self._plain(segment)) for place, segment in segments]
         self._try(best, plain, partial(self._decode, search=wide), _is_serious)
-        return [self._said_once(segment, each) for (_, segment), each in zip(segments, best, strict=True)]
+        return [self._without_repetition(segment, each) for (_, segment), each in zip(segments, best, strict=True)]
 
-    def _said_once(self, segment: Segment, attempt: Attempt) -> Attempt:
-        """Returns a loop with repeated words said once; it stays doubtful, because something else may be lost."""
+    def _without_repetition(self, segment: Segment, attempt: Attempt) -> Attempt:
+        """Returns a loop without its repeated words; it stays doubtful, because content may be lost."""
         if not _is_loop(attempt):
             return attempt
         text = _REPEATED.sub(r"\1", attempt.text)

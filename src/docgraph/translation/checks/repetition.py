@@ -18,30 +18,30 @@ WORD = re.compile(r"[^\W_]+(?:·[^\W_]+)*")
 _LONGEST_UNIT = 12
 """Words of the longest phrase whose immediate repetition is looked for."""
 _NEARBY, _NEAR = 8, 4
-"""Words within which a source that repeats a word excuses a translation that says a phrase, or a word, twice."""
+"""A translation may repeat a phrase, or a word, if its source repeats a word within this many words."""
 _OFTEN_SIZE, _OFTEN = 4, 3
-"""Words of a phrase that may not be said this often anywhere in a translation, unless the source repeats itself."""
+"""A phrase of this many words may not occur this often in a translation, unless the source repeats itself."""
 _TWICE_SIZE, _TWICE_CONTENT = 6, 3
-"""Words, and content words, of a phrase that may not be said twice, unless the source repeats itself."""
+"""A phrase of this many words and content words may not occur twice, unless the source repeats itself."""
 _MORE_NAMES = 2
-"""A name that a translation says so many times more than its source is a loop."""
+"""A translation that contains a name this many times more often than its source is a loop."""
 _SEPARATORS = frozenset(',;:.!?…–—()"«»“”\n')
 _CHARACTER_LOOP = re.compile(r"([^\W\d_]{1,8}?)\1{4,}|([^\w\s])(?:\s?\2){9,}|\b(\w+)·\3\b")
 """A syllable five times or a punctuation mark ten times in a row, or a word with itself as its other form."""
 _DOUBLED = {"fr": frozenset(["faire", "nous", "vous"])}
-"""Words that a language may say twice, by language; in other languages, any function word may be."""
+"""Words that may be doubled, by language; in other languages, any function word may be doubled."""
 _BETWEEN_TWO = frozenset(["à", "en", "par", "pour", "contre"])
 """Prepositions between a word and itself: "tour à tour à mon esprit"."""
 
 
 @dataclass(frozen=True)
 class _Repetition:
-    """A phrase that is said several times in a row."""
+    """A phrase that occurs several times in a row."""
 
     phrase: Sequence[str]
     times: int
     separated: bool
-    """Whether punctuation stands between the phrase and the one before."""
+    """Whether punctuation separates the occurrences."""
 
 
 def is_loop(source: str, translation: str, language: str | None = None) -> bool:
@@ -73,7 +73,7 @@ def is_loop(source: str, translation: str, language: str | None = None) -> bool:
 
 
 def _repeats_name(source: str, translation: str) -> bool:
-    """Returns whether a capitalised word of the source is said at least two more times in the translation."""
+    """Returns whether a capitalised word of the source occurs at least two more times in the translation."""
     before, after = Counter(WORD.findall(source)), Counter(WORD.findall(translation))
     return any(
         word[0].isupper() and len(word) > 2 and 0 < before[word] <= count - _MORE_NAMES for word, count in after.items()
@@ -81,12 +81,12 @@ def _repeats_name(source: str, translation: str) -> bool:
 
 
 def split_words(text: str) -> list[str]:
-    """Returns the words of a text in small letters."""
+    """Returns the lower-case words of a text."""
     return [word.lower() for word in WORD.findall(text)]
 
 
 def _repetitions(text: str) -> Iterator[_Repetition]:
-    """Yields the phrases that are said several times in a row; a single word counts from the third time on."""
+    """Yields the phrases that occur several times in a row; a single word counts from the third time on."""
     matches = list(WORD.finditer(text))
     words = [match[0].lower() for match in matches]
     for size in range(1, min(_LONGEST_UNIT, len(words) // 2) + 1):
@@ -109,7 +109,7 @@ def _repeated_within(words: Sequence[str], distance: int) -> set[str]:
 
 
 def _doubled_words(text: str, language: str | None) -> Iterator[bool]:
-    """Yields, for each word that is said twice in a row without need, whether a comma separates the two.
+    """Yields, for each word that is doubled without need, whether a comma separates the two occurrences.
 
     A comma may stand between function words. Numbers and parts of compounds ("elle elle-même") do not count.
     """

@@ -1,5 +1,6 @@
-"""Decoding: from model inputs to hypotheses, by beam search with constraints, in documents whose sentences read others.
+"""Decoding: from model inputs to hypotheses.
 
-`document_decoding.decode_documents` decodes documents, `continuous_decoding` sentences that join at any time, and
-`search.search` the sentences of a batch.
+document_decoding     `decode_documents`: whole documents, whose sentences may read translations of other sentences
+continuous_decoding   sentences of concurrent requests, which join a running batch
+search                `search`: greedy, beam search or sampling for the sentences of a batch
 """

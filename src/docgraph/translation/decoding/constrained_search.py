@@ -1,9 +1,9 @@
 """Beam search with lexical constraints: dynamic beam allocation (Post & Vilar 2018) over a trie (Hu et al. 2019).
 
-Every row knows which constraints it has met and which phrase it is in the middle of. The candidates of a step are the
-best tokens of each row and, besides them, the tokens that begin or continue a phrase of an unmet constraint. The rows
-to keep are taken in turn from banks, one for each number of met constraints. Unfinished phrases have their own rows, so
-that a phrase with unlikely tokens is tried. Only a row that has met all constraints may end.
+Every row tracks the constraints it has met and the phrase it has begun. The candidates of a step are the best tokens of
+each row, and the tokens that begin or continue a phrase of an unmet constraint. The rows to keep are taken in turn from
+banks, one for each number of met constraints. Unfinished phrases have their own rows, so that phrases with unlikely
+tokens are tried, too. Only a row that has met all constraints may end.
 
 Attention over the source places phrases. It is taken as the alignment of the next token: a phrase may begin where the
 source of its constraint is read, or after the sentence is complete, and tokens that belong to no phrase are not aligned
@@ -17,15 +17,17 @@ import itertools
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
-from docgraph.model.document_transformer import DecodingState, DocumentTransformer
 from docgraph.translation.decoding.constraint_trie import ConstraintState, Node, Trie
 from docgraph.translation.decoding.constraints import Constraint
 from docgraph.translation.decoding.hypotheses import Hypothesis, SearchConfig, top_candidates
+
+if TYPE_CHECKING:
+    from docgraph.translation.decoding.search import Rows
 
 MIN_BEAMS = 4
 """Minimum rows of a bank, if there are few constraints."""
@@ -36,37 +38,17 @@ BEGIN_WEIGHT, OTHER_WEIGHT = 1.5, 0.5
 anything else where a token belongs to no phrase."""
 RANKING_PENALTY = 0.2
 """Maximum alpha by which translations of a sentence are ranked. An unlikely phrase costs a long translation less per
-token, so that with the alpha of the search, the best translation would be one that says the sentence twice."""
+token, so that with the alpha of the search, the best translation would contain the sentence twice."""
 MAX_FACTOR, MAX_CONSTANT = 1.2, 4
 """Rows with unmet constraints are given up after factor * length of the best hypothesis + constant steps."""
 MIN_SHARE = 0.01
-"""Attention below this is as good as none."""
+"""Lower bound for attention, whose logarithm is taken."""
 MIN_BEGIN_SHARE = 0.05
 """Attention to its source without which a phrase does not begin, unless the sentence is complete."""
 COMPLETE = math.log(0.25)
 """Log-probability of end-of-sentence from which a sentence is complete."""
 BROKEN_OFF = math.log(0.005)
 """Log-probability of end-of-sentence, relative to the likeliest token, below which a sentence would be broken off."""
-
-
-class Rows(Protocol):
-    """The part of `search.Rows` that this search uses."""
-
-    tokens: Tensor
-    totals: Tensor
-    limits: Tensor
-    time: int
-    eos: int
-    active: list[int]
-    done: list[bool]
-    finished: list[list[Hypothesis]]
-    config: SearchConfig
-    model: DocumentTransformer
-    state: DecodingState
-
-    def step(self) -> Tensor: ...
-    def reorder(self, parents: Tensor) -> None: ...
-    def advance(self, tokens: Tensor) -> bool: ...
 
 
 def num_rows(constraints: Sequence[Constraint], config: SearchConfig) -> int:
@@ -81,7 +63,7 @@ def room_for(constraints: Iterable[Constraint]) -> int:
 
 
 def constrained_search(rows: Rows, constraints: Sequence[Sequence[Constraint]]) -> None:
-    """Runs the search; `constraints` has those of each sentence of the group."""
+    """Runs the search; `constraints` has the constraints of each sentence of the group."""
     sentences = [_Sentence(rows, index, own) for index, own in enumerate(constraints)]
     rows.totals[:, 1:] = -math.inf  # all rows start from the same prefix: count it once
     # One layer is cheaper than the mean of two, and places phrases as well.
@@ -118,7 +100,7 @@ Extension = tuple[Candidate, ConstraintState]
 
 
 class _Sentence:
-    """The rows of a sentence, as constraints see them, and its finished hypotheses."""
+    """The constraint states of the rows of a sentence, and its finished hypotheses."""
 
     def __init__(self, rows: Rows, index: int, constraints: Sequence[Constraint]) -> None:
         self._rows, self.index = rows, index
@@ -148,7 +130,7 @@ class _Sentence:
             self.open_here.append(-1 if anywhere else sum(1 << index for index, each in enumerate(is_open) if each))
 
     def step(self, place: int, candidates: list[Candidate]) -> list[Candidate]:
-        """Returns the extensions to keep; adds hypotheses that end."""
+        """Returns the extensions to keep; adds the hypotheses that end to the n best."""
         rows, config = self._rows, self._rows.config
         extended = [
             (each, self.states[each[1]].extend(each[2], self.trie, self._penalties[each[1]])) for each in candidates

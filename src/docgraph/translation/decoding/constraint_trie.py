@@ -1,4 +1,4 @@
-"""The trie of the phrases of a sentence's constraints, and what a partial hypothesis has met of them."""
+"""The trie of the phrases of a sentence's constraints, and the progress of a partial hypothesis in it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Node:
     """Number of tokens."""
     children: dict[int, Node] = field(default_factory=dict)
     passing: int = 0
-    """Bit mask of the constraints whose phrases go on after this prefix."""
+    """Bit mask of the constraints with a phrase that continues after this prefix."""
     ending: int = 0
     """Bit mask of the constraints that this prefix meets."""
     phrase: Phrase | None = None
@@ -81,22 +81,22 @@ class Trie:
 
 @dataclass(frozen=True, eq=False)
 class ConstraintState:
-    """What a partial hypothesis has met."""
+    """The constraints that a partial hypothesis has met, and the phrase that it has begun."""
 
     last: int
     """Its last token."""
     met: int = 0
     """Bit mask of constraints."""
     misplaced: float = 0.0
-    """Penalty for the places of the phrases of met constraints."""
+    """Penalty for the positions of the phrases of met constraints."""
     node: Node | None = None
-    """The phrase that it is in the middle of, or has just completed."""
+    """The prefix of a phrase that the hypothesis ends with."""
     begun: float = 0.0
-    """Penalty for the place of a phrase that it is in the middle of."""
+    """Penalty for the position of the unfinished phrase."""
     broken_off: float = 0.0
-    """Penalty if that phrase is broken off: its first token belongs to no phrase then."""
+    """Penalty if the unfinished phrase is abandoned: its first token then belongs to no phrase."""
     completed: int = 0
-    """Bit of the constraint that its last token meets."""
+    """Bit of the constraint that the last token meets."""
 
     def extend(self, token: int, trie: Trie, penalties: Sequence[float]) -> ConstraintState:
         """Returns the row with one more token; `penalties` are those of beginning each constraint here and,
@@ -130,12 +130,12 @@ class ConstraintState:
 
     @property
     def prefix(self) -> Node | None:
-        """The phrase that it is in the middle of."""
+        """The unfinished phrase."""
         return None if self.completed else self.node
 
     @property
     def penalty(self) -> float:
-        """Penalty for the places of all phrases."""
+        """Penalty for the positions of all phrases."""
         return self.misplaced + self.begun
 
 

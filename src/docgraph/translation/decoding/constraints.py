@@ -39,11 +39,11 @@ class Phrase:
 
 @dataclass(frozen=True, eq=False)
 class Constraint:
-    """Alternatives of which a translation must contain one; a second constraint needs a second occurrence."""
+    """Alternatives, one of which a translation must contain; two equal constraints need two occurrences."""
 
     alternatives: tuple[Phrase, ...]
     source: range | None = None
-    """The source tokens that the phrase translates, if known: it is placed where the model attends to them."""
+    """The source tokens that the phrase translates, if known: the phrase is placed where the model attends to them."""
     ends: Collection[int] = frozenset()
     """Tokens that do not precede the phrase anywhere, because they end its sentence."""
 
@@ -53,7 +53,7 @@ class Constraint:
         return max(len(phrase.tokens) for phrase in self.alternatives)
 
     def moved_by(self, hints: Collection[Hint]) -> Constraint:
-        """Returns the constraint for the sentence with its hints, which move the source tokens."""
+        """Returns the constraint with source positions in the sentence with these hints inserted."""
         if self.source is None or not hints:
             return self
         first, last = (moved_by(place, hints) for place in (self.source.start, self.source.stop - 1))
@@ -175,7 +175,7 @@ class _Signs:
 
 @lru_cache(64)
 def _union(some: frozenset[int], others: frozenset[int]) -> frozenset[int]:
-    """Returns one object for all phrases: a verb has many forms, and most sets have thousands of tokens."""
+    """Returns the union of token sets, cached: forms of a verb share sets of thousands of tokens."""
     return some | others
 
 

@@ -1,9 +1,9 @@
-"""Continuous decoding: sentences of many documents are decoded together, and others join them at any step.
+"""Continuous decoding: sentences of many documents are decoded together, and new sentences join at any step.
 
 Sentences that join together form groups with caches of their own. The rows of all groups share the matrix products of
 every step, whatever their lengths, beams and other options. When sentences finish, waiting ones take their place, so
-there is always a full batch without waiting for its longest sentence. A sentence with a hint that says the translation
-of another one joins after that one, and a sentence whose translation lacks words of a dictionary joins again with hints
+the batch stays full and never waits for its longest sentence. A sentence with a hint that contains the translation of
+another sentence joins after that sentence. A sentence whose translation lacks dictionary words joins again with hints
 for them. The result of every document equals that of `decode_documents`.
 """
 
@@ -13,22 +13,20 @@ from collections import deque
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-import numpy as np
 import torch
 from torch import Tensor
 
-from docgraph.model.batch import DocumentExample, Ids, collate
+from docgraph.model.batch import DocumentExample, collate
 from docgraph.model.config import ModelConfig
 from docgraph.model.document_transformer import DocumentTransformer
-from docgraph.model.hints import Hint, hints_by_sentence, insert, referents
+from docgraph.model.hints import referents
 from docgraph.model.memory import Memories
 from docgraph.model.output import DecoderOutput
 from docgraph.model.systems import context_class, context_needs
 from docgraph.model.tokenizer import SubwordCoder, Tokenizer
 from docgraph.translation.decoding.decoder import DecoderInput
-from docgraph.translation.decoding.hints import fill_hints
+from docgraph.translation.decoding.hints import HintedDocument, hinted_sources
 from docgraph.translation.decoding.hypotheses import Hypotheses, Hypothesis, SearchConfig, any_given
-from docgraph.translation.decoding.lookups import Lookups
 from docgraph.translation.decoding.relevance import judges_relevance
 from docgraph.translation.decoding.search import CACHE_POSITIONS, CUDA_GRAPH_DEVICES, GroupSearch
 
@@ -41,13 +39,13 @@ POSITIONS = 2 * CACHE_POSITIONS["cpu"]
 JOINING_SHARE, MAX_WAIT = 3, 8
 """Sentences wait until there are a third as many as are being decoded, or for 8 steps, because groups cost time."""
 TURN = 16
-"""Sentences of one document that join before those of others have their turn."""
+"""Sentences of one document that join before the next document has its turn."""
 
 
 def can_join(config: ModelConfig, device: torch.device, search: SearchConfig, document: DecoderInput) -> bool:
-    """Returns whether the sentences of a document can be decoded together with others that join or leave.
+    """Returns whether the sentences of a document can join a running batch.
 
-    They cannot on a GPU, whose searches are captured as a whole, nor if they read memories of their document, have
+    False on a GPU, whose searches are captured as a whole, and for sentences that read memories of their document, have
     constraints, or are sampled.
     """
     needs = context_needs(config)
@@ -55,25 +53,21 @@ def can_join(config: ModelConfig, device: torch.device, search: SearchConfig, do
     return not (reads_memory or search.sampling or document.constraints or device.type in CUDA_GRAPH_DEVICES)
 
 
-class OpenDocument:
-    """A document whose sentences are being decoded, or wait for others."""
+class OpenDocument(HintedDocument):
+    """A document whose sentences are waiting or being decoded."""
 
-    def __init__(self, given: DecoderInput, search: SearchConfig, config: ModelConfig, coder: SubwordCoder) -> None:
-        """`coder` is that of the target language."""
-        self.given, self.search, self._config = given, search, config
-        example, known = given.example, given.known
-        self._hints = hints_by_sentence(example.hints if config.hints is not None else ())
-        self._lookups = Lookups(example, config, coder)
-        self.hypotheses: Hypotheses = [known.get(m, []) for m in range(len(example.source))]
-        pending = [m for m in example.translated if m not in known]
-        read = referents(hint for hints in self._hints.values() for hint in hints)
+    def __init__(self, document: DecoderInput, search: SearchConfig, config: ModelConfig, coder: SubwordCoder) -> None:
+        super().__init__(document, config, coder)
+        self.search = search
+        pending = [m for m in document.example.translated if m not in document.known]
+        read = referents(hint for hints in self.hints.values() for hint in hints)
         self._blocked = {m: own for m in pending if (own := read.get(m, set()).intersection(pending))}
-        """Sentences that wait, with the sentences without translation whose translations their hints say."""
+        """Sentences that are not ready, with the untranslated sentences whose translations their hints need."""
         self.ready = deque(m for m in pending if m not in self._blocked)
         """Sentences that may join, in their order."""
         self._open = set(pending)
         self.passes = 1 if pending else 0
-        self.told = 0
+        self.num_reported = 0
         """The number of sentences that `new_sentences` has returned."""
 
     @property
@@ -81,36 +75,16 @@ class OpenDocument:
         """True if all sentences are translated."""
         return not self._open
 
-    def open_hints(self, m: int) -> list[tuple[Hint, Ids, Ids]]:
-        """Returns the hints of a sentence whose words are not known, with their referents and their translations."""
-        found = []
-        for hint in self._hints.get(m, ()):
-            if hint.is_open and hint.referent is not None:
-                referent = hint.referent.sentence
-                best = next(iter(self.given.known.get(referent, self.hypotheses[referent])), None)
-                translation = np.array([*(() if best is None else best.tokens), self._config.transformer.eos])
-                found.append((hint, self.given.example.source[referent], translation))
-        return found
-
-    def source(self, m: int, filled: Iterable[Hint]) -> Ids:
-        """Returns a sentence with its hints; `filled` are the open ones with their words."""
-        if self._config.hints is None:
-            return self.given.example.source[m]
-        words = iter(filled)
-        hints = [next(words) if hint.is_open else hint for hint in self._hints.get(m, ())]
-        hints = sorted([*hints, *self._lookups.read(m)], key=lambda hint: hint.place)
-        return insert(self.given.example.source[m], None, hints, self._config.hints.separator)[0]
-
     def finish(self, m: int, found: Iterable[Hypothesis]) -> None:
-        """Stores the hypotheses of a sentence; sentences that waited for it become ready.
+        """Stores the hypotheses of a sentence; sentences that waited for them become ready.
 
-        A sentence that lacks words of a dictionary becomes ready itself, once.
+        If the translation lacks dictionary words, the sentence itself becomes ready again, once.
         """
-        translation = context_class(self._config).translation
-        hypotheses = [replace(each, tokens=translation(self._config, each.tokens)) for each in found]
-        if self._lookups.has_begun(m):
-            hypotheses = self._with_base(self._lookups.end(m, hypotheses), self.hypotheses[m])
-        elif self._lookups.begin(m, hypotheses):
+        translation = context_class(self.config).translation
+        hypotheses = [replace(each, tokens=translation(self.config, each.tokens)) for each in found]
+        if self.lookups.has_begun(m):
+            hypotheses = self._with_base(self.lookups.end(m, hypotheses), self.hypotheses[m])
+        elif self.lookups.begin(m, hypotheses):
             self.hypotheses[m] = hypotheses
             self.ready.append(m)
             return
@@ -123,19 +97,19 @@ class OpenDocument:
                 self.ready.append(waiting)
 
     def _with_base(self, hypotheses: list[Hypothesis], without: list[Hypothesis]) -> list[Hypothesis]:
-        """Returns hypotheses with the translation without a dictionary, if the model judges relevance by it."""
-        base = without[0].tokens if judges_relevance(self._config) else None
+        """Returns hypotheses with their base translation, if the model judges relevance by it."""
+        base = without[0].tokens if judges_relevance(self.config) else None
         return [replace(each, base=base if each.tokens != base else None) for each in hypotheses]
 
     def new_sentences(self, at_least: int) -> tuple[int, Hypotheses] | None:
-        """Returns the final sentences after those returned before, with the index of the first; None if there are few.
+        """Returns the final sentences that were not returned before, after the index of the first one.
 
-        The last ones of a document are returned even if they are fewer than `at_least`.
+        None if there are fewer than `at_least`, unless they are the last sentences of the document.
         """
-        first, end = self.told, len(self.hypotheses) if self.is_final else min(self._open)
+        first, end = self.num_reported, len(self.hypotheses) if self.is_final else min(self._open)
         if end - first < (1 if self.is_final else at_least):
             return None
-        self.told = end
+        self.num_reported = end
         return first, self.hypotheses[first:end]
 
 
@@ -186,7 +160,7 @@ class ContinuousDecoder:
         """Documents with sentences that wait, in their turn."""
         self._groups: list[_Group] = []
         self._waited = 0
-        """Steps since sentences wait."""
+        """Number of steps that the first waiting sentence has waited."""
         self._scores = torch.empty(0)
         """[R, V], overwritten at every step: allocating that much memory would cost more than computing the scores."""
 
@@ -209,14 +183,14 @@ class ContinuousDecoder:
         self._documents.append(document)
 
     def remove(self, document: OpenDocument) -> None:
-        """Removes the sentences of a document that wait; those being decoded are finished."""
+        """Removes the waiting sentences of a document; sentences that are being decoded continue."""
         document.ready.clear()
         if document in self._documents:
             self._documents.remove(document)
 
     @torch.inference_mode()
     def join(self) -> int:
-        """Starts to decode sentences that wait, if there is room and they are enough; returns their number."""
+        """Starts waiting sentences if there is room and enough of them wait; returns their number."""
         active = sum(group.num_rows for group in self._groups)
         waiting = sum(len(document.ready) * document.search.beams for document in self._documents)
         self._waited = self._waited + 1 if waiting else 0
@@ -238,7 +212,7 @@ class ContinuousDecoder:
             beams = document.search.beams
             for _ in range(min(TURN, len(document.ready))):
                 # Hints add to the length later; the limit is only exact without them.
-                limit = document.search.max_length(len(document.given.example.source[document.ready[0]]), most)
+                limit = document.search.max_length(len(document.input.example.source[document.ready[0]]), most)
                 rows, positions = rows - beams, positions - beams * (limit + 2)
                 if min(rows, positions) < 0 and (chosen or self._groups):
                     return chosen
@@ -250,9 +224,9 @@ class ContinuousDecoder:
         return chosen
 
     def _start(self, chosen: list[tuple[OpenDocument, int]]) -> None:
-        """Encodes sentences and makes groups of those with the same options and similar lengths."""
+        """Encodes sentences and groups them by options and similar lengths."""
         model, transformer = self._model, self._model.config.transformer
-        sources = self._sources(chosen)
+        sources = hinted_sources(model, self._tokenizer.target, chosen)
         batch = collate([DocumentExample([source]) for source in sources], transformer.bos).to(model.device)
         batch = replace(batch, state_cache={})
         encoded = model.encode(batch, Memories())
@@ -267,14 +241,6 @@ class ContinuousDecoder:
                 state = model.start(batch, encoded, Memories(), search.beams, max(own) + 1, sentences)
                 running = GroupSearch(model, batch, state, own, search)
                 self._groups.append(_Group(running, [chosen[place] for place in places]))
-
-    def _sources(self, chosen: list[tuple[OpenDocument, int]]) -> list[Ids]:
-        """Returns sentences with their hints, all of which can be filled now."""
-        hints = [document.open_hints(m) for document, m in chosen]
-        filled = iter(fill_hints(self._model, self._tokenizer.target, [each for own in hints for each in own]))
-        return [
-            document.source(m, [next(filled) for _ in own]) for (document, m), own in zip(chosen, hints, strict=True)
-        ]
 
     @torch.inference_mode()
     def step(self) -> Mapping[OpenDocument, None]:
@@ -306,7 +272,7 @@ class ContinuousDecoder:
         return self._model.log_probabilities(decoded, self._scores[:rows])
 
     def clear(self) -> list[OpenDocument]:
-        """Forgets all documents; returns those that are not final."""
+        """Removes all documents; returns the unfinished ones."""
         forgotten = [*dict.fromkeys([*self.documents(), *self._documents])]
         self._documents.clear()
         self._groups.clear()

@@ -179,7 +179,7 @@ class _Search:
         self._lay_out((begin, totals, limit, limit < 0, lengths[..., None], best, lengths), places, INITIAL_LENGTH)
 
     def _num_slots(self, sentences: int) -> int:
-        """Returns the number of slots for so many sentences."""
+        """Returns the number of slots for a number of sentences."""
         return sentences if self.has_reader else round_up(max(sentences, MIN_SENTENCES))
 
     def _lay_out(self, parts: Sequence[Tensor], places: int, room: int) -> None:

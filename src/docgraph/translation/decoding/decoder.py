@@ -1,14 +1,14 @@
-"""The interface of decoders, which translate documents with the model of a translator.
+"""The interface of decoders: inputs, options and results of decoding documents with the model of a translator.
 
-`Translator.decode` is the plain one; the one of a server (server/batching.py) decodes the documents of several requests
-together. Both return what `document_decoding.decode_documents` returns.
+There are two decoders: `Translator.decode`, and `BatchDecoder` of the server (server/batching.py), which decodes the
+documents of concurrent requests together. Both return the same as `document_decoding.decode_documents`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import Literal
 
 import torch
 
@@ -18,9 +18,9 @@ from docgraph.translation.decoding.hypotheses import Hypotheses, Known, SearchCo
 
 Mode = Literal["parallel", "sequential"]
 BATCH_TOKENS = {"cpu": 1 << 14, "cuda": 1 << 16}
-"""Source sub-words encoded together, by type of device."""
+"""Number of source sub-words encoded together, by device type."""
 BaseTranslations = Mapping[int, tuple[int, ...]]
-"""The translation of some sentences of a document without given translations and a dictionary, by index."""
+"""Base translations of some sentences (`Hypothesis.base_tokens`), by index."""
 
 
 def batch_tokens(device: torch.device) -> int:
@@ -30,7 +30,7 @@ def batch_tokens(device: torch.device) -> int:
 
 @dataclass(frozen=True, eq=False)
 class DecoderInput:
-    """A document to decode, and what is known of its translation, by index of the sentence."""
+    """A document to decode, with known translations, constraints and base translations by sentence index."""
 
     example: DocumentExample
     """Its `target` and `target_words` are ignored. If it has a `window`, only the sentences in it are decoded; the
@@ -40,7 +40,21 @@ class DecoderInput:
     constraints: Constraints = field(default_factory=dict)
     """The constraints of some sentences; a sentence that cannot meet them has no hypotheses."""
     base: BaseTranslations = field(default_factory=dict)
-    """Base translations of an earlier call (`Hypothesis.base`), which need not be found again."""
+    """Base translations that an earlier call has found; they are not decoded again."""
+
+
+@dataclass(frozen=True)
+class DecodingOptions:
+    """How documents are decoded, and callbacks for the progress."""
+
+    search: SearchConfig = field(default_factory=SearchConfig)
+    mode: Mode = "parallel"
+    tokens: int | None = None
+    """Number of source sub-words encoded together; None for `batch_tokens` of the device. A server ignores it."""
+    on_final: Callable[[int, int, Hypotheses], None] | None = None
+    """Receives the index of a document, the index of a sentence, and the final hypotheses from that sentence on."""
+    progress: Callable[[int, int], None] | None = None
+    """Receives the number of final sentences and the total."""
 
 
 @dataclass(frozen=True)
@@ -53,17 +67,5 @@ class DecodedDocument:
     """Maximum number of times a sentence was decoded."""
 
 
-class Decoder(Protocol):
-    """Decodes documents with the model of a translator; see `decode_documents` for the arguments."""
-
-    def __call__(
-        self,
-        documents: Sequence[DecoderInput],
-        search: SearchConfig,
-        mode: Mode = "parallel",
-        *,
-        tokens: int | None = None,
-        on_final: Callable[[int, int, Hypotheses], None] | None = None,
-        progress: Callable[[int, int], None] | None = None,
-    ) -> list[DecodedDocument]:
-        """Returns the translation of each document."""
+Decoder = Callable[[Sequence[DecoderInput], DecodingOptions], list[DecodedDocument]]
+"""Returns the translation of each document."""

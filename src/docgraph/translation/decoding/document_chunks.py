@@ -1,15 +1,15 @@
-"""Chunks of a long document: the segments that are translated together, and those shown with them as context."""
+"""Chunks of a long document: segments that are translated together, and the segments around them as context."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 CHUNK, CHUNK_BEFORE, CHUNK_AFTER = 1024, 256, 32
-"""Segments of a long document translated at a time, and the segments before and after that are shown with them."""
+"""Number of segments that are translated together, and of context segments before and after them."""
 
 
 def chunks(segments: int) -> Iterator[tuple[range, range]]:
-    """Yields, for each chunk of a document, the segments shown to the model and those of them that it translates.
+    """Yields (shown, own) for each chunk of a document: the segments that the model reads and those that it translates.
 
     Attention over a whole document has quadratic cost. A document much longer than any in training is translated in
     overlapping chunks, each with the translations of earlier chunks. Any other document is one chunk.

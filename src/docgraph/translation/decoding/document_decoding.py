@@ -6,8 +6,8 @@ the translations available so far as context, and decodes again those that read 
 pending sentence always has its final context, so a sentence is decoded at most as often as there are sentences up to
 it, and the result equals that of sequential decoding.
 
-A model that copies from given translations reads those that are relevant (relevance.py): a sentence is translated
-without any first, and again if a given translation proposes another word. Words of a dictionary are read likewise
+A model that copies from given translations reads the relevant ones (relevance.py): a sentence is first translated
+without given translations, and again if one of them proposes another word. Dictionary words are handled in the same way
 (lookups.py).
 """
 
@@ -18,31 +18,31 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from docgraph.model.batch import DocumentBatch, DocumentExample, StateCache, collate
 from docgraph.model.document_transformer import DocumentTransformer
-from docgraph.model.hints import insert, referents
+from docgraph.model.hints import referents
 from docgraph.model.memory import Memories
 from docgraph.model.packing import windows
 from docgraph.model.systems import context_class, context_needs
 from docgraph.model.tokenizer import Tokenizer
 from docgraph.translation.decoding.constraints import Constraints
-from docgraph.translation.decoding.decoder import DecodedDocument, DecoderInput, Mode, batch_tokens
-from docgraph.translation.decoding.draft import Draft, groups, untranslated
+from docgraph.translation.decoding.decoder import DecodedDocument, DecoderInput, DecodingOptions, Mode, batch_tokens
+from docgraph.translation.decoding.document_draft import DocumentDraft, groups, untranslated
 from docgraph.translation.decoding.forbidden_words import ForbiddenWords
-from docgraph.translation.decoding.hints import fill_hints
-from docgraph.translation.decoding.hypotheses import Hypotheses, Hypothesis, SearchConfig, any_given
-from docgraph.translation.decoding.lookups import Lookups, with_constraints
+from docgraph.translation.decoding.hints import hinted_sources
+from docgraph.translation.decoding.hypotheses import Hypothesis, SearchConfig, any_given
+from docgraph.translation.decoding.lookups import with_constraints
 from docgraph.translation.decoding.relevance import judges_relevance, relevant_sentences
 from docgraph.translation.decoding.search import search, verify_greedy
 from docgraph.translation.decoding.state_cache import evict
 
 AT_ONCE = {"cpu": 64, "cuda": 1 << 12}
-"""Sentences x beams decoded at once if a second decoding is a second search: enough to keep a device busy. The fewer,
-the more sentences read final translations. Greedy translations are verified instead, so all at once is fastest."""
+"""Sentences x beams decoded together, if changed context means a new search: just enough to keep a device busy, because
+sentences that are decoded later read more final translations. Greedy translations are verified instead of decoded
+again, so all sentences are decoded together."""
 CONTEXT_CELLS = 1 << 24
 """Maximum of sub-words decoded together x sentences of their document: bounds the masks of context attention."""
 
@@ -52,44 +52,37 @@ def decode_documents(
     model: DocumentTransformer,
     tokenizer: Tokenizer,
     documents: Sequence[DecoderInput],
-    search: SearchConfig = SearchConfig(),
-    mode: Mode = "parallel",
-    progress: Callable[[int, int], None] | None = None,
+    options: DecodingOptions = DecodingOptions(),
     *,
-    tokens: int | None = None,
     redecode_known: bool = False,
     state_cache: StateCache | None = None,
-    on_final: Callable[[int, int, Hypotheses], None] | None = None,
 ) -> list[DecodedDocument]:
     """Translates documents, many together.
 
-    `progress` receives the number of final sentences and the total. `tokens` is the number of source sub-words encoded
-    together (by default `batch_tokens` of the device). Known translations are kept or, with `redecode_known`, serve
-    only as context for the other sentences. `state_cache` holds states of the model that several calls share.
-    `on_final` receives the index of a document, the index of a sentence, and the final hypotheses from that sentence
-    on.
+    Known translations are kept or, with `redecode_known`, serve only as context for the other sentences. `state_cache`
+    holds states of the model that several calls share.
     """
     drafts = []
     for document in documents:
         example = with_constraints(document.constraints, untranslated(document.example, document.known))
-        lookups = Lookups(example, model.config, tokenizer.target)
-        drafts.append(Draft(replace(document, example=example), model.config, redecode_known, lookups))
+        document = replace(document, example=example)
+        drafts.append(DocumentDraft(document, model.config, tokenizer.target, redecode_known))
     index_of = {id(draft): index for index, draft in enumerate(drafts)}
     total = sum(len(draft.window) for draft in drafts)
     final = total - sum(m not in draft.fixed for draft in drafts for m in draft.window)
     state_cache = {} if state_cache is None else state_cache
-    for group in groups(drafts, tokens or batch_tokens(model.device)):
-        report = None if progress is None else partial(_report, progress, final, total)
-        decoder = _GroupDecoder(model, tokenizer, search, group, state_cache, report)
-        for done in decoder.decode(mode):
+    for group in groups(drafts, options.tokens or batch_tokens(model.device)):
+        report = None if options.progress is None else partial(_report, options.progress, final, total)
+        decoder = _GroupDecoder(model, tokenizer, options.search, group, state_cache, report)
+        for done in decoder.decode(options.mode):
             if report is not None:
                 report(done)
         final += len(decoder.pending)
         evict(state_cache)
-        if on_final is not None:
+        if options.on_final is not None:
             for draft in group:
                 window = draft.window
-                on_final(index_of[id(draft)], window.start, draft.hypotheses[window.start : window.stop])
+                options.on_final(index_of[id(draft)], window.start, draft.hypotheses[window.start : window.stop])
     return [DecodedDocument(draft.hypotheses, draft.passes) for draft in drafts]
 
 
@@ -99,7 +92,7 @@ def _report(progress: Callable[[int, int], None], final: int, total: int, done: 
 
 @dataclass(frozen=True, eq=False)
 class _Inputs:
-    """Some sentences of a group as model input of their own."""
+    """Some sentences of a group, encoded on their own."""
 
     sentences: list[int]
     batch: DocumentBatch
@@ -114,7 +107,7 @@ class _GroupDecoder:
         model: DocumentTransformer,
         tokenizer: Tokenizer,
         config: SearchConfig,
-        drafts: list[Draft],
+        drafts: list[DocumentDraft],
         state_cache: StateCache,
         report: Callable[[int], None] | None = None,
     ) -> None:
@@ -138,11 +131,11 @@ class _GroupDecoder:
             self.memories = Memories(windowed.memory_of(windowed.window))
             self.encoded = torch.cat([self._encode_part(windowed, part) for part in self._parts(windowed)])
 
-    def _encode_part(self, draft: Draft, window: range) -> Tensor:
+    def _encode_part(self, draft: DocumentDraft, window: range) -> Tensor:
         batch = self._collate([draft.without_graph(window)])
         return self.model.encode(batch, Memories(draft.memory_of(window)))
 
-    def _parts(self, draft: Draft) -> Iterator[range]:
+    def _parts(self, draft: DocumentDraft) -> Iterator[range]:
         """Yields parts of a window for which context attention over the long document fits into memory."""
         first = draft.window.start
         lengths = [len(draft.document.source[m]) for m in draft.window]
@@ -162,9 +155,9 @@ class _GroupDecoder:
     def _decode_once(self, mode: Mode) -> Iterator[int]:
         """Decodes each sentence for a model that reads no translations of its own, or only those of referents.
 
-        A sentence with a hint that says a translation is decoded after the sentence of the referent. A sentence for
-        which a given translation is relevant is decoded again; unless its base translation is known, then once. A
-        sentence whose translation lacks words of a dictionary is decoded again with hints for them.
+        A sentence with a hint that contains a translation is decoded after the sentence of the referent. If a given
+        translation is relevant for a sentence, the sentence is decoded again, or only once if its base translation is
+        known. A sentence whose translation lacks dictionary words is decoded again with hints for them.
         """
         judges = judges_relevance(self.model.config)
         if any(any_given(draft.known) for draft in self.drafts) and context_needs(self.model.config).reads_translations:
@@ -192,7 +185,10 @@ class _GroupDecoder:
             yield done
 
     def _select_translations(self, sentences: list[int]) -> list[int]:
-        """Decides which given translations some sentences with base translations read; returns those that read any."""
+        """Selects the given translations that sentences with base translations read.
+
+        Returns the sentences that read any.
+        """
         found: dict[int, list[int]] = {}
         for draft in self.drafts:
             own = {self.places[s][1]: s for s in sentences if self.places[s][0] is draft}
@@ -207,7 +203,7 @@ class _GroupDecoder:
         return sorted(found)
 
     def _look_up(self, sentences: list[int]) -> None:
-        """Decodes those of some sentences again whose translations lack words of a dictionary, with hints for them."""
+        """Decodes the sentences whose translations lack dictionary words again, with hints for these words."""
         places = {s: self.places[s] for s in sentences}
         again = {s: (draft, m) for s, (draft, m) in places.items() if draft.lookups.begin(m, draft.hypotheses[m])}
         if again:
@@ -216,7 +212,10 @@ class _GroupDecoder:
             draft.hypotheses[m] = draft.lookups.end(m, draft.hypotheses[m])
 
     def _levels(self, mode: Mode) -> list[list[int]]:
-        """The pending sentences in groups, each after the groups with its referents; one by one if sequential."""
+        """Returns the pending sentences in groups; the referents of a sentence are in earlier groups.
+
+        In sequential mode, a group is a single sentence if any sentence has a referent.
+        """
         number = {(id(draft), m): s for s, (draft, m) in enumerate(self.places)}
         pending, depth = set(self.pending), dict[int, int]()
         for s in self.pending:
@@ -228,29 +227,15 @@ class _GroupDecoder:
         return [[s for s in self.pending if depth[s] == level] for level in range(max(depth.values(), default=-1) + 1)]
 
     def _inputs(self, sentences: list[int]) -> _Inputs | None:
-        """Returns some sentences with their hints as model input; None if no hint says a translation."""
+        """Returns some sentences with their hints as model input; None if no hint has to be filled."""
         if not any(self.places[s][0].open_hints(self.places[s][1]) for s in sentences):
             return None
         return self._with_hints(sentences)
 
     def _with_hints(self, sentences: list[int]) -> _Inputs:
         """Returns some sentences with their hints as model input."""
-        config, eos = self.model.config.hints, self.model.config.transformer.eos
-        assert config is not None
-        open_hints = []
-        for draft, m in (self.places[s] for s in sentences):
-            for hint in draft.open_hints(m):
-                assert hint.referent is not None
-                best = draft.visible(hint.referent.sentence)
-                translation = np.array([*(() if best is None else best.tokens), eos])
-                open_hints.append((hint, draft.plain.source[hint.referent.sentence], translation))
-        filled = iter(fill_hints(self.model, self.tokenizer.target, open_hints))
-        documents = []
-        for draft, m in (self.places[s] for s in sentences):
-            draft.hints[m] = [next(filled) if hint.is_open else hint for hint in draft.hints.get(m, ())]
-            source, _ = insert(draft.plain.source[m], None, draft.read_hints(m), config.separator)
-            documents.append(DocumentExample([source]))
-        batch = self._collate(documents)
+        sources = hinted_sources(self.model, self.tokenizer.target, [self.places[s] for s in sentences])
+        batch = self._collate(DocumentExample([source]) for source in sources)
         return _Inputs(sentences, batch, self.model.encode(batch, Memories()))
 
     def _decode_in_order(self) -> Iterator[int]:
@@ -290,7 +275,7 @@ class _GroupDecoder:
 
     @cached_property
     def _readers(self) -> dict[int, list[int]]:
-        """The sentences that read the translation of each sentence; both among those to decode."""
+        """The pending sentences that read the translation of each pending sentence."""
         readers: dict[int, list[int]] = {s: [] for s in self.pending}
         number = {(id(draft), m): s for s, (draft, m) in enumerate(self.places) if s in readers}
         config = self.model.config
@@ -307,16 +292,17 @@ class _GroupDecoder:
         return None if best is None else best.tokens
 
     def _refresh_target_memory(self) -> None:
-        """Computes the target memory of the translations available now."""
+        """Computes the target memory from the current translations."""
         if any(draft.known or any(draft.hypotheses) for draft in self.drafts):
             eos = self.model.config.transformer.eos
             batch = self._collate(draft.example(self.tokenizer, eos) for draft in self.drafts)
             self.memories = replace(self.memories, target=self.model.target_memory(batch))
 
     def _search(self, sentences: list[int], inputs: _Inputs | None = None, before: int | None = None) -> None:
-        """Translates some sentences with the current memories; their number and the `before` are reported if given.
+        """Translates some sentences with the current memories.
 
-        `inputs` has at least these sentences; by default the window.
+        `inputs` contains these sentences (default: the window). With `before`, the number of sentences translated
+        earlier, progress is reported.
         """
         batch, encoded, memories = self.batch, self.encoded, self.memories
         row_of = {s: s for s in sentences}
@@ -347,7 +333,7 @@ class _GroupDecoder:
             ]
 
     def _constraints(self, sentences: Iterable[int]) -> Constraints:
-        """Returns the constraints of those of some sentences that have any."""
+        """Returns the constraints of sentences; sentences without constraints are left out."""
         places = ((s, *self.places[s]) for s in sentences)
         return {
             s: [
@@ -364,9 +350,9 @@ class _GroupDecoder:
         return self.config.beams == 1 and not self.config.sampling and not self.config.no_repeat_ngram
 
     def _changed_by_context(self, sentences: list[int]) -> list[int]:
-        """Returns the sentences to decode again: all, or those whose greedy translation is not confirmed.
+        """Returns the sentences to decode again: all, or those whose greedy translation would change.
 
-        A translation with constraints is no greedy translation.
+        A sentence with constraints is always decoded again: its translation is not the greedy one.
         """
         if not self._can_verify or not sentences:
             return sentences

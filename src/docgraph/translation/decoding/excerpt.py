@@ -1,4 +1,4 @@
-"""Excerpts: some sentences of a document with what they read, translated as in the whole document."""
+"""Excerpts: some sentences of a document with everything they read, so that they translate as in the document."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from docgraph.model.config import ModelConfig
 from docgraph.model.hints import Hint, hints_by_sentence, referents
 from docgraph.model.systems import prepare
 from docgraph.translation.decoding.decoder import DecoderInput
-from docgraph.translation.decoding.draft import untranslated
+from docgraph.translation.decoding.document_draft import untranslated
 
 
 def with_referents(hints: Iterable[Hint], sentences: Iterable[int], known: Container[int]) -> list[int]:
-    """Returns sentences and those without a known translation that their hints read, directly or not, in order."""
+    """Returns sentences and, transitively, those without a known translation that their hints read, in order."""
     read, found, waiting = referents(hints), set[int](), [*sentences]
     while waiting:
         if (m := waiting.pop()) not in found:
@@ -38,9 +38,9 @@ class Excerpt:
     def of(cls, whole: DecoderInput, sentences: Sequence[int], config: ModelConfig) -> Excerpt:
         """Returns an excerpt to translate `sentences`, for a model that does not read whole documents.
 
-        The graph of the whole document selects the given translations that they read; its hints say translations that
-        are known, or of other sentences of the excerpt (`with_referents`). So the sentences are translated as in the
-        whole document.
+        The graph of the whole document selects the given translations that they read. Hints contain translations that
+        are known, or translations of other sentences of the excerpt (`with_referents`). So the sentences are translated
+        as in the whole document.
         """
         document, known = whole.example, whole.known
         rows, selection = list(sentences), None
@@ -77,7 +77,7 @@ class Excerpt:
 
 
 def _moved(hint: Hint, sentence: int, place_of: Mapping[int, int]) -> Hint | None:
-    """Returns the hint of a sentence in an excerpt; None if it is open and its referent is not there."""
+    """Returns the hint of a sentence in an excerpt; None if it is open and the excerpt lacks its referent."""
     if not hint.is_open or hint.referent is None:
         return replace(hint, sentence=sentence)
     if (place := place_of.get(hint.referent.sentence)) is None:

@@ -1,8 +1,8 @@
-"""Forbidden words: a constraint that a translation does not contain some words.
+"""Forbidden words: a constraint that excludes words from a translation.
 
-Words are compared as a whole and in small letters: to forbid "te" does not forbid "terre". A row may not complete a
+Whole words are compared, in lower case: forbidding "te" does not forbid "terre". A row may not complete a
 forbidden word, that is, go on with anything but a letter after it. A word of at least `LONG` letters is forbidden with
-its last sub-word, so that it takes no room in the beam. A shorter word may be the beginning of another one: it is made
+its last sub-word, so that it takes no room in the beam. A shorter word may be the beginning of another word: it is made
 less likely until the next sub-word shows which word it is.
 """
 
@@ -17,11 +17,11 @@ from torch import Tensor
 from docgraph.model.tokenizer import SPACE, SubwordCoder
 
 LONG = 4
-"""Minimum letters of a word that is forbidden before the next sub-word is known."""
+"""Minimum letters of a word that is forbidden with its last sub-word."""
 PENALTY = 3.0
 """Subtracted from the log-probability of a shorter word, and added again if the word goes on."""
 _LAST = 8
-"""Sub-words in which the beginning of the current word is looked for."""
+"""Maximum sub-words of the current word."""
 _WORD = re.compile(r"[^\W_]+'?")
 _HEAD = re.compile(r"[^\W_]*")
 
@@ -32,7 +32,7 @@ class ForbiddenWords:
     def __init__(
         self, coder: SubwordCoder, words: Iterable[str], ending: str = "", allowed: Iterable[str] = ()
     ) -> None:
-        """Forbids `words` and all words with the `ending`, in small letters, without those in `allowed`.
+        """Forbids `words` and all words with the `ending`, in lower case, without those in `allowed`.
 
         A word ends with a letter, or with an apostrophe: "t'". A compound in `allowed`, such as "rendez-vous", allows
         its last part after the others.
@@ -78,13 +78,13 @@ class ForbiddenWords:
         self._found: dict[tuple[str, torch.device], tuple[Tensor, Tensor]] = {}
 
     def is_forbidden(self, word: str) -> bool:
-        """Returns whether a whole word, in small letters, is forbidden."""
+        """Returns whether a whole word, in lower case, is forbidden."""
         has_ending = bool(self._ending) and word.endswith(self._ending) and word != self._ending
         return (word in self._words or has_ending) and word not in self._allowed
 
     @staticmethod
     def _is_final(word: str) -> bool:
-        """Returns whether a forbidden word is taken as complete whatever follows it."""
+        """Returns whether a forbidden word counts as complete, whatever follows."""
         return len(word) >= LONG or word.endswith("'")
 
     def apply(self, log_probabilities: Tensor, paths: Sequence[Sequence[int]]) -> None:

@@ -79,13 +79,14 @@ class Hypothesis:
     given: bool = False
     """True for a translation supplied by the user, not found by a search."""
     base: tuple[int, ...] | None = None
-    """The best translation without given translations and a dictionary, if it is another one (relevance.py)."""
+    """The base translation, found without given translations and a dictionary (relevance.py); None if it has the same
+    tokens."""
     looked_up: tuple[str, ...] = ()
-    """Entries of a dictionary that it was found with (lookups.py)."""
+    """Dictionary entries that the sentence read (lookups.py)."""
 
     @property
     def base_tokens(self) -> tuple[int, ...]:
-        """The best translation without given translations and a dictionary."""
+        """The tokens of the base translation."""
         return self.tokens if self.base is None else self.base
 
 

@@ -1,11 +1,9 @@
-"""Lookups: which words of a dictionary a sentence reads.
+"""Lookups: which dictionary words a sentence reads as hints.
 
-A hint changes the whole translation of its sentence, and the model knows most words of a dictionary in most sentences.
-So a sentence is first translated without it. If the translation lacks words of the dictionary, the sentence is
-translated again with hints for these words, and the new translation is kept if it lacks fewer of them. Constraints
-count more than the dictionary.
-
-The words that known translations correct (corrected_words.py) are a dictionary of their document.
+A hint changes the whole translation of its sentence, and the model already knows most dictionary words. So a sentence
+is first translated without the dictionary. If the translation lacks dictionary words, the sentence is translated again
+with hints for these words, and the new translation is kept if it lacks fewer of them. Constraints override the
+dictionary. The words that known translations correct (corrected_words.py) are a dictionary of their document.
 """
 
 from __future__ import annotations
@@ -22,14 +20,14 @@ from docgraph.translation.decoding.hypotheses import Hypothesis
 
 
 class Lookups:
-    """The words of a document that a dictionary has, and the sentences that are being translated again with them."""
+    """The dictionary words of a document, and the sentences that are being translated again with hints for them."""
 
     def __init__(self, document: DocumentExample, config: ModelConfig, coder: SubwordCoder) -> None:
-        """`coder` is that of the target language."""
+        """`coder` is the coder of the target language."""
         self._hints = hints_by_sentence(document.lookups if config.hints is not None else ())
         self._coder = coder
         self._begun: dict[int, tuple[list[Hypothesis], list[Hint]]] = {}
-        """The translations of sentences without a dictionary, and hints for the words that these lack."""
+        """For each sentence that is being translated again: its first translations, and hints for the missing words."""
 
     def begin(self, sentence: int, hypotheses: list[Hypothesis]) -> bool:
         """Returns whether a sentence has to be translated again, given its translations without a dictionary.
@@ -41,7 +39,7 @@ class Lookups:
         return bool(missing)
 
     def read(self, sentence: int) -> list[Hint]:
-        """Returns the hints of a dictionary that a sentence reads now."""
+        """Returns the dictionary hints that a sentence currently reads."""
         return self._begun[sentence][1] if sentence in self._begun else []
 
     def has_begun(self, sentence: int) -> bool:
@@ -49,7 +47,7 @@ class Lookups:
         return sentence in self._begun
 
     def end(self, sentence: int, found: Iterable[Hypothesis]) -> list[Hypothesis]:
-        """Returns the translations `found` with hints if the best lacks fewer words, else those without."""
+        """Returns `found`, translations with hints, if the best one lacks fewer words, else the first translations."""
         without, hints = self._begun.pop(sentence)
         entries = tuple(hint.entry.headword for hint in hints if hint.entry is not None)
         looked_up = [replace(each, looked_up=entries) for each in found]
@@ -66,9 +64,9 @@ class Lookups:
 
 
 def with_constraints(constraints: Constraints, document: DocumentExample) -> DocumentExample:
-    """Returns a document in which constraints say how words are translated, rather than the dictionary.
+    """Returns a document whose constraints override its dictionary hints.
 
-    A word gets its hint at once if a constraint says the same, and none if it says something else.
+    A dictionary word with a constraint is hinted from the start if both agree, and has no hint if they differ.
     """
     constrained = {
         id(hint): any(hint.ids == phrase.tokens for phrase in each.alternatives)

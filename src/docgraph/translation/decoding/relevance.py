@@ -1,4 +1,4 @@
-"""Relevance: which of the given translations that are linked with a sentence the sentence reads.
+"""Relevance: which of the given translations that are linked with a sentence are read.
 
 In a long document, nearly every sentence is linked with a given translation, and a pointer copies a little from each.
 Few of these copies matter. A sentence is first translated without given translations (its base translation). Each
@@ -39,12 +39,12 @@ Tokens = tuple[int, ...]
 TranslatedSentence = tuple[Tokens, Tokens]
 """The sub-words of a sentence and of its translation, with end-of-sentence."""
 Pair = tuple[TranslatedSentence, TranslatedSentence]
-"""A sentence with its base translation, and a given translation that is linked with it."""
+"""A sentence with its base translation, and a linked sentence with its given translation."""
 
 
 @dataclass(frozen=True)
 class Judgement:
-    """Where a given translation proposes another word than a base translation has, and where it is recalled."""
+    """The positions of a base translation where a given translation proposes another word, and where it is recalled."""
 
     proposed: frozenset[int]
     recalled: frozenset[int]
@@ -54,7 +54,7 @@ Judgements = dict[Pair, Judgement]
 
 
 def judges_relevance(config: ModelConfig) -> bool:
-    """Returns whether a model copies from given translations, and nothing else that it computes depends on them."""
+    """Returns whether a model copies from given translations and computes nothing else from them."""
     needs = context_needs(config)
     return needs.only_given_translations and not needs.source
 
@@ -73,7 +73,7 @@ def relevant_sentences(
     state_cache: StateCache | None = None,
     judged: Judgements | None = None,
 ) -> dict[int, list[int]]:
-    """Returns the sentences whose given translations the sentences in `base` read, for those that read any.
+    """Returns, for each sentence in `base` that reads given translations, the sentences of these translations.
 
     `document` is prepared for the model; `known` are translations of its sentences, and `base` base translations.
     `judged` has judgements of earlier calls; new ones are added.
@@ -99,7 +99,7 @@ def relevant_sentences(
 
 @torch.inference_mode()
 def cache_states(model: DocumentTransformer, sentences: Sequence[TranslatedSentence], state_cache: StateCache) -> None:
-    """Computes the states by which translations of sentences are judged."""
+    """Computes the states that judging translations of sentences needs."""
     for part in windows([len(own) for _, own in sentences], BATCH_TOKENS) if sentences else ():
         chosen = sentences[part.start : part.stop]
         source, target = ([np.array(each[side]) for each in chosen] for side in (0, 1))

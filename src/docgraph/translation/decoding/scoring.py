@@ -15,7 +15,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from docgraph.model.batch import DocumentBatch, DocumentExample, Ids, collate
+from docgraph.model.batch import DocumentBatch, DocumentExample, Ids, collate, concatenate
 from docgraph.model.config import ModelConfig
 from docgraph.model.device import to_device
 from docgraph.model.document_transformer import DocumentTransformer
@@ -30,7 +30,7 @@ LogProbabilities = npt.NDArray[np.float32]
 
 
 @dataclass(frozen=True, eq=False)
-class Candidates:
+class ScoringTask:
     """A document and the translations to score for each sentence of its window."""
 
     document: DocumentExample
@@ -54,14 +54,14 @@ def score_documents(
     model: DocumentTransformer, documents: Sequence[DocumentExample], tokens: int = TOKENS
 ) -> list[list[LogProbabilities]]:
     """Returns the log-probability of every sub-word of the documents' own translations, by document and sentence."""
-    tasks = [Candidates(document, [[document.target[m]] for m in document.translated]) for document in documents]
+    tasks = [ScoringTask(document, [[document.target[m]] for m in document.translated]) for document in documents]
     scored = score_candidates(model, tasks, tokens)
     return [[sentence[0] for sentence in document] for document in scored]
 
 
 def score_candidates(
     model: DocumentTransformer,
-    tasks: Sequence[Candidates],
+    tasks: Sequence[ScoringTask],
     tokens: int = TOKENS,
     on_batch: Callable[[int], None] | None = None,
 ) -> list[list[list[LogProbabilities]]]:
@@ -92,16 +92,16 @@ def sentence_score(log_probabilities: LogProbabilities, normalise: bool = False)
     return total / max(len(log_probabilities), 1) if normalise else total
 
 
-def _prepared(task: Candidates, model: ModelConfig) -> Candidates:
+def _prepared(task: ScoringTask, model: ModelConfig) -> ScoringTask:
     """Returns a task as the model reads it; a model that joins sentences gets candidates with their prefixes."""
     document, context = task.document, context_class(model)
     prefixes = [context.target_prefix(model, document.target, m) for m in document.translated]
     pairs = zip(prefixes, task.translations, strict=True)
     translations = [[np.append(prefix, ids) for ids in sentence] for prefix, sentence in pairs]
-    return Candidates(prepare(document, model), translations)
+    return ScoringTask(prepare(document, model), translations)
 
 
-def _batches(tasks: Sequence[Candidates], tokens: int) -> Iterator[list[int]]:
+def _batches(tasks: Sequence[ScoringTask], tokens: int) -> Iterator[list[int]]:
     """Yields the indices of tasks of similar length, up to `tokens` sub-words, at least one task."""
     chosen: list[int] = []
     size = 0
@@ -115,19 +115,19 @@ def _batches(tasks: Sequence[Candidates], tokens: int) -> Iterator[list[int]]:
         yield chosen
 
 
-def _split_by_candidate(values: LogProbabilities, tasks: Sequence[Candidates]) -> list[LogProbabilities]:
+def _split_by_candidate(values: LogProbabilities, tasks: Sequence[ScoringTask]) -> list[LogProbabilities]:
     lengths = [len(ids) for task in tasks for sentence in task.translations for ids in sentence]
     return [values[begin:end] for begin, end in pairwise([0, *np.cumsum(lengths).tolist()])]
 
 
 @torch.inference_mode()
-def _score(model: DocumentTransformer, tasks: Sequence[Candidates]) -> Tensor:
+def _score(model: DocumentTransformer, tasks: Sequence[ScoringTask]) -> Tensor:
     """Returns the log-probabilities of all candidates of a batch, concatenated: [N] in fp32, on the model's device."""
     device, bos = model.device, model.config.transformer.bos
     batch = collate([task.document for task in tasks], bos)
     sentences = [sentence for task in tasks for sentence in task.translations]
     candidates = [ids for sentence in sentences for ids in sentence]
-    inputs, gold = _concatenated([np.append(bos, ids[:-1]) for ids in candidates]), _concatenated(candidates)
+    inputs, gold = concatenate([np.append(bos, ids[:-1]) for ids in candidates]), concatenate(candidates)
     owner = torch.tensor([index for index, sentence in enumerate(sentences) for _ in sentence], dtype=torch.int64)
     target = Packing.of([len(ids) for ids in candidates])
     rows, source = _repeat_source(batch.source.sentences, owner)
@@ -138,10 +138,6 @@ def _score(model: DocumentTransformer, tasks: Sequence[Candidates]) -> Tensor:
     reader = model.integration.reader("decoder", memories, queries)
     decoded = model.decode_with(inputs.to(device), encoded, target, source, reader)
     return log_probabilities(decoded, model, gold.to(device))
-
-
-def _concatenated(arrays: Sequence[Ids]) -> Tensor:
-    return torch.from_numpy(np.concatenate([np.empty(0, np.int64), *arrays]).astype(np.int64))
 
 
 def _repeat_source(source: Packing, owner: Tensor) -> tuple[Tensor, Packing]:

@@ -147,7 +147,7 @@ def _free_search(
 
 
 def _map(encoded: Tensor) -> Callable[[Callable[[list[int]], T], list[list[int]]], Iterable[T]]:
-    """Returns `map`, or one that uses all threads of a CPU. Autocasting is a setting of the current thread."""
+    """Returns `map`, or a parallel map over the threads of a CPU; not with autocasting, which is set per thread."""
     device = encoded.device.type
     return map_in_threads if device == "cpu" and not torch.is_autocast_enabled(device) else map
 
@@ -228,7 +228,7 @@ class Rows:
         config: SearchConfig,
         forbidden: Sequence[ForbiddenWords | None] = (),
     ) -> None:
-        """`limits` are the maximum lengths of the sentences, `forbidden` the words that each must not contain."""
+        """`limits` are the maximum lengths of the sentences, `forbidden` their forbidden words."""
         transformer = model.config.transformer
         device = state.sentences.device
         self.model, self.state, self.config = model, state, config
@@ -288,7 +288,7 @@ class Rows:
         log_probabilities[rows, tokens] = -torch.inf
 
     def finish(self, place: int, row: int, log_probability: float) -> None:
-        """Adds a row that ends now to the n best of its sentence; on ties the earlier one stays first."""
+        """Adds a finished row to the n best of its sentence; on ties the earlier one stays first."""
         path = self.tokens[place, row, 1 : self.time + 1].tolist()
         best = self.finished[self.active[place]]
         hypothesis = Hypothesis(tuple(path), self.config.score(log_probability, len(path)), log_probability)
@@ -326,7 +326,7 @@ class GroupSearch:
         config: SearchConfig,
         forbidden: Sequence[ForbiddenWords | None] = (),
     ) -> None:
-        """`limits` are the maximum lengths of the sentences of `state`, `forbidden` what each must not contain."""
+        """`limits` are the maximum lengths of the sentences of `state`, `forbidden` their forbidden words."""
         self.rows = rows = Rows(model, state, limits, config, forbidden)
         self.is_open = True
         if config.sampling:

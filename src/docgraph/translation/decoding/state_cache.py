@@ -1,4 +1,4 @@
-"""How many states of the model the cache keeps between calls, and which it removes first."""
+"""The size of the cache of model states, and its eviction."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ TOKENS = 1 << 12
 MIN_WEIGHT = 0.02
 """Links with less weight are left out."""
 MIN_SHARE = 0.15
-"""Least a(v, w) of a translation: below, the word is not translated by one word."""
+"""Minimum a(v, w) of a translation: below, no single word translates w."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,7 +92,7 @@ class SubwordAttention:
 
 @dataclass(frozen=True)
 class _ExpandedText:
-    """A text whose private use characters, which stand for atoms (formats/atoms.py), are words that a model knows."""
+    """A text in which words that a model knows replace the private use characters of atoms (formats/atoms.py)."""
 
     text: str
     starts: list[int]

@@ -1,1 +1,1 @@
-"""Files: read, translate and write them, alone (`translate`) or on a cluster, and go on after an interruption."""
+"""Files: reads, translates and writes them (`translate`), optionally on a cluster; resumes interrupted runs."""

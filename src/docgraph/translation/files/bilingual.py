@@ -2,7 +2,7 @@
 
 XLIFF 1.2, TMX 1.4, tables (source, translation, status; tab-separated) and an HTML page that is edited in the browser.
 The status of a translation is `confirmed`, or `machine` and a digest of it. A translation that differs from its digest
-has been edited and counts as confirmed, and so does one without a status, which another program has written.
+has been edited and counts as confirmed. So does a translation without a status, which another program has written.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ STATUS_PROPERTY = "x-status"
 """Type of the TMX property that holds the status of a unit."""
 HEADER = ("source", "translation", "status")
 _UNSAFE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff\ufffe\uffff]")
-"""Characters that XML 1.0 does not have."""
+"""Characters that XML 1.0 does not allow."""
 _SPACES = re.compile(r"[ \t\r\n\f\v]+")
 _DATA = re.compile(r'<script type="application/json" id="segments">(.*?)</script>', re.DOTALL)
 _CONFIRMED_STATES = frozenset(["translated", "reviewed", "final", "signed-off"])
@@ -81,7 +81,7 @@ class BilingualFormat:
 
 
 def plain(text: str) -> str:
-    """Returns a text as bilingual files hold it: without control characters, white space as single spaces."""
+    """Returns a text as stored in bilingual files: without control characters, white space as single spaces."""
     return _SPACES.sub(" ", _UNSAFE.sub(lambda char: "\ufffd" if char[0] >= "\x7f" else "", text)).strip()
 
 
@@ -123,12 +123,12 @@ def read_bilingual(path: Path, languages: Languages) -> list[BilingualSegment]:
 
 @dataclass(frozen=True)
 class Match:
-    """Confirmed translations, and those that have no place in a document."""
+    """Confirmed translations of sentences, and those that no sentence matches."""
 
     known: list[list[str]]
     """The confirmed translation of each sentence of each document; empty if there is none."""
     unused: list[str]
-    """Sources of confirmed translations that no sentence has: the source has changed."""
+    """Sources of confirmed translations that match no sentence, because the document has changed."""
 
 
 def match_segments(documents: Sequence[Document], segments: Sequence[BilingualSegment]) -> Match:

@@ -1,7 +1,7 @@
-"""Translation on a Ray cluster: each file is translated by one worker, as this process would translate it.
+"""Translation on a Ray cluster: each file is translated by one worker, with the same result as in this process.
 
-A worker gets the files of the model and keeps them loaded. Files are read and written by this process, so that a run is
-resumed as any other: finished files are skipped. A file whose worker dies is translated by another one.
+This process sends the files of the model to the workers, reads all inputs and writes all outputs. So `--resume` works
+as without a cluster: finished files are skipped. A file whose worker dies is translated by another worker.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from docgraph.document import Document
 from docgraph.model.model_folder import CONFIG, ModelFolder
@@ -21,38 +21,33 @@ from docgraph.translation.result import Translation
 from docgraph.translation.translator import SETTINGS, Precision, Translator
 from docgraph.workers import run_on_ray
 
-if TYPE_CHECKING:
-    from docgraph.translation.terms.glossary_files import Entry
-
 
 @dataclass(frozen=True, eq=False)
 class TranslationTask:
-    """Everything that a worker needs, on whichever machine it runs."""
+    """Everything that a worker on any machine needs."""
 
     model: tuple[tuple[str, bytes], ...] = field(repr=False)
-    """The files of the model folder: another machine does not have them."""
+    """The files of the model folder, which other machines do not have."""
     options: FileOptions
     device: str | None = None
     precision: Precision | None = None
     annotator: str | None = None
     tag: str | None = None
     settings: Mapping[str, Any] = field(default_factory=dict, repr=False)
-    """How the translator is set (SETTINGS)."""
-    terms: tuple[Entry, ...] | None = field(default=None, repr=False)
-    """The entries of the glossary."""
+    """The values of the translator's attributes `SETTINGS`."""
     id: str = field(default_factory=lambda: uuid.uuid4().hex)
-    """Tells tasks apart."""
+    """Unique; a worker loads the translator once for each task."""
 
     @classmethod
     def of(
         cls, folder: ModelFolder, translator: Translator, options: FileOptions, **loaded_with: str | None
     ) -> TranslationTask:
-        """Returns the task of translating like a translator; `loaded_with` are the arguments of `Translator.load`."""
+        """Returns the task for workers that translate as `translator` does; `loaded_with` are arguments of
+        `Translator.load`."""
         names = (CONFIG, folder.weights.name, *(path.name for path in folder.tokenizer_files()))
         files = tuple((name, (folder.path / name).read_bytes()) for name in names)
-        terms = None if translator.glossary is None else tuple(translator.glossary.entries)
         settings = {name: getattr(translator, name) for name in SETTINGS}
-        return cls(files, options, settings=settings, terms=terms, **loaded_with)  # type: ignore[arg-type]
+        return cls(files, options, settings=settings, **loaded_with)  # type: ignore[arg-type]
 
     def load(self) -> Translator:
         """Loads the translator on a worker."""
@@ -62,16 +57,12 @@ class TranslationTask:
             translator = Translator.load(folder, self.device, self.precision, 1, self.annotator, self.tag)
         for name, value in self.settings.items():
             setattr(translator, name, value)
-        if self.terms is not None:
-            from docgraph.translation.terms.glossary import Glossary
-
-            translator.glossary = Glossary([*self.terms], translator.languages)
         return translator
 
 
 @dataclass(frozen=True)
 class _File:
-    """The documents of a file, and the number that the file has in this process."""
+    """The documents of a file, and the number of the file in this process."""
 
     number: int
     documents: tuple[tuple[Document, Sequence[str | None]], ...]

@@ -1,8 +1,8 @@
-"""Jobs of a run: which files are translated, which are copied, and where the results go.
+"""Jobs of a run: the files to translate and to copy, and their output files.
 
 A file is translated if a format reads its extension, or if it is plain text by its name (README, talk.en for a model
-that reads English). Any other file is refused if it is alone, and copied unchanged among several files: reading source
-code, data or pictures as prose would ruin them.
+that reads English). Any other file is refused if it is the only one, and copied unchanged among several files:
+translating source code, data or pictures would destroy them.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class Jobs:
     copied: list[Job] = field(default_factory=list)
     """Files that no format reads, among several files."""
     skipped: list[str] = field(default_factory=list)
-    """One sentence for each input that is left out."""
+    """A message for each input that is left out."""
     several: bool = False
     """True for a folder or more than one file."""
 
@@ -72,7 +72,7 @@ class Jobs:
 class _Input:
     path: Path
     name: Path
-    """Path relative to the folder that was named."""
+    """Path relative to the input folder."""
     skip: str = ""
     """Why the file is left out."""
 
@@ -87,7 +87,7 @@ def find_jobs(
 ) -> Jobs:
     """Returns a job for each file, and for each file in the folders given; standard input if there are none.
 
-    `language` is the source language of the model: in files such as talk.en it is no extension.
+    `language` is the source language of the model: as an extension (talk.en), it marks plain text.
     """
     inputs = [each for path in files or [STANDARD] for each in _find_inputs(path, output)]
     several = len(inputs) > 1 or any(path.is_dir() for path in files)
@@ -99,14 +99,14 @@ def find_jobs(
     if not any(readable):
         _refuse(files, inputs)
     if several and known is not None:
-        raise DocgraphError("--known belongs to one file; translate one file at a time with it")
+        raise DocgraphError("--known works with a single file; translate one file at a time")
     if output is None or output == STANDARD:
         if several:
-            raise DocgraphError("several files cannot go to the standard output; name an output folder with -o")
+            raise DocgraphError("cannot write several files to standard output; pass a folder with -o")
         jobs.translated = [Job(each.path, STANDARD, known, _size(each.path)) for each in inputs]
         return jobs
     if several and output.is_file():
-        raise DocgraphError("there are several files to write and this is a file; name a folder with -o", path=output)
+        raise DocgraphError("cannot write several files to one file; pass a folder with -o", path=output)
     in_folder = several or output.is_dir()
     for each, is_translated in zip(inputs, readable, strict=True):
         suffix = _SUFFIXES[form] if is_translated else ""
@@ -125,7 +125,7 @@ def find_jobs(
 def _refuse(files: Sequence[Path], inputs: Sequence[_Input]) -> None:
     """Reports that there is nothing to translate."""
     if len(files) == 1 and files[0].is_dir():
-        raise DocgraphError("no file in this folder has a known format; name one with --format", path=files[0])
+        raise DocgraphError("no file in this folder has a known format; set the format with --format", path=files[0])
     for each in inputs[:1]:
         message = f"{unreadable(each.path)}; if it is plain text, pass --format text"
         raise DocgraphError(message, path=each.path)
@@ -134,13 +134,14 @@ def _refuse(files: Sequence[Path], inputs: Sequence[_Input]) -> None:
 
 def unreadable(path: Path) -> str:
     """Returns why a file is not translated."""
-    return f"no format reads {display_name(path.suffix)} files" if path.suffix else "is not known to be a text"
+    return f"no format reads {display_name(path.suffix)} files" if path.suffix else "is not known to be text"
 
 
 def is_readable(name: Path, language: str | None, several: bool = False) -> bool:
     """Returns whether a format reads a file of this name.
 
-    A file without an extension is read as plain text if it was named alone, or if its name is that of a document.
+    A file without an extension is read as plain text if it is the only input, or if it has the usual name of a
+    document.
     """
     if by_extension(name.name) is not None:
         return True
@@ -174,12 +175,12 @@ def _exists(path: Path) -> bool:
 
 
 def _real(path: Path) -> Path:
-    """Like `path.resolve()`, which raises for links in a circle."""
+    """Like `path.resolve()`, which raises an error for circular links."""
     return Path(os.path.realpath(path))
 
 
 def _check_output_format(job: Job, format: str | None) -> None:
-    """Refuses an output name of another format than the source, because nothing could open such a file."""
+    """Refuses an output name with the extension of another format than the source: no program could open the file."""
     named = by_extension(job.output.name)
     source_format = get_format(format) if format else by_extension(job.source.name) or get_format("text")
     same_suffix = job.output.suffix.lower() == job.source.suffix.lower()

@@ -1,4 +1,4 @@
-"""Files of known translations: a bilingual file for any format, or a text with a line for each line of the document."""
+"""Files of known translations: a bilingual file, or a text that is parallel to a document, line by line."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _NEWLINE = re.compile(NEWLINE)
 
 
 def read_known(path: Path, documents: Sequence[Document], languages: Languages) -> Match:
-    """Returns the known translations of the documents of a file, and those that belong to no sentence.
+    """Returns the known translations of the documents of a file, and those that match no sentence.
 
     In a bilingual file (.xlf, .tmx, .tsv, .html), the confirmed and the edited translations are known.
     """

@@ -14,7 +14,7 @@ from docgraph.translation.result import SentenceTranslation, Translation
 
 
 def to_html(translations: Sequence[Translation], languages: tuple[str, str] | None = None) -> str:
-    """A page with source and translation side by side and, for each sentence, its context weights."""
+    """Returns a page with source and translation side by side and the context weights of each sentence."""
     title = display_name(translations[0].source.path or translations[0].source.id) if translations else ""
     payload = {
         "title": title,
@@ -33,7 +33,7 @@ def to_html(translations: Sequence[Translation], languages: tuple[str, str] | No
 
 
 def _sentence(sentence: SentenceTranslation) -> dict[str, Any]:
-    """The values of a sentence that the script of the page reads."""
+    """Returns the values of a sentence that the script of the page reads."""
     values: dict[str, Any] = {
         "source": sentence.source,
         "text": sentence.text,

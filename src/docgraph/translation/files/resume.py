@@ -28,7 +28,7 @@ class PartialFile:
         self._written = False
 
     def read(self) -> bool:
-        """Reads what an interrupted run left; returns False if that has another key, and is not used."""
+        """Reads the hypotheses of an interrupted run; returns False, and ignores them, if they have another key."""
         try:
             lines = self.path.read_text(encoding="utf-8", errors="replace").splitlines()
         except FileNotFoundError:
@@ -64,7 +64,7 @@ class PartialFile:
 
 
 class FinishedFiles:
-    """`.translated.jsonl` in output folders: the digests that each finished file was made with."""
+    """`.translated.jsonl` in output folders: the digests of everything that each finished file was made with."""
 
     def __init__(self) -> None:
         self._folders: dict[Path, dict[str, dict[str, str]]] = {}

@@ -1,7 +1,8 @@
 """Translation of files: read, translate, write.
 
-Documents of all files are batched together by the translator. A file is written, whole, as soon as its last document is
-translated. Progress on unfinished files is kept beside them, so that an interrupted run can be resumed (resume.py).
+`translate_files` reads each file (`_Run.read`), translates the documents of all files in common batches
+(`Translator.translate_requests`), and writes a file once its last document is translated (`_Run.write`). Final
+hypotheses of unfinished files are saved beside them, so that an interrupted run can be resumed (resume.py).
 """
 
 from __future__ import annotations
@@ -44,10 +45,10 @@ class FileOptions:
     explain: bool = False
     resume: bool = False
     tokens: int | None = None
-    """Source sub-words decoded together; None: by the device."""
+    """See `DecodingOptions`."""
     made_with: Mapping[str, str] = field(default_factory=dict)
-    """Digests of whatever else translations depend on, such as the model, by name. Results of an interrupted run are
-    reused only if all digests are equal."""
+    """Digests of everything else that translations depend on, such as the model, by name. Results of an interrupted
+    run are reused only if all digests are equal."""
     force: bool = False
     """Translate texts in another language than the source language of the model."""
     limits: SubtitleLimits = field(default_factory=SubtitleLimits)
@@ -68,7 +69,7 @@ class Progress(Protocol):
 
 @dataclass
 class Report:
-    """What a run did."""
+    """Statistics of a run."""
 
     translated: int = 0
     """Files that were translated and written."""
@@ -81,17 +82,17 @@ class Report:
     """Files that could not be read or written."""
     sentences: int = 0
     doubtful: int = 0
-    """Sentences whose translation fails a check (checks.py)."""
+    """Sentences whose translation fails a check (checks/doubts.py)."""
     foreign: int = 0
     """Sentences that were left as they are because their paragraph is in another language."""
     terms: int = 0
     """Occurrences of terms of the glossary."""
     missed_terms: int = 0
-    """Those whose prescribed translation is not used."""
+    """Occurrences of terms whose prescribed translation is not used."""
 
 
 Engine = Callable[[Iterator[list[TranslationRequest]]], Iterator[tuple[TranslationRequest, Translation]]]
-"""The requests of each file -> requests with their translations; those of a file in order and together."""
+"""Maps the requests of each file to (request, translation) pairs. Pairs of a file are consecutive and in order."""
 
 
 def translate_files(
@@ -99,8 +100,8 @@ def translate_files(
 ) -> tuple[list[Translation], Report]:
     """Reads, translates and writes files; copies those that no format reads.
 
-    Returns the translations of the last file and what was done. Among several files, one that cannot be read or written
-    is reported and skipped; a single one raises. `engine` translates documents elsewhere, such as on a cluster.
+    Returns the translations of the last file, and statistics. A file that cannot be read or written is reported and
+    skipped; if it is the only file, an error is raised. `engine` translates documents elsewhere, such as on a cluster.
     """
     run = _Run(translator, options, progress, single=not jobs.several)
     for reason in jobs.skipped:
@@ -144,7 +145,7 @@ class _FileRequest(TranslationRequest):
     """Number of segments that are final."""
 
     def __post_init__(self) -> None:
-        self._advance(max(self.finished, default=-1) + 1, resumed=True)
+        self._advance(max(self.resumed, default=-1) + 1, resumed=True)
 
     def record(self, first: int, hypotheses: Hypotheses) -> None:
         """Stores final hypotheses in the partial file."""
@@ -174,7 +175,6 @@ class _Run:
         self.translator, self.options, self.progress, self.single = translator, options, progress, single
         self.report = Report()
         self.finished = FinishedFiles()
-        self.language = translator.languages[1] if translator.languages and translator.tag is None else None
         search = {"the search": json.dumps(asdict(options.search)), "the kind of output": options.form}
         self.made_with = {**options.made_with, **search}
 
@@ -186,14 +186,14 @@ class _Run:
         )
 
     def read(self, job: Job) -> list[_FileRequest]:
-        """Returns a request for each document of a file; none if the file is finished already or unreadable."""
+        """Returns a request for each document of a file; none if the file is already finished or unreadable."""
         try:
             if self._is_finished(job):
                 self.report.finished += 1
                 self.progress.finish(job)
                 return []
             documents = read(job.source, self.options.format, language=self.translator.language)
-            self._check_language(job, documents)
+            self._check_declared_target(job, documents)
             if not self.options.force and self.translator.languages is not None:
                 name = "<stdin>" if job.source == STANDARD else job.source
                 check_language(documents, self.translator.languages[0], name)
@@ -225,16 +225,18 @@ class _Run:
             )
         return found.known
 
-    def _check_language(self, job: Job, documents: Sequence[Document]) -> None:
+    def _check_declared_target(self, job: Job, documents: Sequence[Document]) -> None:
         """Refuses a file that declares translations into another language, such as a German PO file."""
-        for document in documents if self.language is not None else ():
+        if (target := self.translator.target_language) is None:
+            return
+        for document in documents:
             try:
-                get_format(document.format).declare(document.source, self.language or "")
+                get_format(document.format).declare(document.source, target)
             except UntranslatableError as error:
                 raise UntranslatableError(str(error), path=job.source) from None
 
     def _leave(self, job: Job, error: UntranslatableError) -> None:
-        """Copies a file that is not to be translated; raises if there are no others."""
+        """Copies a file that must not be translated; raises the error if it is the only file."""
         if self.single:
             raise error
         if self.options.form == "document":
@@ -245,9 +247,9 @@ class _Run:
         self.progress.finish(job)
 
     def write(self, file: _OpenFile, translation: Translation) -> list[Translation]:
-        """Adds a translation to a file and writes the file if that was the last; returns the translations so far.
+        """Adds a translation to a file, and writes the file after its last document; returns the translations so far.
 
-        On standard output, every document is written at once.
+        On standard output, every document is written immediately.
         """
         file.translations.append(translation)
         self.report.sentences += len(translation)
@@ -257,7 +259,7 @@ class _Run:
         self.report.missed_terms += sum(not term.used for term in translation.terms)
         complete = len(file.translations) == len(file.documents)
         try:
-            _write_output(file, self.options.form, complete, self.language, self.options.limits)
+            _write_output(file, self.options.form, complete, self.translator.target_language, self.options.limits)
             if complete:
                 self._report_fast_cues(file)
                 self.report.translated += 1
@@ -271,7 +273,7 @@ class _Run:
         return file.translations
 
     def _report_fast_cues(self, file: _OpenFile) -> None:
-        """Tells how many subtitles are too fast to be read, if there is a limit."""
+        """Reports how many subtitles exceed the reading speed, if it is limited."""
         limits, form = self.options.limits, get_format(file.documents[0].format)
         if limits.reading_speed is None or form.cues is None or self.options.form != "document":
             return
@@ -299,7 +301,7 @@ class _Run:
             self._fail(job, error)
 
     def _fail(self, job: Job, error: DocgraphError | OSError) -> None:
-        """Reports a file that cannot be read or written; raises if there are no others, or if the disk is full."""
+        """Reports a file that cannot be read or written; raises if it is the only file, or if the disk is full."""
         if self.single or (isinstance(error, OSError) and error.errno in FULL):
             raise error
         self.report.failed += 1
@@ -335,7 +337,7 @@ class _Run:
 
 
 def _write_output(file: _OpenFile, form: Form, complete: bool, language: str | None, limits: SubtitleLimits) -> None:
-    """Writes a file that is complete; on standard output, the latest document."""
+    """Writes a complete file or, on standard output, the latest document."""
     output, translations = file.job.output, file.translations
     is_container = file.documents[0].container is not None
     if form == "document" and (output != STANDARD or is_container):

@@ -1,13 +1,13 @@
-"""Corrected words: nouns that known translations translate otherwise than the model does by itself.
+"""Corrected words: nouns that known translations translate differently from the model.
 
     The damage report is late.
     known:      L'état des dégâts a du retard.
     the model:  Le rapport sur les dommages est tardif.
 
-So the user wants *état des dégâts* where the model says *rapport sur les dommages*, and not in this sentence alone.
-Other sentences read such words like those of a dictionary (lookups.py): if a translation has the words of the model, it
-is made again with the words of the user as a hint. A noun that the user translates as the model does gives no hint, so
-a known translation changes only what it corrects.
+So the user wants *état des dégâts* instead of the model's *rapport sur les dommages*, and not in this sentence alone.
+Other sentences read such words like dictionary words (lookups.py): a sentence whose translation has the words of the
+model is decoded again, with the words of the user as a hint. A noun that the user translates as the model does gives no
+hint, so a known translation changes only what it corrects.
 
 Nouns, with the adjectives and nouns before them, are aligned with both translations by cross-attention. Of a phrase,
 the longest part that may occur again counts. If known translations disagree, more than half of them must have the same
@@ -37,9 +37,9 @@ if TYPE_CHECKING:
 MAX_WORDS = 4
 """Words of the longest phrase."""
 MAX_PAIRS = 512
-"""Known translations of a document that are compared with those of the model, the first ones."""
+"""Maximum number of known translations of a document, from the first on, that are compared with the model's."""
 KEPT_PAIRS = 4096
-"""Known translations whose phrases are kept, so that a correction need not compare the earlier ones again."""
+"""Known translations whose phrases are cached, so that a correction does not compare the others again."""
 _NOUNS = ("NOUN", "PROPN")
 
 Pair = tuple[str, str]
@@ -58,7 +58,7 @@ class Phrase:
     known: str
     """Its words in the known translation."""
     instead_of: tuple[str, ...]
-    """Those of its words in the translation of the model that the known one replaces; none if they are the same."""
+    """The words of the model's translation that the known translation replaces; empty if both agree."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class CorrectedWords:
 
     dictionary: Dictionary
     said_in: Mapping[Entry, int] = field(default_factory=dict)
-    """A sentence whose known translation has the translation of each entry."""
+    """For each entry, a sentence whose known translation contains the words of the entry."""
 
 
 class CorrectedWordFinder:
@@ -92,7 +92,7 @@ class CorrectedWordFinder:
         return CorrectedWords(Dictionary(said_in, self._languages), said_in)
 
     def _corrected(self, uses: Sequence[tuple[int, Phrase]]) -> Iterator[tuple[Entry, int]]:
-        """Yields the entry of a phrase, given its uses, and the first sentence whose known translation says it."""
+        """Yields the entry of a phrase, given its uses, and the first sentence whose known translation contains it."""
         votes = Counter(phrase.known.lower() if phrase.instead_of else "" for _, phrase in uses)
         best = max(votes, key=lambda known: votes[known])
         if best and 2 * votes[best] > len(uses):
@@ -102,7 +102,7 @@ class CorrectedWordFinder:
             yield _entry(phrase.words, phrase.known, self._languages[1], tuple(replaced)), first
 
     def _phrases_of(self, pairs: list[Pair]) -> list[list[Phrase]]:
-        """Returns the phrases of each pair; those of the last pairs are kept."""
+        """Returns the phrases of each pair; those of the latest pairs are cached."""
         with self._lock:
             found = {pair: self._phrases[pair] for pair in pairs if pair in self._phrases}
         if missing := [pair for pair in dict.fromkeys(pairs) if pair not in found]:

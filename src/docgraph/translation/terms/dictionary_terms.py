@@ -1,6 +1,6 @@
-"""Words of a dictionary as terms: those that a translation lacks although the model has read them as hints.
+"""Dictionary words as terms: words that a translation lacks although the model has read them as hints.
 
-The model may ignore a hint. The translation is then made again, and must contain one of the translations of the word
+The model may ignore a hint. The sentence is then decoded again, and must contain one of the translations of the word
 (term_enforcement.py). Because another translation is often as good as those of the dictionary, this is done only if the
 entry says which words it replaces, or for nouns of a sentence whose translation has a word that does not exist.
 """
@@ -26,15 +26,14 @@ _REFLEXIVE = re.compile(r"^(?:se |s['’])")
 def dictionary_terms(
     lookups: Iterable[Hint], text: str, translation: str, spans: Sequence[Sequence[int]], is_plural: Iterable[bool]
 ) -> Iterator[Term]:
-    """Yields the words of a dictionary, `lookups`, that the translation of a text lacks.
+    """Yields the dictionary words in `lookups` that the translation of a text lacks.
 
     `spans` are those of the sub-words of the text; `is_plural` says which of the words are nouns in the plural.
     """
     for hint, plural in zip(lookups, is_plural, strict=True):
         entry = hint.entry
         if entry is not None and entry.is_missing(translation) and _is_needed(entry, translation):
-            first = hint.place - 1 if hint.first is None else hint.first
-            start, end = spans[first][0], spans[hint.place - 1][1]
+            start, end = spans[hint.span[0]][0], spans[hint.span[-1]][1]
             forms = _forms(entry, plural and entry.word_class not in _ALWAYS_PLURAL)
             yield Term(text[start:end], start, end, forms, "dictionary", entry=entry)
 

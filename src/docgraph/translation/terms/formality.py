@@ -140,7 +140,7 @@ def _is_formal_verb(word: str) -> bool:
 
 
 def imperatives(text: str) -> frozenset[str]:
-    """Returns first words of French sentences that look like informal imperatives, in small letters: "fais"."""
+    """Returns first words of French sentences that look like informal imperatives, in lower case: "fais"."""
     return frozenset(word for match in _FIRST_WORD.finditer(text.lower()) if _is_imperative(word := match[1]))
 
 
@@ -224,7 +224,7 @@ class DocumentFormality:
         return _has(translation, self.other) and self.applies(source)
 
     def accepts(self, source: str, before: str, after: str) -> bool:
-        """Returns whether a translation says `before`, which has words of the other formality, without them.
+        """Returns whether a translation may replace `before`, which has words of the other formality.
 
         It must not lose the address or address anybody else, because the subject of another verb must not become *tu*.
         It must not keep informal imperatives, and its new words must be in the dictionary or in the source.

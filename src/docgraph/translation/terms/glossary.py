@@ -1,7 +1,7 @@
 """Glossaries: terms and the translations that a document must use for them.
 
 A term is found in any inflected form ("hard drives" for "hard drive"), and its translation is used in any form that the
-dictionary of the target language has; the model chooses the form and the place. A term in small letters is found in any
+dictionary of the target language has; the model chooses the form and the place. A term in lower case is found in any
 case, a term with capitals only as it is written.
 """
 
@@ -52,7 +52,7 @@ class Glossary:
         self._source = Lexicon(source)
         self._target = Lexicon(target, (word for e in self.entries for text in e.targets for word in words(text)[:1]))
         self._patterns: dict[str, list[_Pattern]] = {}
-        """By the first word of the term, in small letters, as it is and as a lemma."""
+        """By the first word of the term, in lower case, as it is and as a lemma."""
         for pattern in self._merged():
             first = pattern.words[0].lower()
             for key in {first, self._source.lemma(first)}:
@@ -76,6 +76,10 @@ class Glossary:
 
     def __len__(self) -> int:
         return len(self.entries)
+
+    def __reduce__(self) -> tuple[type[Glossary], tuple[list[Entry], tuple[str, str] | None]]:
+        # The rest is derived from these, and caches cannot be pickled.
+        return Glossary, (self.entries, self.languages)
 
     def _merged(self) -> list[_Pattern]:
         """Joins entries with the same term; notes those that contradict each other."""

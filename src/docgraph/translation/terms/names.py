@@ -1,11 +1,11 @@
-"""Names: people, places, products and files come out the same way in a whole document.
+"""Names: people, places, products and files are translated the same way throughout a document.
 
 The occurrences of a name in a document, the words that lexical links of the document graph connect, form a chain. How
 the name is translated is decided once for each chain, from the translations that the model gave at first: as it is or,
 if the model prefers that, as one other name, such as Londres. Sentences that deviate are decoded again
 (term_enforcement.py).
 
-A word is taken for a name if it is capitalised inside a sentence, never in small letters in the document, and no word
+A word is taken for a name if it is capitalised inside a sentence, never in lower case in the document, and no word
 of the language; if it looks like a participle, but stands where a place does (in Woking); if it is a given name, or
 follows one or a title; if it follows an unknown word and speaks elsewhere (Maxine Waters; Waters said); if it has
 capitals inside (GitHub); or if it is the name of a file. Words of the language
@@ -354,7 +354,7 @@ def _combinations(parts: Sequence[Sequence[str]]) -> list[list[str]]:
 
 
 def _plain(word: str) -> str:
-    """Returns a word in small letters without accents."""
+    """Returns a word in lower case without accents."""
     return "".join(char for char in unicodedata.normalize("NFD", word.lower()) if char.isalpha())
 
 

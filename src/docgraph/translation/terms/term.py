@@ -29,7 +29,7 @@ class Term:
     allows_article: bool = True
     """Whether an article may stand before the translation: *de Netherfield*, not *du Netherfield*."""
     entry: Entry | None = None
-    """The entry of the dictionary that says the translations, if any."""
+    """The dictionary entry that contains the translations, if any."""
 
     @property
     def target(self) -> str:
@@ -85,7 +85,7 @@ def missing_terms(terms: Sequence[Term], translation: str) -> list[Term]:
 def _occurrences(targets: tuple[str, ...], text: str) -> int:
     """Returns how often any of some translations occurs in a text, as whole words.
 
-    A translation in small letters may be capitalised, and any may be in capitals in a text in capitals.
+    A translation in lower case may be capitalised, and any may be in capitals in a text in capitals.
     """
     in_capitals = text.isupper()
     return sum(1 for match in _pattern(targets).finditer(text) if in_capitals or _same_case(match[0], targets))

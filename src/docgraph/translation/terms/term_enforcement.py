@@ -1,9 +1,7 @@
 """Enforcement of terms and formality: sentences that lack a term or have the wrong formality are decoded again.
 
-Words of a dictionary are terms, too, if there is a reason to distrust the translation (dictionary_terms.py).
-
-A translation that has all its terms and the right formality is never touched, so that both cost nothing in other
-sentences.
+Dictionary words are terms, too, if there is a reason to distrust the translation (dictionary_terms.py). A sentence that
+has all its terms and the right formality is never decoded again.
 """
 
 from __future__ import annotations
@@ -62,7 +60,7 @@ class DocumentTerms:
     of_utterances: Mapping[int, DocumentFormality] = field(default_factory=dict)
     """How the speaker of a segment addresses people, where the first translations do it both ways."""
     lookups: Mapping[int, Sequence[Hint]] = field(default_factory=dict)
-    """The words of a dictionary in the segments that have any."""
+    """Dictionary words, by segment; segments without any are left out."""
     _found: dict[str, list[Term]] = field(default_factory=dict)
 
     def at(self, segment: int) -> DocumentTerms:
@@ -110,8 +108,8 @@ def _reason(term: Term) -> str:
 
 
 def _badness(segment: Segment, attempt: Attempt, first: Attempt, terms: DocumentTerms, words: Sequence[Term]) -> int:
-    """Returns the weight of the doubts of an attempt, of quotation marks that the first one lacks, of formality, and of
-    the missing ones of some words of a dictionary."""
+    """Returns the weight of everything that is wrong with an attempt: doubts, other quotation marks than in the first
+    translation, the wrong formality, and missing dictionary `words`."""
     marks = [Counter(char for char in each.text if char in _QUOTATION_MARKS) for each in (attempt, first)]
     quotation = 0 if marks[0] == marks[1] else _QUOTATION_WEIGHT
     is_likely = _is_likely(attempt, first, _WORD_LOSS)
@@ -134,7 +132,7 @@ def _formality_weight(segment: Segment, attempt: Attempt, first: Attempt, terms:
 
 
 def is_padded(attempt: Attempt, first: Attempt, constraints: Sequence[Constraint | ForbiddenWords]) -> bool:
-    """Returns whether an attempt says the first translation and then more of it, to get a term in.
+    """Returns whether an attempt extends the first translation by more text only to contain a term.
 
     It has more sentences than the first one, repeats words that the first one does not, or is much longer.
     """
@@ -179,7 +177,7 @@ Decode = Callable[[list[Constraints]], list[dict[int, list[Hypothesis]]]]
 
 @dataclass(frozen=True)
 class _Lacking:
-    """What a translation lacks."""
+    """The terms and the formality that a translation lacks."""
 
     constraints: list[Constraint | ForbiddenWords]
     words: list[Term]
@@ -274,7 +272,7 @@ class TermEnforcer:
     def _dictionary_terms(
         self, segment: Segment, translation: str, others: Sequence[Term], lookups: Sequence[Hint]
     ) -> list[Term]:
-        """Returns the words of a dictionary that a translation lacks, without those that belong to `others`."""
+        """Returns the dictionary words that a translation lacks, without those that belong to `others`."""
         spans = self._source.encode(segment.text, self._tag)[1].tolist()
         is_plural = (
             hint.entry is not None and self._target.decode(hint.ids) != hint.entry.translations[0] for hint in lookups

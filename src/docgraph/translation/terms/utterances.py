@@ -26,7 +26,7 @@ def utterance_formalities(
 
     `translations` are those of the segments, `given` the known translations of sentences.
     """
-    owners, found = segments.sentence_indices(range(len(segments))), dict[int, DocumentFormality]()
+    owners, found = segments.sentence_indices(), dict[int, DocumentFormality]()
     groups = [*find_utterances(document, segments)]
     utterances = [
         [Sample(segments[m].text, given.get(owners[m]) or translations[m] or "", owners[m] in given) for m in group]

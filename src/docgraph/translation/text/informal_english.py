@@ -225,14 +225,14 @@ def _is_word(word: str) -> bool:
 
 @cache
 def given_names() -> Collection[str]:
-    """Returns English given names in small letters."""
+    """Returns English given names in lower case."""
     names = load_word_lists("en").names
     return names["masculine"] | names["feminine"]
 
 
 @cache
 def is_name_in_dictionary(word: str) -> bool:
-    """Returns whether a word in small letters is a name that the English dictionary has: peter, july."""
+    """Returns whether a word in lower case is a name that the English dictionary has: peter, july."""
     from simplemma import lemmatize
 
     return lemmatize(word, lang="en").istitle()

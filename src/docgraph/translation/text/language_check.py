@@ -110,7 +110,7 @@ _FUNCTION_WORDS = {
 
 
 def function_words(language: str) -> frozenset[str]:
-    """Returns the function words of a language, in small letters; none for an unlisted language."""
+    """Returns the function words of a language, in lower case; none for an unlisted language."""
     return frozenset(_FUNCTION_WORDS.get(language, "").split())
 
 
@@ -211,7 +211,7 @@ def _clear_language(text: str, own: str) -> str | None:
 
 
 def is_function_word(word: str) -> bool:
-    """Returns whether a word, in small letters, is a function word of any listed language."""
+    """Returns whether a word, in lower case, is a function word of any listed language."""
     return word in _languages_of_word()
 
 

@@ -155,7 +155,7 @@ _TITLE_WORDS = 3
 """Minimum long words of a title: anything shorter may be a name."""
 _SMALL_WORD = re.compile(r"(?<![\w'’@#/\\.&+*=-])[a-z]{3,}(?![\w@/\\&*=(-]|\.\w)")
 _MESSAGE_SPACES = 2
-"""Minimum spaces of a text in small letters whose names get capitals: a shorter one may be code."""
+"""Minimum spaces of a text in lower case whose names get capitals: a shorter one may be code."""
 _TITLE_WORD_LENGTH = 4
 """Letters from which a word must be capitalised in a title; of, the and with may or may not be."""
 _WHOLE_WORD = 2
@@ -200,7 +200,7 @@ class Normalizer:
         return self._paraphrase(self._standard_english(text)) if self._english else text
 
     def without_title_case(self, text: str) -> str:
-        """Returns a text in Title Case in small letters, except its first word, abbreviations and names."""
+        """Returns a text in Title Case in lower case, except its first word, abbreviations and names."""
         words = list(WORD.finditer(text)) if _TITLE.fullmatch(text) else []
         long = [word[0] for word in words if len(word[0]) >= _TITLE_WORD_LENGTH]
         if len(long) < _TITLE_WORDS or not all(word.istitle() or word[0].isupper() for word in long):
@@ -230,7 +230,7 @@ class Normalizer:
         return len(self._coder.ids([word])[0]) == _WHOLE_WORD
 
     def _unshouted(self, run: re.Match[str]) -> str:
-        """Returns a run of words in capitals in small letters if it is a phrase."""
+        """Returns a run of words in capitals in lower case if it is a phrase."""
         words = WORD.findall(run[0])
         if 2 * run[0].count(",") >= len(words) or not is_shouted(words):
             return run[0]
@@ -238,7 +238,7 @@ class Normalizer:
         return self._in_small_letters(run[0], is_first)
 
     def _in_small_letters(self, text: str, is_first: bool = True) -> str:
-        """Returns a text in capitals in small letters, except for its abbreviations and, if `is_first`, its start."""
+        """Returns a text in capitals in lower case, except for its abbreviations and, if `is_first`, its start."""
         small = WORD.sub(lambda word: self._lowercase(word[0]), text)
         first = WORD.search(small)
         return capitalize_at(small, first.start()) if first is not None and is_first else small

@@ -92,10 +92,9 @@ class Segments:
         speakers = [segment.speaker for segment in self.segments[span.start : span.stop]]
         return Document.from_sentences(self.texts(span), speakers=speakers)
 
-    def sentence_indices(self, span: range) -> list[int]:
-        """Returns the sentence that each of some consecutive segments belongs to."""
-        owners = [sentence for sentence, segments in enumerate(self.of_sentence) for _ in segments]
-        return owners[span.start : span.stop]
+    def sentence_indices(self) -> list[int]:
+        """Returns the sentence that each segment belongs to."""
+        return [sentence for sentence, segments in enumerate(self.of_sentence) for _ in segments]
 
     def stand_ins(self, sentence: int) -> StandIns:
         """Returns the stand-ins of a sentence."""

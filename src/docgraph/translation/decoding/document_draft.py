@@ -1,4 +1,4 @@
-"""Drafts: documents whose sentences are being decoded, and their translations so far."""
+"""Drafts: documents that are being decoded, with their translations so far."""
 
 from __future__ import annotations
 
@@ -9,14 +9,13 @@ import numpy as np
 
 from docgraph.model.batch import DocumentExample
 from docgraph.model.config import ModelConfig
-from docgraph.model.hints import Hint, hints_by_sentence
 from docgraph.model.memory import Memory
 from docgraph.model.packing import windows
 from docgraph.model.systems import prepare
-from docgraph.model.tokenizer import Tokenizer, words_by_space
+from docgraph.model.tokenizer import SubwordCoder, Tokenizer, words_by_space
 from docgraph.translation.decoding.decoder import DecoderInput
-from docgraph.translation.decoding.hypotheses import Hypotheses, Hypothesis, Known
-from docgraph.translation.decoding.lookups import Lookups
+from docgraph.translation.decoding.hints import HintedDocument
+from docgraph.translation.decoding.hypotheses import Known
 from docgraph.translation.decoding.relevance import judges_relevance, linked_columns
 
 
@@ -26,15 +25,14 @@ def untranslated(document: DocumentExample, known: Known) -> DocumentExample:
     return replace(document, target=(), target_words=(), given=given)
 
 
-class Draft:
+class DocumentDraft(HintedDocument):
     """A document and its translation so far. `window` is being decoded; sentences before it are final."""
 
-    def __init__(self, document: DecoderInput, config: ModelConfig, redecode_known: bool, lookups: Lookups) -> None:
-        self.lookups = lookups
+    def __init__(self, document: DecoderInput, config: ModelConfig, coder: SubwordCoder, redecode_known: bool) -> None:
+        super().__init__(document, config, coder)
         self.known, self.constraints = document.known, document.constraints
-        self.plain = document.example
-        """The document without hints."""
-        self.document = prepare(self.plain, config)
+        self.document = prepare(document.example, config)
+        """The document as the model reads it."""
         self.base = dict(document.base)
         """Base translations, if relevance is judged."""
         self.selection = self.document.selection
@@ -42,34 +40,21 @@ class Draft:
         if judges_relevance(config) and self.selection is not None:
             self.selection = replace(self.selection, sentences=self.selection.sentences.copy())
             self.selection.sentences[:, : linked_columns(config)] = -1
-        self.hints = hints_by_sentence(self.plain.hints if config.hints is not None else ())
-        """The hints of each sentence that has any; decoding fills those that say translations."""
         self.window = self.document.translated
         self.source_memory: Memory | None = None
         """Source memory of the whole document, if it is decoded in windows."""
         self.fixed: Known = {} if redecode_known else self.known
-        """Translations that are not decoded."""
-        self.hypotheses: Hypotheses = [self.fixed.get(m, []) for m in range(len(self.document.source))]
+        """Known translations that are kept."""
+        if redecode_known:
+            self.hypotheses = [[] for _ in self.hypotheses]
         self.passes = 0
 
     def is_pending(self, window: range) -> bool:
         """Returns whether a window has a sentence to decode."""
         return any(m not in self.fixed for m in window)
 
-    def open_hints(self, m: int) -> list[Hint]:
-        """Returns the hints of a sentence whose words are to be found in the translation of their referent."""
-        return [hint for hint in self.hints.get(m, ()) if hint.is_open]
-
-    def read_hints(self, m: int) -> list[Hint]:
-        """Returns the hints that a sentence reads now, those of a dictionary included."""
-        return sorted([*self.hints.get(m, ()), *self.lookups.read(m)], key=lambda hint: hint.place)
-
-    def visible(self, m: int) -> Hypothesis | None:
-        """Returns the translation of a sentence that other sentences read, or None if there is none yet."""
-        return next(iter(self.known.get(m, self.hypotheses[m])), None)
-
     def example(self, tokenizer: Tokenizer, eos: int) -> DocumentExample:
-        """Returns the sentences whose translations the window may read; a missing translation is empty."""
+        """Returns the sentences that the window may read, with their translations; a missing translation is empty."""
         end = len(self.document.source) if self.document.ahead else self.window.stop
         visible = [self.visible(m) for m in range(end)]
         targets = [np.array([*(() if best is None else best.tokens), eos]) for best in visible]
@@ -92,12 +77,12 @@ class Draft:
         return DocumentExample([self.document.source[m] for m in sentences], targets)
 
 
-def groups(drafts: Sequence[Draft], max_tokens: int) -> Iterator[list[Draft]]:
+def groups(drafts: Sequence[DocumentDraft], max_tokens: int) -> Iterator[list[DocumentDraft]]:
     """Yields drafts to decode together: whole documents up to `max_tokens`; a longer one alone, window by window.
 
     Documents and windows with nothing to decode are skipped.
     """
-    group: list[Draft] = []
+    group: list[DocumentDraft] = []
     size = 0
     for draft in drafts:
         lengths = [len(sentence) for sentence in draft.document.source[: draft.window.stop]]
