@@ -370,7 +370,7 @@ class Session:
                 for number, document in enumerate(self.documents)
             ]
             alignments = [self.translator.alignments(*pair) for pair in zip(self.documents, texts, strict=True)]
-            content = render(self.documents, texts, languages[1] if languages else None, alignments)
+            content = render(self.documents, texts, self.translator.target_language, alignments)
             if isinstance(content, str):
                 content = content.encode(self.documents[0].encoding if self.documents else "utf-8", "replace")
             extensions = get_format(self.documents[0].format).extensions if self.documents else ()
