@@ -111,7 +111,7 @@ export class Start {
     const submit = (event) => {
       event.preventDefault();
       const text = this.text.value.trim();
-      const name = text.split(/\s+/).slice(0, 6).join(" ").slice(0, 60) || t("start.textName");
+      const name = beginning(text) || t("start.textName");
       if (text) this.create((options) => api.createFromText(text, name, options));
     };
     return h(
@@ -248,6 +248,13 @@ export class Start {
       failed(error);
     }
   }
+}
+
+/** Returns the first words of a text, with an ellipsis if there are more. */
+function beginning(text) {
+  const words = text.split(/\s+/);
+  const shown = words.slice(0, 6).join(" ").slice(0, 60);
+  return shown.length < words.join(" ").length ? `${shown} …` : shown;
 }
 
 /** Returns the name of a format as people write it: "lines" is text, "docx" is DOCX. */
