@@ -62,7 +62,9 @@ export function handleKey(event, view) {
     ? editorKey(event, view)
     : !isTyping
       ? (commonKey(event, view) ?? (view.isOverview ? null : listKey(event, view)))
-      : null;
+      : event.key === "Escape" && !(target.type === "search" && target.value) // the browser empties it first
+        ? () => view.escape()
+        : null;
   if (!command) return false;
   event.preventDefault();
   command();
@@ -133,8 +135,8 @@ const ON_A_SENTENCE = {
   j: (view) => view.list.move(1),
   ArrowUp: (view) => view.list.move(-1),
   k: (view) => view.list.move(-1),
-  Home: (view) => view.list.go(0),
-  End: (view) => view.list.go(view.work.sentences.length - 1),
+  Home: (view) => view.list.goToEnd(-1),
+  End: (view) => view.list.goToEnd(1),
   Enter: (view) => view.list.confirm(),
   e: (view) => view.list.edit(),
   F2: (view) => view.list.edit(),
