@@ -34,6 +34,12 @@ const HELP = {
   ],
 };
 
+const NAMED = ["Enter", "Esc", "Home", "End"]; // keys whose names depend on the language
+
+function keyName(key) {
+  return NAMED.includes(key) ? t(`kbd.${key}`) : key;
+}
+
 /** Shows the keys. */
 export function showHelp() {
   const rows = ([name, ...keys]) =>
@@ -43,7 +49,7 @@ export function showHelp() {
       h(
         "dt",
         {},
-        keys.map((key) => h("kbd", {}, key)),
+        keys.map((key) => h("kbd", {}, keyName(key))),
       ),
       h("dd", {}, t(name)),
     );
