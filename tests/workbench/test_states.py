@@ -146,3 +146,30 @@ def test_a_pasted_text_is_named_after_its_beginning(workbench: Workbench) -> Non
     assert workbench.page.locator("header h1").inner_text() == "The harbour is closed."
     workbench.open_text("The harbour is closed. The seawall must be repaired.")
     assert workbench.page.locator("header h1").inner_text() == "The harbour is closed. The seawall …"
+
+
+def test_an_emptied_translation_is_not_confirmed(example: Workbench) -> None:
+    before = example.translations()[0]
+    example.row(0).locator(".target").click()
+    example.row(0).locator("textarea").fill("")
+    example.page.keyboard.press("Enter")
+    example.said("cannot be empty")
+    assert example.states()[0] == "translated"
+    example.choose(1)
+    example.choose(0)
+    example.page.keyboard.press("e")
+    assert example.row(0).locator("textarea").input_value() == before
+
+
+def test_a_document_without_text_says_so(workbench: Workbench) -> None:
+    workbench.open_start()
+    workbench.page.locator("#file").set_input_files({"name": "empty.txt", "mimeType": "text/plain", "buffer": b""})
+    workbench.page.locator(".nothing", has_text="no text to translate").wait_for()
+
+
+def test_a_pasted_text_is_sent_with_control_and_enter(workbench: Workbench) -> None:
+    workbench.open_start()
+    workbench.page.locator("#text").fill("The harbour is closed.")
+    workbench.page.keyboard.press("Control+Enter")
+    workbench.wait_until_done()
+    assert len(workbench.translations()) == 1

@@ -153,8 +153,9 @@ export class List {
       shown += isShown;
     }
     this.estimate();
-    this.empty.hidden = shown > 0 || !work.sentences.length;
-    this.empty.textContent = t(work.query || work.filter === "all" ? "search.none" : `none.${work.filter}`);
+    this.empty.hidden = shown > 0 || !work.isRead;
+    const reason = work.query || work.filter === "all" ? "search.none" : `none.${work.filter}`;
+    this.empty.textContent = t(work.sentences.length ? reason : "none.document");
     this.highlights.paintSearch();
     return shown;
   }
@@ -253,6 +254,7 @@ export class List {
       this.work.unsaved.set(index, text);
       this.warnOfConflict(index);
     } else this.work.unsaved.delete(index);
+    if (text === "") this.editor.forget();
     this.closeEditor(mustSave ? text : null);
     if (mustSave) this.save(index, text, false);
   }
@@ -298,8 +300,12 @@ export class List {
       this.warnOfConflict(sentence.index);
       return;
     }
+    if (isEditing && !this.editor.text) {
+      tell(t("said.empty"));
+      return;
+    }
     const typed = isEditing ? this.editor.text : this.work.unsaved.get(sentence.index);
-    const text = typed || (!isEditing && sentence.proposal) || sentence.translation;
+    const text = typed || sentence.proposal || sentence.translation;
     if (!text) return; // not translated yet
     this.work.unsaved.delete(sentence.index);
     if (isEditing) this.closeEditor(text);

@@ -29,7 +29,14 @@ export class Start {
       onchange: () => this.upload(this.file.files[0]),
     });
     this.status = h("p", { class: "uploading", role: "status" });
-    this.text = h("textarea", { id: "text", rows: 4, maxlength: 1_000_000 });
+    this.text = h("textarea", {
+      id: "text",
+      rows: 4,
+      maxlength: 1_000_000,
+      onkeydown: (event) => {
+        if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) this.text.form.requestSubmit();
+      },
+    });
     this.jobs = h("ul", { class: "jobs" });
     this.languages = h("p", { class: "languages" });
     this.formality = h(

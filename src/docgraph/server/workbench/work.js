@@ -17,6 +17,7 @@ export class Work extends EventTarget {
     super();
     this.job = job;
     this.sentences = [];
+    this.isRead = false; // whether the server has told the sentences
     this.chains = [];
     this.chainsAt = new Map(); // sentence -> [{chain, word}]
     this.graphState = "none";
@@ -68,6 +69,7 @@ export class Work extends EventTarget {
     const sentences = await api.getSentences(this.job.id);
     const isNew = sentences.length !== this.sentences.length || !sentences.length;
     this.sentences = sentences;
+    this.isRead = true;
     this.current = Math.min(this.current, Math.max(0, sentences.length - 1));
     if (isNew) this.readDrafts();
     this.hovered = null;
