@@ -130,6 +130,15 @@ def test_a_correction_is_followed_by_linked_sentences(example: Workbench) -> Non
     assert example.row(index).locator("ins").count() > 0
 
 
+def test_buttons_show_no_letters_while_a_translation_is_edited(example: Workbench) -> None:
+    example.correct(1, KNOWN)
+    example.page.locator(".row.proposed").first.wait_for()
+    keys = example.page.locator(".decide kbd, .proposal-bar kbd")
+    assert keys.first.is_visible()
+    example.page.keyboard.press("e")
+    assert not any(key.is_visible() for key in keys.all())
+
+
 def test_proposals_are_accepted_refused_and_undone(example: Workbench) -> None:
     example.correct(1, KNOWN)
     example.page.locator(".row.proposed").first.wait_for()

@@ -126,8 +126,9 @@ export class SentenceTab {
     if (hasRead && gate !== null) parts.push(this.gate(gate));
     if (hasRead) parts.push(...this.weights("source", source), ...this.weights("target", target));
     else if (!hints.length) {
-      const isConfirmed = work.inspected.state === "confirmed";
-      parts.push(h("p", { class: "hint" }, t(isConfirmed ? "explain.confirmed" : "explain.none")));
+      const { state, proposal } = work.inspected;
+      const why = state === "confirmed" ? "confirmed" : proposal !== null ? "proposal" : "none";
+      parts.push(h("p", { class: "hint" }, t(`explain.${why}`)));
     }
     const by = (...relations) => hints.filter((hint) => relations.includes(hint.relation));
     parts.push(...this.referents("explain.hints", by("coreference", "definition")));

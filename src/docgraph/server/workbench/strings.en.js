@@ -138,6 +138,7 @@ export default {
   "explain.target": "Read of the translation",
   "explain.own": "Own sentence",
   "explain.context": "Other sentences",
+  "explain.proposal": "The proposal follows your corrections of other sentences, or your glossary.",
   "explain.none": "This sentence was translated on its own; it read no other sentence.",
   "explain.hints": "Refers to",
   "explain.corrected": "As you translate it",

@@ -138,6 +138,7 @@ export default {
   "explain.target": "Lu dans la traduction",
   "explain.own": "Elle-même",
   "explain.context": "Autres phrases",
+  "explain.proposal": "La proposition suit vos corrections d’autres phrases, ou votre glossaire.",
   "explain.none": "Cette phrase a été traduite seule ; elle n’a lu aucune autre phrase.",
   "explain.hints": "Renvoie à",
   "explain.corrected": "Comme vous le traduisez",
