@@ -27,11 +27,11 @@ WIDTHS = {"desktop": (1440, 900), "phone": (390, 844)}
 
 
 @contextmanager
-def running(folder: Path, **settings: Any) -> Iterator[str]:
-    """Yields the address of a server whose database is in a folder."""
+def running(folder: Path, port: int = 0, **settings: Any) -> Iterator[str]:
+    """Yields the address of a server whose database is in a folder; port 0 is any free one."""
     config = replace(ServerConfig(f"sqlite:///{folder / 'jobs.sqlite'}", Limits(), loopback=True), **settings)
     app = create_app(embedded_translator(), config)
-    server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="warning", timeout_graceful_shutdown=1))
+    server = uvicorn.Server(uvicorn.Config(app, port=port, log_level="warning", timeout_graceful_shutdown=1))
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
     while not server.started:

@@ -18,6 +18,9 @@ def test_the_interface_is_french_for_french_browsers(browser: Any, address: str)
         workbench.open_text()
         assert workbench.page.locator("html").get_attribute("lang") == "fr"
         assert workbench.page.locator("header .status").text_content() == "Confirmées : 0 sur 8"
+        workbench.page.keyboard.press("?")
+        assert "Entrée" in workbench.page.get_by_role("dialog", name="Touches").inner_text()
+        workbench.page.keyboard.press("Escape")
         workbench.page.get_by_role("button", name="Réglages").click()
         workbench.page.get_by_role("menuitemradio", name="English").click()
         workbench.wait_until_done()

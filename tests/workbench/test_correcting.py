@@ -130,6 +130,15 @@ def test_a_correction_is_followed_by_linked_sentences(example: Workbench) -> Non
     assert example.row(index).locator("ins").count() > 0
 
 
+def test_buttons_show_no_letters_while_a_translation_is_edited(example: Workbench) -> None:
+    example.correct(1, KNOWN)
+    example.page.locator(".row.proposed").first.wait_for()
+    keys = example.page.locator(".decide kbd, .proposal-bar kbd")
+    assert keys.first.is_visible()
+    example.page.keyboard.press("e")
+    assert not any(key.is_visible() for key in keys.all())
+
+
 def test_proposals_are_accepted_refused_and_undone(example: Workbench) -> None:
     example.correct(1, KNOWN)
     example.page.locator(".row.proposed").first.wait_for()
@@ -268,7 +277,6 @@ def test_two_people_do_not_overwrite_each_other(example: Workbench, browser: Any
         other.row(3).locator("textarea").fill("Le texte de la deuxième personne.")
         example.correct(3, "Le texte de la première personne.")
         other.page.locator("#s3[data-state=confirmed]").wait_for()
-        other.page.keyboard.press("Enter")
         other.page.locator(".notice").wait_for()
         assert "Le texte de la première personne." in other.page.locator(".notice").inner_text()
         assert other.row(3).locator("textarea").input_value() == "Le texte de la deuxième personne."
@@ -281,12 +289,65 @@ def test_a_lost_connection_keeps_the_text(example: Workbench) -> None:
     example.row(0).locator(".target").click()
     example.row(0).locator("textarea").fill("Le port est fermé.")
     example.page.keyboard.press("Enter")
-    example.page.locator(".notice button", has_text="Try again").wait_for()
+    example.page.locator("#s0 .reasons", has_text="not saved").wait_for()
+    example.row(3).locator(".target").click()
+    example.row(3).locator("textarea").fill("Le port compte.")
+    example.page.keyboard.press("Alt+ArrowDown")
+    example.page.locator(".notice", has_text="2 sentences are not saved").wait_for()
     example.page.context.set_offline(False)
     example.page.locator(".notice button", has_text="Try again").click()
     example.page.locator("#s0[data-state=confirmed]").wait_for()
-    assert example.translations()[0] == "Le port est fermé."
+    example.page.locator(".notice").wait_for(state="detached")
+    example.page.locator("#s3 .reasons").wait_for(state="detached")
+    assert [example.translations()[each] for each in (0, 3)] == ["Le port est fermé.", "Le port compte."]
+    assert example.states()[3] == "translated"
     example.expect_problems("ERR_INTERNET_DISCONNECTED", "ERR_NETWORK")
+
+
+def test_sentences_are_saved_when_the_server_is_back(browser: Any, tmp_path: Path) -> None:
+    with opened(browser, "http://localhost") as workbench:
+        with running(tmp_path) as workbench.address:
+            workbench.open_text()
+        workbench.row(0).locator(".target").click()
+        workbench.row(0).locator("textarea").fill("Le port est fermé.")
+        workbench.page.keyboard.press("Enter")
+        workbench.page.locator(".notice", has_text="1 sentence is not saved").wait_for()
+        port = int(workbench.address.rstrip("/").rsplit(":", 1)[1])
+        with running(tmp_path, port=port):
+            workbench.page.locator("#s0[data-state=confirmed]").wait_for()
+            workbench.page.locator(".notice").wait_for(state="detached")
+            workbench.page.goto("about:blank")  # it would log that the server is gone
+        workbench.expect_problems("ERR_")
+
+
+def test_a_sentence_is_edited_again_while_it_is_saved(example: Workbench) -> None:
+    held: list[Any] = []
+    example.page.route("**/sentences/0", lambda route: route.continue_() if held else held.append(route))
+    example.row(0).locator(".target").click()
+    example.row(0).locator("textarea").fill("Le port est fermé.")
+    example.page.keyboard.press("Enter")
+    example.page.keyboard.press("Alt+ArrowUp")
+    example.page.keyboard.type(" Oui.")
+    held[0].continue_()
+    example.said("Sentence 1 confirmed")
+    example.page.keyboard.type(" Non.")
+    example.page.keyboard.press("Enter")
+    example.page.locator("#s0 .target", has_text="Le port est fermé. Oui. Non.").wait_for()
+    assert example.page.locator(".notice").count() == 0
+
+
+def test_what_was_typed_is_shown_after_a_reload(example: Workbench) -> None:
+    example.row(4).locator(".target").click()
+    example.row(4).locator("textarea").fill("Un brouillon.")
+    example.page.reload()
+    example.wait_until_done()
+    assert "Un brouillon." in example.row(4).locator(".target").inner_text()
+    assert "not saved" in example.row(4).locator(".reasons").inner_text()
+    example.choose(4)
+    example.page.keyboard.press("Enter")
+    example.page.locator("#s4[data-state=confirmed]").wait_for()
+    assert example.translations()[4] == "Un brouillon."
+    assert example.row(4).locator(".reasons").count() == 0
 
 
 def downloaded(workbench: Workbench, kind: str) -> tuple[str, bytes]:

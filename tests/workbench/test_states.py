@@ -109,3 +109,67 @@ def test_the_form_of_address_is_chosen_for_a_document_and_remembered(workbench: 
         assert all(re.search(rf"\b{pronoun}\b", each, re.IGNORECASE) for each in workbench.translations())
     workbench.open_start()
     assert workbench.page.locator("#formality").input_value() == "formal"
+
+
+def test_a_search_is_left_with_the_keyboard(example: Workbench) -> None:
+    example.choose(0)
+    example.page.keyboard.press("/")
+    example.page.keyboard.type("seawall")
+    example.page.locator("#s0").wait_for(state="hidden")
+    example.page.keyboard.press("Enter")
+    example.page.keyboard.press("Home")
+    assert example.current() == 2
+    example.page.keyboard.press("End")
+    assert example.current() == 7
+    example.page.keyboard.press("Escape")
+    assert example.page.locator(".row:visible").count() == len(example.states())
+    assert example.page.locator(".search input").input_value() == ""
+
+
+def test_escape_leaves_the_fields_of_the_panel(example: Workbench) -> None:
+    example.choose(3)
+    example.page.keyboard.press("t")
+    assert example.page.evaluate("document.activeElement.id") == "term-source"
+    example.page.keyboard.press("Escape")
+    assert example.page.evaluate("document.activeElement.id") == "s3"
+    example.page.locator("#tab-chains").click()
+    search = example.page.locator("#panel-chains input")
+    search.fill("port")
+    search.press("Escape")
+    assert search.input_value() == ""
+    search.press("Escape")
+    assert example.page.evaluate("document.activeElement.id") == "s3"
+
+
+def test_a_pasted_text_is_named_after_its_beginning(workbench: Workbench) -> None:
+    workbench.open_text("The harbour is closed.")
+    assert workbench.page.locator("header h1").inner_text() == "The harbour is closed."
+    workbench.open_text("The harbour is closed. The seawall must be repaired.")
+    assert workbench.page.locator("header h1").inner_text() == "The harbour is closed. The seawall …"
+
+
+def test_an_emptied_translation_is_not_confirmed(example: Workbench) -> None:
+    before = example.translations()[0]
+    example.row(0).locator(".target").click()
+    example.row(0).locator("textarea").fill("")
+    example.page.keyboard.press("Enter")
+    example.said("cannot be empty")
+    assert example.states()[0] == "translated"
+    example.choose(1)
+    example.choose(0)
+    example.page.keyboard.press("e")
+    assert example.row(0).locator("textarea").input_value() == before
+
+
+def test_a_document_without_text_says_so(workbench: Workbench) -> None:
+    workbench.open_start()
+    workbench.page.locator("#file").set_input_files({"name": "empty.txt", "mimeType": "text/plain", "buffer": b""})
+    workbench.page.locator(".nothing", has_text="no text to translate").wait_for()
+
+
+def test_a_pasted_text_is_sent_with_control_and_enter(workbench: Workbench) -> None:
+    workbench.open_start()
+    workbench.page.locator("#text").fill("The harbour is closed.")
+    workbench.page.keyboard.press("Control+Enter")
+    workbench.wait_until_done()
+    assert len(workbench.translations()) == 1

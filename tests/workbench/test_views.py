@@ -67,6 +67,19 @@ def test_the_panel_explains_a_sentence(example: Workbench) -> None:
     assert example.current() == 1
 
 
+def test_a_proposal_is_never_said_to_have_read_nothing(example: Workbench) -> None:
+    nothing = {"gate": 1, "source": [], "target": [], "hints": [], "memory": [], "n_best": []}
+    example.page.route("**/explain", lambda route: route.fulfill(json=nothing))
+    example.correct(1, KNOWN)
+    example.page.locator("#s6.proposed").wait_for()
+    example.choose(6)
+    example.page.locator(".explanation .hint", has_text="follows your corrections").wait_for()
+    example.page.keyboard.press("r")
+    example.page.locator("#s6:not(.proposed)").wait_for()
+    example.choose(6)
+    example.page.locator(".explanation .hint", has_text="translated on its own").wait_for()
+
+
 def test_the_overview_shows_every_chain(example: Workbench) -> None:
     example.page.wait_for_function("() => CSS.highlights.has('linked')")
     example.page.keyboard.press("m")

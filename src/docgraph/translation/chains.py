@@ -1,7 +1,8 @@
 """Chains: words of a document that its graph links, with the translation of every occurrence.
 
 A lexical chain is the occurrences of one content word (same lemma), a coreference chain the mentions of one referent. A
-lexical chain is inconsistent if its word has several translations with different lemmas.
+lexical chain is inconsistent if its word has several translations with different lemmas. The noun "damage" and the verb
+"damage" may differ.
 """
 
 from __future__ import annotations
@@ -65,7 +66,7 @@ class DocumentChains:
         sentence_of, offsets = annotation.sentence_of, annotation.offsets
         links: Counter[tuple[int, int, str]] = Counter()
         for relation, words in self._chains:
-            entries, lemmas = [], set[str]()
+            entries, lemmas = [], {True: set[str](), False: set[str]()}
             for word in words:
                 m = int(sentence_of[word])
                 span = self._translation_of(m, word - int(offsets[m]), translations[m])
@@ -80,10 +81,10 @@ class DocumentChains:
                     }
                 )
                 if span is not None:
-                    lemmas.add(self._lemma(text[slice(*span)]))
+                    lemmas[self._is_verb(word)].add(self._lemma(text[slice(*span)]))
             places = [first + int(sentence_of[word]) for word in words]
             links.update({(a, b, relation) for a, b in pairwise(places) if a != b})
-            is_consistent = relation != "lexical" or len(lemmas) < 2
+            is_consistent = relation != "lexical" or all(len(each) < 2 for each in lemmas.values())
             chains.append({"words": entries, "relation": relation, "consistent": is_consistent})
         return {
             "chains": chains,
@@ -107,6 +108,11 @@ class DocumentChains:
 
     def _translation_of(self, sentence: int, word: int, translation: str | None) -> Span | None:
         return None if translation is None else self._aligned[sentence, translation][word]
+
+    def _is_verb(self, word: int) -> bool:
+        """Whether a word of the document is a verb; False if the annotation has no parts of speech."""
+        upos = self._annotation.upos
+        return upos is not None and upos[word] == "VERB"
 
     @cached_property
     def _lemma(self) -> Callable[[str], str]:

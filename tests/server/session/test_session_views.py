@@ -12,7 +12,9 @@ from docgraph.errors import DocgraphError
 from docgraph.formats import read, render
 from docgraph.server import session_state
 from docgraph.server.session import Session
+from docgraph.translation.chains import DocumentChains
 from docgraph.translation.translator import Translator
+from server.server_examples import embedded_translator
 from server.session_examples import SEARCH, TEXT, texts, translated
 
 
@@ -31,6 +33,23 @@ def test_explanations_name_the_sentences_read(any_translator: Translator) -> Non
     assert explained["target"]
     if not any_translator.needs.reads_document:
         assert [each["sentence"] for each in explained["target"]] == [1]
+
+
+def test_a_noun_and_its_verb_may_be_translated_differently() -> None:
+    translator = embedded_translator()
+    sentences = ["The harbour was damaged by the storms.", "The damage is serious.", "The damage must be repaired."]
+    chains = DocumentChains(Document.from_sentences(sentences), translator)
+    translations = ["Le port a été endommagé par les tempêtes.", "Les dommages sont graves."]
+
+    def is_consistent(last: str) -> bool:
+        found = chains.graph([*translations, last])["chains"]
+        [chain] = [
+            each for each in found if [word["text"] for word in each["words"]] == ["damaged", "damage", "damage"]
+        ]
+        return bool(chain["consistent"])
+
+    assert is_consistent("Les dommages doivent être réparés.")
+    assert not is_consistent("Les dégâts doivent être réparés.")
 
 
 def test_chains_have_a_place_for_every_occurrence(translator: Translator) -> None:

@@ -141,7 +141,7 @@ export function follow(id, revision, handle, connected) {
         if (failures) connected(false); // the first loss is often a server that closes a long connection
       }
       if (stop.signal.aborted) return;
-      await new Promise((wake) => setTimeout(wake, Math.min(10_000, 300 * 2 ** failures)));
+      await new Promise((wake) => setTimeout(wake, Math.min(5_000, 300 * 2 ** failures)));
     }
   })();
   return () => stop.abort();

@@ -24,9 +24,10 @@ export class Editor {
       spellcheck: true,
       enterkeyhint: "done",
     });
+    this.known = sentence.translation; // the newest translation that the user was told of
     row.classList.add("editing");
     row.querySelector(".target").replaceChildren(this.mirror, this.textarea);
-    const draft = stored(draftKey(work, this.index));
+    const draft = work.unsaved.get(this.index) ?? stored(draftKey(work, this.index));
     this.reset(sentence.translation);
     this.isRestored = draft !== null && draft !== this.stored;
     if (this.isRestored) this.type(draft);
@@ -69,6 +70,7 @@ export class Editor {
   /** Takes the newest translation as the one that this text replaces. */
   rebase() {
     this.stored = this.work.sentences[this.index].translation ?? "";
+    this.changed();
   }
 
   focus() {
@@ -85,6 +87,7 @@ export class Editor {
   /** Forgets what was typed. */
   forget() {
     store(draftKey(this.work, this.index), null);
+    this.work.unsaved.delete(this.index);
   }
 
   close() {

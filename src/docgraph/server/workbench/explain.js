@@ -15,6 +15,7 @@ export class SentenceTab {
     this.element = h("div");
     this.key = "";
     work.on("inspected list graph", () => this.draw());
+    work.on("connection", (isConnected) => isConnected && this.draw());
     work.on("sentences", (indices) => indices.includes(work.inspected?.index) && this.draw());
   }
 
@@ -105,7 +106,8 @@ export class SentenceTab {
       this.request = new AbortController();
       try {
         this.explanation = await api.explain(this.work.job.id, index, this.request.signal);
-      } catch {
+      } catch (error) {
+        if (error.name !== "AbortError") this.key = ""; // asked for again when the tab is drawn next
         return; // the user went on, or the server has no explanation: the rest of the tab stands on its own
       }
       if (index !== this.work.inspected?.index) return;
@@ -124,8 +126,9 @@ export class SentenceTab {
     if (hasRead && gate !== null) parts.push(this.gate(gate));
     if (hasRead) parts.push(...this.weights("source", source), ...this.weights("target", target));
     else if (!hints.length) {
-      const isConfirmed = work.inspected.state === "confirmed";
-      parts.push(h("p", { class: "hint" }, t(isConfirmed ? "explain.confirmed" : "explain.none")));
+      const { state, proposal } = work.inspected;
+      const why = state === "confirmed" ? "confirmed" : proposal !== null ? "proposal" : "none";
+      parts.push(h("p", { class: "hint" }, t(`explain.${why}`)));
     }
     const by = (...relations) => hints.filter((hint) => relations.includes(hint.relation));
     parts.push(...this.referents("explain.hints", by("coreference", "definition")));

@@ -34,6 +34,12 @@ const HELP = {
   ],
 };
 
+const NAMED = ["Enter", "Esc", "Home", "End"]; // keys whose names depend on the language
+
+function keyName(key) {
+  return NAMED.includes(key) ? t(`kbd.${key}`) : key;
+}
+
 /** Shows the keys. */
 export function showHelp() {
   const rows = ([name, ...keys]) =>
@@ -43,7 +49,7 @@ export function showHelp() {
       h(
         "dt",
         {},
-        keys.map((key) => h("kbd", {}, key)),
+        keys.map((key) => h("kbd", {}, keyName(key))),
       ),
       h("dd", {}, t(name)),
     );
@@ -62,7 +68,9 @@ export function handleKey(event, view) {
     ? editorKey(event, view)
     : !isTyping
       ? (commonKey(event, view) ?? (view.isOverview ? null : listKey(event, view)))
-      : null;
+      : event.key === "Escape" && !(target.type === "search" && target.value) // the browser empties it first
+        ? () => view.escape()
+        : null;
   if (!command) return false;
   event.preventDefault();
   command();
@@ -133,8 +141,8 @@ const ON_A_SENTENCE = {
   j: (view) => view.list.move(1),
   ArrowUp: (view) => view.list.move(-1),
   k: (view) => view.list.move(-1),
-  Home: (view) => view.list.go(0),
-  End: (view) => view.list.go(view.work.sentences.length - 1),
+  Home: (view) => view.list.goToEnd(-1),
+  End: (view) => view.list.goToEnd(1),
   Enter: (view) => view.list.confirm(),
   e: (view) => view.list.edit(),
   F2: (view) => view.list.edit(),

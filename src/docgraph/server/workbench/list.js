@@ -17,6 +17,7 @@ export class List {
     this.chunks = [];
     this.near = new Set(); // chunks on the screen or near it
     this.editor = null; // of the translation under edit
+    this.failed = new Map(); // sentence that could not be saved -> {confirm, translation: the one that it replaces}
     this.body = h("div", { role: "presentation", class: "rows" });
     this.head = h("div", { role: "row", class: "columns", "aria-rowindex": 1 });
     this.grid = h(
@@ -133,7 +134,9 @@ export class List {
     for (const index of indices) {
       fillRow(this.work, this.rows[index]);
       const { editor } = this;
-      if (editor?.index === index && !editor.isDirty) editor.reset(this.work.sentences[index].translation);
+      if (editor?.index !== index) continue;
+      if (!editor.isDirty) editor.reset(this.work.sentences[index].translation);
+      else if (editor.isOutdated && !this.rows[index].classList.contains("saving")) this.warnOfConflict(index);
     }
     if (this.work.filter !== "all" || this.work.query) this.filterRows();
     this.mark();
@@ -150,8 +153,9 @@ export class List {
       shown += isShown;
     }
     this.estimate();
-    this.empty.hidden = shown > 0 || !work.sentences.length;
-    this.empty.textContent = t(work.query || work.filter === "all" ? "search.none" : `none.${work.filter}`);
+    this.empty.hidden = shown > 0 || !work.isRead;
+    const reason = work.query || work.filter === "all" ? "search.none" : `none.${work.filter}`;
+    this.empty.textContent = t(work.sentences.length ? reason : "none.document");
     this.highlights.paintSearch();
     return shown;
   }
@@ -205,6 +209,13 @@ export class List {
     else this.focus();
   }
 
+  /** Goes to the first or the last visible row. */
+  goToEnd(direction) {
+    const visible = this.rows.filter((row) => !row.hidden);
+    const row = visible.at(direction < 0 ? 0 : -1);
+    if (row) this.go(Number(row.dataset.index));
+  }
+
   /** Goes to the next visible row in a direction. */
   move(direction, options) {
     for (let index = this.work.current + direction; this.rows[index]; index += direction) {
@@ -239,14 +250,20 @@ export class List {
     if (!this.editor) return;
     const { index, text, isOutdated } = this.editor;
     const mustSave = this.isDirty && text !== "" && !isOutdated;
-    if (isOutdated) this.warnOfConflict(index); // the typed text is kept, and is there when the editor opens again
+    if (isOutdated) {
+      this.work.unsaved.set(index, text);
+      this.warnOfConflict(index);
+    } else this.work.unsaved.delete(index);
+    if (text === "") this.editor.forget();
     this.closeEditor(mustSave ? text : null);
     if (mustSave) this.save(index, text, false);
   }
 
   /** Tells that somebody else has changed the sentence under edit. */
   warnOfConflict(index) {
-    notice(t("error.conflict", { n: index + 1, text: this.work.sentences[index].translation }));
+    const { translation } = this.work.sentences[index];
+    if (this.editor?.index === index) this.editor.known = translation;
+    notice(t("error.conflict", { n: index + 1, text: translation }));
   }
 
   /** Closes the editor and drops its text. */
@@ -260,7 +277,8 @@ export class List {
   }
 
   closeEditor(shown = null) {
-    const { row } = this.editor;
+    const { index, row } = this.editor;
+    this.failed.delete(index); // the text that the editor had replaces the one that was not saved
     this.editor.close();
     this.editor = null;
     fillRow(this.work, row);
@@ -278,13 +296,18 @@ export class List {
     const { sentence } = this.work;
     if (!sentence) return;
     const isEditing = this.editor !== null;
-    if (isEditing && this.editor.isOutdated) {
+    if (isEditing && this.editor.isOutdated && this.editor.known !== sentence.translation) {
       this.warnOfConflict(sentence.index);
-      this.editor.rebase();
       return;
     }
-    const text = (isEditing ? this.editor.text : sentence.proposal) || sentence.translation;
+    if (isEditing && !this.editor.text) {
+      tell(t("said.empty"));
+      return;
+    }
+    const typed = isEditing ? this.editor.text : this.work.unsaved.get(sentence.index);
+    const text = typed || sentence.proposal || sentence.translation;
     if (!text) return; // not translated yet
+    this.work.unsaved.delete(sentence.index);
     if (isEditing) this.closeEditor(text);
     const next = this.nextToConfirm();
     this.save(sentence.index, text, true);
@@ -303,22 +326,52 @@ export class List {
   async save(index, text, confirm) {
     const n = index + 1;
     const wasConfirmed = this.work.sentences[index].state === "confirmed";
+    this.failed.delete(index); // this text replaces the one that was not saved
     this.rows[index].classList.add("saving");
     try {
       const changes = await this.work.correct(index, text, confirm);
+      if (this.editor?.index === index) this.editor.rebase(); // what is typed meanwhile replaces this text
       const isLast = confirm && this.work.count("confirmed") === this.rows.length;
       const said = [t(confirm ? "said.confirmed" : wasConfirmed ? "said.reopened" : "said.saved", { n })];
       if (changes.length) said.push(t("said.follow", { n: changes.length }));
       if (isLast) said.push(t("said.allConfirmed"));
       (isLast ? tell : announce)(said.join(" "));
     } catch (error) {
-      store(draftKey(this.work, index), text);
+      if (this.editor?.index !== index) this.keep(index, text, error.status === 0 ? confirm : null);
       if (error.status === 409) {
         this.warnOfConflict(index);
         this.go(index, { edit: true });
-      } else failed(error, () => this.save(index, text, confirm));
+      } else if (this.failed.has(index)) this.tellUnsaved();
+      else failed(error);
     } finally {
       this.rows[index].classList.remove("saving");
+    }
+  }
+
+  /** Keeps and shows a text that the server does not have; `confirm` is null for one that is not sent again. */
+  keep(index, text, confirm) {
+    store(draftKey(this.work, index), text);
+    this.work.unsaved.set(index, text);
+    if (confirm !== null) this.failed.set(index, { confirm, translation: this.work.sentences[index].translation });
+    this.refresh([index]);
+  }
+
+  /** Tells how many sentences the server could not be sent. */
+  tellUnsaved() {
+    const again = h("button", { type: "button", onclick: () => this.saveAgain() }, t("retry"));
+    notice(t("error.unsaved", { n: this.failed.size }), again);
+  }
+
+  /** Sends the sentences again that could not be saved. */
+  saveAgain() {
+    notice("");
+    const waiting = [...this.failed];
+    this.failed.clear();
+    for (const [index, { confirm, translation }] of waiting) {
+      const now = this.work.sentences[index];
+      const isFirst = translation === null && now.state !== "confirmed"; // the model's is no conflict
+      if (isFirst || now.translation === translation) this.save(index, this.work.unsaved.get(index), confirm);
+      else this.warnOfConflict(index); // the text is kept, and is there when the editor opens
     }
   }
 
@@ -326,7 +379,9 @@ export class List {
   toggle(index) {
     const sentence = this.work.sentences[index];
     if (this.editor?.index === index) this.confirm();
-    else if (sentence.state !== "waiting") this.save(index, sentence.proposal ?? sentence.translation, sentence.state !== "confirmed");
+    else if (this.work.unsaved.has(index)) this.save(index, this.work.unsaved.get(index), true);
+    else if (sentence.state !== "waiting")
+      this.save(index, sentence.proposal ?? sentence.translation, sentence.state !== "confirmed");
   }
 
   async decide(verb, indices) {

@@ -43,18 +43,19 @@ export function fillRow(work, row) {
   row.dataset.state = sentence.state;
   row.classList.toggle("doubtful", isDoubtful);
   row.classList.toggle("proposed", sentence.proposal !== null);
-  fillGutter(row, sentence, isDoubtful);
+  fillGutter(work, row, sentence, isDoubtful);
   fillActions(work, row, sentence);
   if (!row.classList.contains("editing")) fillTarget(work, row, sentence);
-  fillFoot(row, sentence, isDoubtful);
+  fillFoot(work, row, sentence, isDoubtful);
   fillComparison(work, row, sentence);
 }
 
-function fillGutter(row, sentence, isDoubtful) {
+function fillGutter(work, row, sentence, isDoubtful) {
   const states = [
     sentence.state === "waiting" && t("row.waiting"),
     sentence.state === "confirmed" && t("row.confirmed"),
     sentence.proposal !== null && t("row.proposal"),
+    work.unsaved.has(sentence.index) && t("row.unsaved"),
     isDoubtful && t("row.doubtful"),
   ].filter(Boolean);
   row
@@ -77,7 +78,8 @@ function fillActions(work, row, sentence) {
 
 function fillTarget(work, row, sentence) {
   const text = h("span", { class: "text" });
-  if (sentence.state === "waiting" && !isBeingTranslated(work.job)) {
+  if (work.unsaved.has(sentence.index)) text.textContent = work.unsaved.get(sentence.index);
+  else if (sentence.state === "waiting" && !isBeingTranslated(work.job)) {
     text.classList.add("missing");
     text.textContent = t("row.missing");
   } else if (sentence.state === "waiting") {
@@ -94,14 +96,16 @@ export function marked(before, after) {
   return difference(before, after).map(([kind, text]) => (kind === "same" ? text : h(tags[kind], {}, text)));
 }
 
-/** Draws what belongs below a translation: reasons for doubt, and the decision on a proposal. */
-function fillFoot(row, sentence, isDoubtful) {
+/** Draws what belongs below a translation: that it is not saved, reasons for doubt, and the decision on a proposal. */
+function fillFoot(work, row, sentence, isDoubtful) {
   const cell = row.querySelector(".target");
   cell.querySelector(".foot")?.remove();
   const parts = [];
   if (row.classList.contains("editing") && sentence.proposal !== null) {
     parts.push(h("div", { class: "text under" }, ...marked(sentence.translation ?? "", sentence.proposal)));
   }
+  const isKept = work.unsaved.has(sentence.index) && !row.classList.contains("editing");
+  if (isKept) parts.push(h("span", { class: "reasons" }, t("row.unsaved")));
   if (isDoubtful) parts.push(h("span", { class: "reasons" }, sentence.doubtful.map(doubt).join(" · ")));
   if (sentence.proposal !== null) parts.push(decision("accept", "A"), decision("refuse", "R"));
   if (parts.length) cell.append(h("div", { class: "foot" }, ...parts));

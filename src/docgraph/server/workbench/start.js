@@ -29,7 +29,14 @@ export class Start {
       onchange: () => this.upload(this.file.files[0]),
     });
     this.status = h("p", { class: "uploading", role: "status" });
-    this.text = h("textarea", { id: "text", rows: 4, maxlength: 1_000_000 });
+    this.text = h("textarea", {
+      id: "text",
+      rows: 4,
+      maxlength: 1_000_000,
+      onkeydown: (event) => {
+        if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) this.text.form.requestSubmit();
+      },
+    });
     this.jobs = h("ul", { class: "jobs" });
     this.languages = h("p", { class: "languages" });
     this.formality = h(
@@ -111,7 +118,7 @@ export class Start {
     const submit = (event) => {
       event.preventDefault();
       const text = this.text.value.trim();
-      const name = text.split(/\s+/).slice(0, 6).join(" ").slice(0, 60) || t("start.textName");
+      const name = beginning(text) || t("start.textName");
       if (text) this.create((options) => api.createFromText(text, name, options));
     };
     return h(
@@ -248,6 +255,13 @@ export class Start {
       failed(error);
     }
   }
+}
+
+/** Returns the first words of a text, with an ellipsis if there are more. */
+function beginning(text) {
+  const words = text.split(/\s+/);
+  const shown = words.slice(0, 6).join(" ").slice(0, 60);
+  return shown.length < words.join(" ").length ? `${shown} …` : shown;
 }
 
 /** Returns the name of a format as people write it: "lines" is text, "docx" is DOCX. */

@@ -95,7 +95,8 @@ export class View {
 
   connection(isConnected) {
     if (isConnected && this.wasLost) notice("");
-    if (!isConnected) notice(t("error.connection"));
+    if (this.list.failed.size) isConnected ? this.list.saveAgain() : this.list.tellUnsaved();
+    else if (!isConnected) notice(t("error.connection"));
     this.wasLost = !isConnected;
   }
 
@@ -118,10 +119,7 @@ export class View {
     });
     input.addEventListener("keydown", (event) => {
       if (event.key === "Escape" || event.key === "Enter") {
-        if (event.key === "Escape") {
-          input.value = "";
-          this.work.setView(this.work.filter, "");
-        }
+        if (event.key === "Escape") this.clearSearch();
         const row =
           this.list.rows.find((each) => !each.hidden && Number(each.dataset.index) >= this.work.current) ??
           this.list.rows.find((each) => !each.hidden);
@@ -131,6 +129,11 @@ export class View {
       }
     });
     return h("div", { class: "search", role: "search" }, icon("search"), input);
+  }
+
+  clearSearch() {
+    this.searchBox.querySelector("input").value = "";
+    this.work.setView(this.work.filter, "");
   }
 
   drawFilters() {
@@ -199,8 +202,12 @@ export class View {
   escape() {
     if (!this.termBar.element.hidden) this.termBar.clear();
     else if (this.isOverview) this.toggleOverview();
-    else if (NARROW.matches && this.element.classList.contains("with-panel")) this.togglePanel(false);
+    else if (NARROW.matches && this.element.classList.contains("with-panel")) {
+      this.togglePanel(false);
+      this.list.focus();
+    } else if (this.panel.element.contains(document.activeElement)) this.list.focus();
     else if (this.work.lit) this.work.light(null);
+    else if (document.activeElement?.closest(".row") && this.work.query) this.clearSearch();
     else this.list.focus();
   }
 

@@ -17,6 +17,7 @@ export class Work extends EventTarget {
     super();
     this.job = job;
     this.sentences = [];
+    this.isRead = false; // whether the server has told the sentences
     this.chains = [];
     this.chainsAt = new Map(); // sentence -> [{chain, word}]
     this.graphState = "none";
@@ -30,6 +31,7 @@ export class Work extends EventTarget {
     this.filter = "all";
     this.query = "";
     this.dirty = new Set();
+    this.unsaved = new Map(); // sentence -> text that was typed and that the server does not have
     this.activities = []; // what the server is doing for the user: names of texts
     this.changes = Promise.resolve(); // the last change that was sent
   }
@@ -67,11 +69,21 @@ export class Work extends EventTarget {
     const sentences = await api.getSentences(this.job.id);
     const isNew = sentences.length !== this.sentences.length || !sentences.length;
     this.sentences = sentences;
+    this.isRead = true;
     this.current = Math.min(this.current, Math.max(0, sentences.length - 1));
+    if (isNew) this.readDrafts();
     this.hovered = null;
     if (isNew) this.emit("list");
     else this.emit("sentences", [...sentences.keys()]);
     this.emit("inspected");
+  }
+
+  /** Finds what was typed before the page was closed or loaded again. */
+  readDrafts() {
+    for (const { index, translation } of this.sentences) {
+      const draft = stored(draftKey(this, index));
+      if (draft && draft !== translation) this.unsaved.set(index, draft);
+    }
   }
 
   async readGlossary() {
@@ -278,6 +290,7 @@ export class Work extends EventTarget {
     this.update(answer.sentence);
     this.setJob(answer.job);
     store(draftKey(this, index), null);
+    this.unsaved.delete(index);
     return answer.changes;
   }
 
