@@ -75,5 +75,12 @@ def test_names_have_capitals_in_a_message_without_capitals(preprocessor: Preproc
     assert preprocessor.normalize("london peter") == "london peter"
 
 
+@pytest.mark.parametrize(
+    "text", ["I think he's a great writer.", "the success hung in the balance", "I met the king and the president."]
+)
+def test_common_words_have_no_capitals_in_a_message_without_capitals(preprocessor: Preprocessor, text: str) -> None:
+    assert preprocessor.normalize(text) == text
+
+
 def test_units_of_time_are_written_out(preprocessor: Preprocessor) -> None:
     assert preprocessor.normalize("It took 2 hrs and 5mins.") == "It took 2 hours and 5 minutes."
