@@ -24,6 +24,7 @@ ENTRIES = [
     Entry(("Sikhism",), "nm", ("sikhisme",)),
     Entry(("Cape", "Town"), "x", ("Le Cap",)),
     Entry(("caldera",), "nf", ("caldeira",)),
+    Entry(("Christmas", "tree"), "nm", ("sapin de Noël",)),
 ]
 NAMES = DictionaryNames(Dictionary(ENTRIES, ("en", "fr")))
 
@@ -37,6 +38,7 @@ NAMES = DictionaryNames(Dictionary(ENTRIES, ("en", "fr")))
         ("Florida Evans met John Florida and President Copernicus.", []),
         ("The Kenyan studied Sikhism in Cape Town, near the caldera.", []),
         ("florida, COPERNICUS", []),
+        ("two Christmas trees", []),
     ],
 )
 def test_whole_proper_nouns_are_found(text: str, found: list[str]) -> None:
