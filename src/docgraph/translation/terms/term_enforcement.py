@@ -41,6 +41,8 @@ _SENTENCE_END = re.compile(r"[.!?…]|\bMr\b")
 _NEXT_SENTENCE = re.compile(r"[.!?](?=[\"'”’» \u00a0\u202f]*\s\w)")
 _LONG_FACTOR, _LONG_TERM = 1.25, 15
 """A translation with terms that is longer than factor * the first translation + characters for each term is padded."""
+_SHORT_FACTOR, _SHORT_TERM = 0.85, 12
+"""One that is shorter than factor * the first translation - characters for each term is cut."""
 _WEIGHT = 25
 """Weight of a missing term among the doubts of a translation."""
 _FORMALITY_WEIGHT = 3
@@ -101,11 +103,16 @@ def _reason(term: Term) -> str:
 
 def _badness(segment: Segment, attempt: Attempt, first: Attempt, terms: DocumentTerms, words: Sequence[Term]) -> int:
     """Returns the weight of the doubts of an attempt, of quotation marks that the first one lacks, of formality, and of
-    the missing ones of some words of a dictionary."""
+    the missing ones of some words of a dictionary.
+
+    A word without mistranslations that it replaces does not count: it was looked for because of invented words, and
+    these are doubts.
+    """
     marks = [Counter(char for char in each.text if char in _QUOTATION_MARKS) for each in (attempt, first)]
     quotation = 0 if marks[0] == marks[1] else _QUOTATION_WEIGHT
     is_likely = attempt.score >= first.score - _WORD_LOSS
-    lacking = sum(not is_likely or word.entry is None or not word.entry.is_translated(attempt.text) for word in words)
+    wanted = [word.entry for word in words if word.entry is not None and word.entry.instead_of]
+    lacking = sum(not is_likely or not entry.is_translated(attempt.text) for entry in wanted)
     formality = _formality_weight(segment, attempt, first, terms)
     return weight(attempt.doubts) + quotation + formality + _WORD_WEIGHT * lacking
 
@@ -129,6 +136,12 @@ def is_padded(attempt: Attempt, first: Attempt, constraints: Sequence[Constraint
         return True
     terms = sum(not isinstance(each, ForbiddenWords) for each in constraints)
     return terms > 0 and len(attempt.text) > _LONG_FACTOR * len(first.text) + _LONG_TERM * terms
+
+
+def is_cut(attempt: Attempt, first: Attempt, constraints: Sequence[Constraint | ForbiddenWords]) -> bool:
+    """Returns whether an attempt is much shorter than the first translation, unless that one repeats words."""
+    shortest = _SHORT_FACTOR * len(first.text) - _SHORT_TERM * len(constraints)
+    return len(attempt.text) < shortest and not _repeats(first.text)
 
 
 def _repeats(text: str) -> bool:
@@ -185,8 +198,8 @@ class TermEnforcer:
 
         A document is given by the segments to look at, the hypotheses of all segments, and its terms. A name that a
         translation only kept is replaced in it; other terms need another translation. If every new translation repeats
-        itself or has further sentences, the first one stays, and lacks the term. Returns the words of a dictionary that
-        replaced hypotheses have now, for each document by segment.
+        itself, has further sentences or is cut, the first one stays, and lacks the term. Returns the words of a
+        dictionary that replaced hypotheses have now, for each document by segment.
         """
         enforced: list[dict[int, list[Term]]] = [{} for _ in documents]
         for segments, hypotheses, terms in documents:
@@ -207,6 +220,7 @@ class TermEnforcer:
                     (_badness(segments[m], attempt, first, own, lacking[m].words), each)
                     for each, attempt in attempts
                     if not is_padded(attempt, first, lacking[m].constraints)
+                    and not is_cut(attempt, first, lacking[m].constraints)
                 ]
                 whole.sort(key=lambda pair: pair[0])
                 if whole and whole[0][0] < _badness(segments[m], first, first, own, lacking[m].words):
