@@ -30,6 +30,7 @@ def preprocessor() -> Preprocessor:
         ("thx, c u tmrw", "Thanks, see you tomorrow"),
         ("r u sure? the light is red bc i pressed it", "Are you sure? the light is red because I pressed it"),
         ("btw the lift works", "By the way, the lift works"),
+        ("sure, np. a bit crowded tho", "Sure, no problem. a bit crowded though"),
         ("AFAIK it is free, btw.", "As far as I know, it is free, by the way."),
         ("pls be there b4 noon", "Please be there before noon"),
         ("tea w/ milk or w/o milk", "Tea with milk or without milk"),

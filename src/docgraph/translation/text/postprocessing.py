@@ -61,6 +61,12 @@ _QUOTED_WORDS = re.compile(r"(?<![\w=(\[{:,\"])(?<!\": )\"([^\W_][\w\s.,;:!?'’
 _OPENING, _CLOSING = re.compile(r"(?<![\w=])\"(?=\w)"), re.compile(r"(?<=[\w.,;!?…])\"(?!\w)")
 _GUILLEMETS = re.compile(r"«\s*|\s*»")
 _ELISION = re.compile(r"(?<![\w'’\"«“‘])([cdjlmnst]|qu)' (?=\w)", re.IGNORECASE)
+_UNELIDED = re.compile(
+    r"(?<![\w'’&/@#=.-])(?:(?P<elided>[DJLMNSTdjlmnst]|[Qq]u)e|(?P<article>[Ll])a|(?P<possessive>[mst])a) "
+    r"(?=(?!(?:au|aux|en|et|ou|où|onz\w*|oui|uns?|unes?|oua\w+|oui\w+|uh\w+|ulul\w+)\b)"
+    r"[aeiouàâéèêëîïôœ][a-zà-öø-ÿœ]+(?![\w=/@-]|\.\w))"
+)
+"""A word that loses its vowel, or a possessive that changes it, before a French word in small letters with a vowel."""
 _THOUSANDS = re.compile(r"(?<![\w.,/-])(?<!\w\()\d{1,3}(?:,\d{3})+(?![\d,])")
 _NUMBER_WITH_PARTS = re.compile(r"(?<![\w.,/-])\d+(?:[.-]\d+)+(?![\w/]|[.,-]\d|\s[ap]\.?\s?m\b)")
 _RANGE = re.compile(r"(?<![\w–-])(\d+)–(\d+)(?![\w–-])")
@@ -175,6 +181,7 @@ def french_typography(source: str, text: str) -> str:
     What may be code, because the source has it in the same form, stays.
     """
     text = _INCLUSIVE.sub(_masculine, _ELISION.sub(r"\1'", _after_speaker(source, text)))
+    text = _UNELIDED.sub(lambda match: match[0] if match[0] in source else _elided(match), text)
     text = _LANGUAGE_NOTE.sub("", text) if text.count("(") > source.count("(") else text
     for number in _THOUSANDS.findall(written_out_amounts(source)):
         text = _any_grouping(number).sub(number.replace(",", NARROW), _with_all_groups(number, text))
@@ -253,6 +260,12 @@ def _masculine(match: re.Match[str]) -> str:
     """Returns utilisateurs for utilisateur·ice·s: some training texts have such forms, and most do not."""
     is_plural = match[0].endswith("s") and not match[1].endswith("s")
     return f"{match[1]}s" if is_plural else match[1]
+
+
+def _elided(match: re.Match[str]) -> str:
+    """Returns d' for de, l' for la and son for sa."""
+    start = match["elided"] or match["article"]
+    return f"{start}'" if start else f"{match['possessive']}on "
 
 
 def _is_style(percentage: str, source: str) -> bool:
