@@ -226,6 +226,11 @@ def test_numbers_items_and_colons_are_those_of_the_source(source: str, text: str
     ("source", "text", "expected"),
     [
         ("ANNA: There is no key.", "ANNA : il n'y a pas de clé.", "ANNA\u00a0: Il n'y a pas de clé."),
+        ("Lily: yep, here", "Lly : oui, ici", "Lily\u00a0: oui, ici"),
+        ("Lily: we go", "on y va", "Lily\u00a0: on y va"),
+        ("Peter: we go", "Pierre : on y va", "Pierre\u00a0: on y va"),
+        ("Grace: the gift of God", "La grâce : le don de Dieu", "La grâce\u00a0: le don de Dieu"),
+        ("Note: we go", "on y va", "On y va"),
         ("OLD MAN (sadly): No.", "VIEIL HOMME (tristement): non.", "VIEIL HOMME (tristement)\u00a0: Non."),
         ("A: Do not ask.", "R. : ne demandez pas.", "R\u00a0: Ne demandez pas."),
         ("Note: The key is lost.", "Note : la clé est perdue.", "Note\u00a0: la clé est perdue."),
