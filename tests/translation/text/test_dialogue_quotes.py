@@ -32,6 +32,16 @@ from docgraph.translation.text.dialogue_quotes import restore_quotes
         ('And it rains," Rose said.', "Et il pleut, dit Rose.", "Et il pleut», dit Rose."),
         ('Rose wrote, "Come home."', "Rose écrivit : « Rentre.", "Rose écrivit : « Rentre.»"),
         ("He wrote: 'Stay.'\"", "Il a écrit : « Reste. »", "Il a écrit : “Reste.”»"),
+        # Single marks are marks of dialogue.
+        ("'You are late,' said Ned.", "— Vous êtes en retard, dit Ned.", "«Vous êtes en retard», dit Ned."),
+        ("‘Put the box down.", "Posez la boîte.", "«Posez la boîte."),
+        ("It's heavy.'", "Elle est lourde.", "Elle est lourde.»"),
+        ("'So,' he said, 'we wait.'", "— Alors, dit-il, on attend.", "«Alors, dit-il, on attend.»"),
+        # They may be apostrophes.
+        ("'Tis the boys' box.", "C'est la boîte des garçons.", "C'est la boîte des garçons."),
+        ("'Yes' ends it.", "« Oui » y met fin.", "« Oui » y met fin."),
+        ("It had no [‘key,’ he wrote].", "Il n'avait pas de [clé, écrit-il].", "Il n'avait pas de [clé, écrit-il]."),
+        ("'M'e Mary came.", "M'e Mary est venue.", "M'e Mary est venue."),
         # Marks that the source does not have are removed.
         ('"I lost my key.', "« J'ai perdu ma clé. »", "« J'ai perdu ma clé."),
         ('Can you open?"', "« Pouvez-vous ouvrir ? »", "Pouvez-vous ouvrir ? »"),

@@ -9,10 +9,19 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
+from itertools import pairwise
 from typing import NamedTuple
 
 _OPENING, _CLOSING = "“«„", "”»"
 _SOURCE_MARK = re.compile(r'[“”„«»"]')
+_SINGLE_OPENING = re.compile(
+    r"(?:^|(?<=[\s(—–-]))['‘](?!(?:Tis|Twas|Twould|Em|Cause|Cos|Til)\b)(?=[A-Z])(?![A-HJ-Z]['’])"
+)
+_SINGLE_AGAIN = re.compile(r"(?<=[,;:] )['‘](?!(?:bout|cause|cos|em|n|round|til|tis|twas)\b)(?=[a-z])")
+"""What opens the second part of a quotation: 'Alas,' he said, 'all is lost.'"""
+_SINGLE_CLOSING = re.compile(r"(?<=[,.!?…—-])['’](?=$|[\s)—–])")
+_APOSTROPHE_AT_END = re.compile(r"(?<=\w)['’](?=$|[\s.,;:!?)])")
+"""What closes a quotation of one word, or is an apostrophe: 'Yes', the boys', nothin'."""
 _DASH = re.compile(r"[—–-]\s+(?=\S)")
 _INNER = re.compile(r"«\s*([^«»\"]*?)\s*»|\"([^«»\"]*)\"")
 _MARKS, _MARKS_LEFT, _CLOSING_MARK = re.compile(r"[«»\"“”]"), re.compile(r"[«»\"]"), re.compile(r"\s*»")
@@ -86,7 +95,7 @@ def without_outer_quotes(source: str) -> str:
     """
     marks = quote_marks(source)
     starts, ends = _begins_with_quote(source, marks), _ends_with_quote(source, marks)
-    if len(marks) != starts + ends or (ends and source[-1] not in '"”»'):
+    if len(marks) != starts + ends or (ends and source[-1] not in "\"”»'’"):
         return source
     return source[starts : len(source) - ends].strip()
 
@@ -101,7 +110,10 @@ def _ends_with_quote(source: str, marks: list[QuoteMark]) -> bool:
 
 
 def quote_marks(source: str) -> list[QuoteMark]:
-    """Returns the quotation marks of a source; straight ones open before a word and close after it."""
+    """Returns the quotation marks of a source; straight ones open before a word and close after it.
+
+    A source without double marks may have single ones: before a capital, and after punctuation.
+    """
     found = list[QuoteMark]()
     for match in _SOURCE_MARK.finditer(source):
         before, after = source[: match.start()], source[match.end() :]
@@ -109,7 +121,21 @@ def quote_marks(source: str) -> list[QuoteMark]:
             continue  # inches
         straight_opens = (not before or before[-1] in " \u00a0([—–-") and bool(after) and not after[0].isspace()
         found.append(QuoteMark(match.start(), match[0] in _OPENING or (match[0] == '"' and straight_opens)))
-    return found
+    return found or _single_marks(source)
+
+
+def _single_marks(source: str) -> list[QuoteMark]:
+    """Returns the single quotation marks of a source that has no double ones; none if they may be apostrophes."""
+    if "'" not in source and "’" not in source and "‘" not in source:
+        return []
+    opening = [QuoteMark(match.start(), True) for match in _SINGLE_OPENING.finditer(source)]
+    if _SOURCE_MARK.search(source) or (opening and _APOSTROPHE_AT_END.search(source)):
+        return []
+    closing = [QuoteMark(match.start(), False) for match in _SINGLE_CLOSING.finditer(source)]
+    again = [QuoteMark(match.start(), True) for match in _SINGLE_AGAIN.finditer(source) if closing < [(match.start(),)]]
+    found = sorted([*opening, *closing, *(again if closing else [])])
+    missed = source.count("‘") > sum(mark.opens for mark in found)
+    return [] if missed or any(mark.opens == other.opens for mark, other in pairwise(found)) else found
 
 
 def _with_outer_marks(text: str, starts: bool, ends: bool) -> str:
