@@ -14,9 +14,11 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from docgraph.annotate.dictionary import Entry
 from docgraph.model.hints import Hint
 from docgraph.model.tokenizer import SubwordCoder
 from docgraph.translation.checks.doubts import Doubt, weight
+from docgraph.translation.checks.lexicon import invented_words
 from docgraph.translation.checks.repair import Attempt
 from docgraph.translation.checks.repetition import split_words
 from docgraph.translation.decoding.constraints import Constraint, ConstraintEncoder, Constraints
@@ -105,16 +107,21 @@ def _badness(segment: Segment, attempt: Attempt, first: Attempt, terms: Document
     """Returns the weight of the doubts of an attempt, of quotation marks that the first one lacks, of formality, and of
     the missing ones of some words of a dictionary.
 
-    A word without mistranslations that it replaces does not count: it was looked for because of invented words, and
-    these are doubts.
+    A word without mistranslations that it replaces was looked for because of words that are not French. It counts as
+    missing unless the attempt has fewer of them.
     """
     marks = [Counter(char for char in each.text if char in _QUOTATION_MARKS) for each in (attempt, first)]
     quotation = 0 if marks[0] == marks[1] else _QUOTATION_WEIGHT
     is_likely = attempt.score >= first.score - _WORD_LOSS
-    wanted = [word.entry for word in words if word.entry is not None and word.entry.instead_of]
-    lacking = sum(not is_likely or not entry.is_translated(attempt.text) for entry in wanted)
+    lacking = sum(not is_likely or word.entry is None or not _improves(word.entry, attempt, first) for word in words)
     formality = _formality_weight(segment, attempt, first, terms)
     return weight(attempt.doubts) + quotation + formality + _WORD_WEIGHT * lacking
+
+
+def _improves(entry: Entry, attempt: Attempt, first: Attempt) -> bool:
+    """Returns whether an attempt has a word of a dictionary and lacks what the word is to replace."""
+    before, now = (sum(1 for _ in invented_words("", each.text, entry.language)) for each in (first, attempt))
+    return entry.is_translated(attempt.text) and (bool(entry.instead_of) or now < before)
 
 
 def _formality_weight(segment: Segment, attempt: Attempt, first: Attempt, terms: DocumentTerms) -> int:
