@@ -132,8 +132,9 @@ def _single_marks(source: str) -> list[QuoteMark]:
     if _SOURCE_MARK.search(source) or (opening and _APOSTROPHE_AT_END.search(source)):
         return []
     closing = [QuoteMark(match.start(), False) for match in _SINGLE_CLOSING.finditer(source)]
-    again = [QuoteMark(match.start(), True) for match in _SINGLE_AGAIN.finditer(source) if closing < [(match.start(),)]]
-    found = sorted([*opening, *closing, *(again if closing else [])])
+    first = closing[0].place if closing else len(source)
+    again = [QuoteMark(match.start(), True) for match in _SINGLE_AGAIN.finditer(source, first)]
+    found = sorted([*opening, *closing, *again])
     missed = source.count("‘") > sum(mark.opens for mark in found)
     return [] if missed or any(mark.opens == other.opens for mark, other in pairwise(found)) else found
 
