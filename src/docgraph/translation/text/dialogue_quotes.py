@@ -19,6 +19,10 @@ _SINGLE_OPENING = re.compile(
 )
 _SINGLE_AGAIN = re.compile(r"(?<=[,;:] )['‘](?!(?:bout|cause|cos|em|n|round|til|tis|twas)\b)(?=[a-z])")
 """What opens the second part of a quotation: 'Alas,' he said, 'all is lost.'"""
+_SINGLE_ANY = re.compile(
+    r"(?:^|(?<=[\s(\[—–-]))['‘](?!(?:bout|cause|cos|em|n|round|til|tis|twas)\b)(?=\w)", re.IGNORECASE
+)
+"""What may open a quotation, also of single words: the growing culture of 'all-nighters.'"""
 _SINGLE_CLOSING = re.compile(r"(?<=[,.!?…—-])['’](?=$|[\s)—–])")
 _APOSTROPHE_AT_END = re.compile(r"(?<=\w)['’](?=$|[\s.,;:!?)])")
 """What closes a quotation of one word, or is an apostrophe: 'Yes', the boys', nothin'."""
@@ -135,7 +139,7 @@ def _single_marks(source: str) -> list[QuoteMark]:
     first = closing[0].place if closing else len(source)
     again = [QuoteMark(match.start(), True) for match in _SINGLE_AGAIN.finditer(source, first)]
     found = sorted([*opening, *closing, *again])
-    missed = source.count("‘") > sum(mark.opens for mark in found)
+    missed = len(_SINGLE_ANY.findall(source)) > sum(mark.opens for mark in found)
     return [] if missed or any(mark.opens == other.opens for mark, other in pairwise(found)) else found
 
 
