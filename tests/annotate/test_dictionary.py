@@ -37,11 +37,17 @@ def found(*sentences: str, entries: list[Entry] = ENTRIES) -> list[tuple[str, st
 
 
 def test_words_are_found_in_any_form_and_the_longest_entry_wins() -> None:
-    assert found("The calderas rebounded.") == [("calderas", "caldeira"), ("rebounded", "rebond")]
+    assert found("The calderas rebounded.") == [("calderas", "caldeira"), ("rebounded", "rebondir")]
     assert found("The fire chiefs saw a fire.") == [("fire chiefs", "capitaine des pompiers"), ("fire", "feu")]
     assert found("A game-winning goal.") == [("game - winning", "décisif")]
     assert found("He rolled up his sleeves.") == [("rolled up his sleeves", "retrousser ses manches")]
     assert found("He rolled up the sleeves.") == []
+
+
+def test_a_noun_has_no_form_in_ed() -> None:
+    entries = [Entry(("wee",), "nm", ("pipi",)), Entry(("wee",), "v", ("uriner",))]
+    assert found("A weed; two wees.", entries=entries[:1]) == [("wees", "pipi")]
+    assert found("He weed.", entries=entries) == [("weed", "uriner")]
 
 
 def test_determiners_of_expressions_may_differ_and_their_words_may_be_apart() -> None:

@@ -234,9 +234,12 @@ class Dictionary:
                         yield entry, words
 
     def _is_form(self, forms: list[str], entry: Entry, starts_sentence: bool) -> bool:
-        """Returns whether words are a form of an entry: only the first and the last word may be inflected."""
+        """Returns whether words are a form of an entry: only the first and the last word may be inflected, but a noun
+        has no form in -ed (simplemma says that weed is a form of wee)."""
         last = len(forms) - 1
         wanted_words = [word for part in entry.parts for word in part]
+        if entry.word_class in NOUNS and forms[last].endswith("ed") and not wanted_words[last].endswith("ed"):
+            return False
         return all(
             self._is_word(form, wanted, place in (0, last))
             or (place == 0 and starts_sentence and self._is_word(form.lower(), wanted, may_be_inflected=True))

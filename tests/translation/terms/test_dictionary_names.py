@@ -25,6 +25,7 @@ ENTRIES = [
     Entry(("Cape", "Town"), "x", ("Le Cap",)),
     Entry(("caldera",), "nf", ("caldeira",)),
     Entry(("Lucas", "number"), "nm", ("nombre de Lucas",)),
+    Entry(("Christmas", "tree"), "nm", ("sapin de Noël",)),
 ]
 NAMES = DictionaryNames(Dictionary(ENTRIES, ("en", "fr")))
 SEGMENT = Segment("Copernicus never saw Florida.", "Copernicus never saw Florida.", "", None)
@@ -39,7 +40,8 @@ SEGMENT = Segment("Copernicus never saw Florida.", "Copernicus never saw Florida
         ("Florida Evans met John Florida and President Copernicus.", []),
         ("The Kenyan studied Sikhism in Cape Town, near the caldera.", []),
         ("florida, COPERNICUS", []),
-        ("Lucas numbers, of which a Lucas number is one", ["nombre de Lucas"]),
+        ("Lucas numbers, of which a Lucas number is one", []),
+        ("two Christmas trees", []),
     ],
 )
 def test_whole_proper_nouns_are_found(text: str, found: list[str]) -> None:

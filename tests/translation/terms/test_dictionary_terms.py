@@ -7,7 +7,8 @@ import pytest
 from docgraph.annotate.dictionary import Entry, load_dictionary
 from docgraph.document import Document
 from docgraph.model.hints import Hint
-from docgraph.translation.checks.doubts import Doubt
+from docgraph.translation.checks.doubts import Doubt, word_doubts
+from docgraph.translation.checks.lexicon import invented_words
 from docgraph.translation.checks.repair import Attempt
 from docgraph.translation.corrections import translate_sentences
 from docgraph.translation.decoding.constraints import Constraint, Constraints
@@ -66,18 +67,21 @@ def test_a_translation_with_the_word_replaces_one_without_it_unless_it_is_unlike
         text = coder.decode(found.tokens)
         doubts = [Doubt("'vols' may not be a word", 4)] if "vols" in text else []
         return Attempt(text, found.score, found.log_probability, tuple(doubts))
+        return Attempt(text, found.score, found.log_probability, (*word_doubts(invented_words("", text, "fr")),))
 
-    def enforced(score: float, *instead_of: str) -> tuple[str, list[Constraints]]:
+    def enforced(
+        score: float, *instead_of: str, first: str = "vols", new: str = "campagnols"
+    ) -> tuple[str, list[Constraints]]:
         asked: list[Constraints] = []
 
         def decode(constraints: list[Constraints]) -> list[dict[int, list[Hypothesis]]]:
             asked.extend(constraints)
-            return [{0: [hypothesis("Les renards mangent des campagnols.", score)]}]
+            return [{0: [hypothesis(f"Les renards mangent des {new}.", score)]}]
 
         ids, spans = embedded.tokenizer.source.encode(TEXT)
         place = next(n for n, (_, end) in enumerate(spans.tolist(), 1) if end == TEXT.index("."))
         hint = Hint(0, place, tuple(ids[:1].tolist()), "dictionary", first=place - 1, entry=vole(*instead_of))
-        hypotheses = [[hypothesis("Les renards mangent des vols.", -0.5)]]
+        hypotheses = [[hypothesis(f"Les renards mangent des {first}.", -0.5)]]
         terms = DocumentTerms(lookups={0: [hint]})
         enforcer = TermEnforcer(embedded.tokenizer.source, coder, "fr", None)
         enforcer.enforce([({0: Segment(TEXT, TEXT, "", None)}, hypotheses, terms)], judge, decode)
@@ -88,6 +92,9 @@ def test_a_translation_with_the_word_replaces_one_without_it_unless_it_is_unlike
     assert [isinstance(each, Constraint) for each in constraints[0]] == [True]
     assert enforced(-1.6, "vol")[0] == "Les renards mangent des vols."
     assert enforced(-0.9) == ("Les renards mangent des vols.", [])
+    assert enforced(-0.9, first="volaises")[0] == "Les renards mangent des campagnols."
+    kept, _ = enforced(-0.9, first="souris volaisées", new="campagnols volaisés")
+    assert kept == "Les renards mangent des souris volaisées."  # it has as many invented words
 
 
 def test_excerpts_and_corrections_enforce_what_the_whole_document_does(

@@ -21,7 +21,7 @@ from docgraph.translation.model_input import TranslationRequest
 from docgraph.translation.terms.glossary import Glossary
 from docgraph.translation.terms.glossary_files import MAX_TERM, read_entries
 from docgraph.translation.terms.term import Term, are_used, find_all
-from docgraph.translation.terms.term_enforcement import is_padded
+from docgraph.translation.terms.term_enforcement import is_cut, is_padded
 from docgraph.translation.translator import Translator
 
 PAIR = ("en", "fr")
@@ -249,3 +249,21 @@ def test_a_term_does_not_double_its_sentence(translator: Translator) -> None:
 def test_padded_translations(text: str, expected: bool) -> None:
     first = Attempt("Vous devez lire le rapport de dégâts.", -1.0, -5.0, ())
     assert is_padded(Attempt(text, -2.0, -9.0, ()), first, [Constraint(())]) == expected
+
+
+@pytest.mark.parametrize(
+    ("first", "text", "expected"),
+    [
+        ("Au loin, vers Knapille, je vis des arbres et des maisons prendre feu.", "Au loin, vers Knaphill, j", True),
+        (
+            "Au loin, vers Knapille, je vis des arbres prendre feu.",
+            "Loin vers Knaphill, je vis flamber des arbres.",
+            False,
+        ),
+        ("C'est un morceau de gâteau.", "C'est du gâteau.", False),
+        ("Je le vis partir vite, je le vis partir vite, je le vis partir vite.", "Je vis partir Knaphill.", False),
+    ],
+)
+def test_cut_translations(first: str, text: str, expected: bool) -> None:
+    attempts = [Attempt(each, -1.0, -5.0, ()) for each in (text, first)]
+    assert is_cut(*attempts, [Constraint(())]) == expected

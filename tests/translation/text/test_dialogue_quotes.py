@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from docgraph.translation.text.dialogue_quotes import restore_quotes
+from docgraph.translation.text.dialogue_quotes import restore_quotes, without_outer_quotes
 
 
 @pytest.mark.parametrize(
@@ -49,6 +49,17 @@ from docgraph.translation.text.dialogue_quotes import restore_quotes
             "« Il est tard, a-t-il dit en parlant d'« un malheur. »",
             "« Il est tard», a-t-il dit en parlant d'« un malheur. »",
         ),
+        # Single marks are marks of dialogue.
+        ("'You are late,' said Ned.", "— Vous êtes en retard, dit Ned.", "«Vous êtes en retard», dit Ned."),
+        ("‘Put the box down.", "Posez la boîte.", "«Posez la boîte."),
+        ("It's heavy.'", "Elle est lourde.", "Elle est lourde.»"),
+        ("'So,' he said, 'we wait.'", "— Alors, dit-il, on attend.", "«Alors, dit-il, on attend.»"),
+        # They may be apostrophes.
+        ("'Tis the boys' box.", "C'est la boîte des garçons.", "C'est la boîte des garçons."),
+        ("'Yes' ends it.", "« Oui » y met fin.", "« Oui » y met fin."),
+        ("It had no [‘key,’ he wrote].", "Il n'avait pas de [clé, écrit-il].", "Il n'avait pas de [clé, écrit-il]."),
+        ("They fear 'all-nighters.'", "Ils ont peur des « nuits blanches ».", "Ils ont peur des « nuits blanches »."),
+        ("'M'e Mary came.", "M'e Mary est venue.", "M'e Mary est venue."),
         # Marks that the source does not have are removed.
         ('"I lost my key.', "« J'ai perdu ma clé. »", "« J'ai perdu ma clé."),
         ('Can you open?"', "« Pouvez-vous ouvrir ? »", "Pouvez-vous ouvrir ? »"),
@@ -66,6 +77,11 @@ from docgraph.translation.text.dialogue_quotes import restore_quotes
 )
 def test_a_translation_has_the_quotation_marks_of_its_source(source: str, text: str, expected: str) -> None:
     assert restore_quotes(source, text) == expected
+
+
+def test_only_marks_around_a_whole_quotation_are_left_out() -> None:
+    assert without_outer_quotes("'Put it down.'") == "Put it down."
+    assert without_outer_quotes("They fear 'all-nighters.'") == "They fear 'all-nighters.'"
 
 
 @pytest.mark.parametrize("text", ["— Oui, fit le tour.", "— Il ajouta, puis le vent tomba."])

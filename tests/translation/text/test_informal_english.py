@@ -30,6 +30,7 @@ def preprocessor() -> Preprocessor:
         ("thx, c u tmrw", "Thanks, see you tomorrow"),
         ("r u sure? the light is red bc i pressed it", "Are you sure? the light is red because I pressed it"),
         ("btw the lift works", "By the way, the lift works"),
+        ("sure, np. a bit crowded tho", "Sure, no problem. a bit crowded though"),
         ("AFAIK it is free, btw.", "As far as I know, it is free, by the way."),
         ("pls be there b4 noon", "Please be there before noon"),
         ("tea w/ milk or w/o milk", "Tea with milk or without milk"),
@@ -73,6 +74,13 @@ def test_names_have_capitals_in_a_message_without_capitals(preprocessor: Preproc
     assert preprocessor.normalize("we fly to london with peter") == "we fly to London with Peter"
     assert preprocessor.normalize("You fly to london") == "You fly to london"
     assert preprocessor.normalize("london peter") == "london peter"
+
+
+@pytest.mark.parametrize(
+    "text", ["I think he's a great writer.", "the success hung in the balance", "I met the king and the president."]
+)
+def test_common_words_have_no_capitals_in_a_message_without_capitals(preprocessor: Preprocessor, text: str) -> None:
+    assert preprocessor.normalize(text) == text
 
 
 def test_units_of_time_are_written_out(preprocessor: Preprocessor) -> None:

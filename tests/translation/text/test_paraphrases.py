@@ -18,6 +18,8 @@ v	put off	postpone
 v	look down	despise
 v	look down on	despise
 v	drive up the wall	give a headache
+v	be in the same boat	share a fate
+v	be at large	be free
 x	out of the blue	without warning"""
 
 
@@ -54,6 +56,9 @@ def test_the_paraphrase_has_the_form_of_the_idiom(paraphrase: Paraphraser, text:
         ("It has come under fire.", "It has been criticised."),
         ("I come under fire.", "I am criticised."),
         ("He may come under fire.", "He may be criticised."),
+        ("We are in the same boat.", "We share a fate."),
+        ("She was in the same boat.", "She shared a fate."),
+        ("Two of them were at large.", "Two of them were free."),
     ],
 )
 def test_be_agrees_with_its_subject(paraphrase: Paraphraser, text: str, expected: str) -> None:
@@ -95,7 +100,8 @@ def test_the_embedded_table_is_sound() -> None:
     for idiom in idioms:
         kept = [word for word in ("…", "one's") if word in idiom.paraphrase.split()]
         assert all(word in idiom.text.split() for word in kept), idiom
-        assert load_paraphraser()(idiom.text) != idiom.text or "…" in idiom.text or "one's" in idiom.text, idiom
+        text = f"They will {idiom.text} now.".replace("one's", "their").replace("…", "it")
+        assert load_paraphraser()(text) != text, idiom
         assert not idiom.has_verb or verb_forms(idiom.text.split()[0]).base == idiom.text.split()[0]
 
 

@@ -1,8 +1,9 @@
 """Names that a dictionary translates: Copernicus is Copernic, West Virginia is Virginie-Occidentale.
 
 A model tends to keep a rare name as it is. A name of the dictionary is therefore a term, whose translation is enforced
-(term_enforcement.py), unless the user translates it otherwise. Parts of longer names (Florida Evans) and words that may
-be adjectives (Kenyan) are left to the model, and so are plurals (Academy Award nominations) without an entry.
+(term_enforcement.py), unless the user translates it otherwise. Parts of longer names (Florida Evans), words that may
+be adjectives (Kenyan), nouns with a name before them (Christmas tree) and plurals without an entry (Academy Award
+nominations) are left to the model.
 """
 
 from __future__ import annotations
@@ -58,6 +59,7 @@ def _names(dictionary: Dictionary) -> Glossary:
         for entry in dictionary.entries
         if entry.word_class in NOUNS
         and entry.words[0][0].isupper()
+        and not entry.words[-1][0].islower()
         and any(map(str.isupper, entry.translations[0]))
         and not entry.translations[0].startswith(_ARTICLES)
         and entry.words not in adjectives

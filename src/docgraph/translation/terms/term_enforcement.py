@@ -13,9 +13,11 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from docgraph.annotate.dictionary import Entry
 from docgraph.model.hints import Hint
 from docgraph.model.tokenizer import SubwordCoder
 from docgraph.translation.checks.doubts import Doubt, weight
+from docgraph.translation.checks.lexicon import invented_words
 from docgraph.translation.checks.repair import Attempt
 from docgraph.translation.checks.repetition import split_words
 from docgraph.translation.decoding.constraints import Constraint, ConstraintEncoder, Constraints
@@ -40,6 +42,8 @@ _SENTENCE_END = re.compile(r"[.!?…]|\bMr\b")
 _NEXT_SENTENCE = re.compile(r"[.!?](?=[\"'”’» \u00a0\u202f]*\s\w)")
 _LONG_FACTOR, _LONG_TERM = 1.25, 15
 """A translation with terms that is longer than factor * the first translation + characters for each term is padded."""
+_SHORT_FACTOR, _SHORT_TERM = 0.85, 12
+"""One that is shorter than factor * the first translation - characters for each term is cut."""
 _WEIGHT = 25
 """Weight of a missing term among the doubts of a translation."""
 _FORMALITY_WEIGHT = 3
@@ -109,11 +113,15 @@ def _reason(term: Term) -> str:
 
 def _badness(segment: Segment, attempt: Attempt, first: Attempt, terms: DocumentTerms, words: Sequence[Term]) -> int:
     """Returns the weight of everything that is wrong with an attempt: doubts, other quotation marks than in the first
-    translation, the wrong formality, and missing dictionary `words`."""
+    translation, the wrong formality, and missing dictionary `words`.
+
+    A word without mistranslations that it replaces was looked for because of words that are not French. It counts as
+    missing unless the attempt has fewer of them.
+    """
     marks = [Counter(char for char in each.text if char in _QUOTATION_MARKS) for each in (attempt, first)]
     quotation = 0 if marks[0] == marks[1] else _QUOTATION_WEIGHT
     is_likely = _is_likely(attempt, first, _WORD_LOSS)
-    lacking = sum(not is_likely or word.entry is None or not word.entry.is_translated(attempt.text) for word in words)
+    lacking = sum(not is_likely or word.entry is None or not _improves(word.entry, attempt, first) for word in words)
     formality = _formality_weight(segment, attempt, first, terms)
     return weight(attempt.doubts) + quotation + formality + _WORD_WEIGHT * lacking
 
@@ -121,6 +129,12 @@ def _badness(segment: Segment, attempt: Attempt, first: Attempt, terms: Document
 def _is_likely(attempt: Attempt, first: Attempt, max_loss: float) -> bool:
     """Returns whether an attempt is not much less likely than the first one."""
     return attempt.score >= first.score - max_loss
+
+
+def _improves(entry: Entry, attempt: Attempt, first: Attempt) -> bool:
+    """Returns whether an attempt has a word of a dictionary and lacks what the word is to replace."""
+    before, now = (sum(1 for _ in invented_words("", each.text, entry.language)) for each in (first, attempt))
+    return entry.is_translated(attempt.text) and (bool(entry.instead_of) or now < before)
 
 
 def _formality_weight(segment: Segment, attempt: Attempt, first: Attempt, terms: DocumentTerms) -> int:
@@ -142,6 +156,12 @@ def is_padded(attempt: Attempt, first: Attempt, constraints: Sequence[Constraint
         return True
     terms = sum(not isinstance(each, ForbiddenWords) for each in constraints)
     return terms > 0 and len(attempt.text) > _LONG_FACTOR * len(first.text) + _LONG_TERM * terms
+
+
+def is_cut(attempt: Attempt, first: Attempt, constraints: Sequence[Constraint | ForbiddenWords]) -> bool:
+    """Returns whether an attempt is much shorter than the first translation, unless that one repeats words."""
+    shortest = _SHORT_FACTOR * len(first.text) - _SHORT_TERM * len(constraints)
+    return len(attempt.text) < shortest and not _repeats(first.text)
 
 
 def _repeats(text: str) -> bool:
@@ -205,8 +225,8 @@ class TermEnforcer:
 
         A document is given by the segments to look at, the hypotheses of all segments, and its terms. A name that a
         translation only kept is replaced in it; other terms need another translation. If every new translation repeats
-        itself or has further sentences, the first one stays, and lacks the term. Returns the words of a dictionary that
-        replaced hypotheses have now, for each document by segment.
+        itself, has further sentences or is cut, the first one stays, and lacks the term. Returns the words of a
+        dictionary that replaced hypotheses have now, for each document by segment.
         """
         enforced: list[dict[int, list[Term]]] = [{} for _ in documents]
         for segments, hypotheses, terms in documents:
@@ -230,6 +250,7 @@ class TermEnforcer:
                     (_badness(segments[m], attempt, first, own, lacking[m].words), each)
                     for each, attempt in likely
                     if not is_padded(attempt, first, lacking[m].constraints)
+                    and not is_cut(attempt, first, lacking[m].constraints)
                 ]
                 whole.sort(key=lambda pair: pair[0])
                 if whole and whole[0][0] < _badness(segments[m], first, first, own, lacking[m].words):

@@ -58,7 +58,7 @@ def find_utterances(document: Document, segments: Segments) -> Iterator[list[int
         for m in segments.of_sentence[index]:
             source = segments[m].source
             marks = quote_marks(source)
-            goes_on = is_open and (own == paragraph or document.format == "lines" or source[:1] in ('"', "“"))
+            goes_on = is_open and (own == paragraph or document.format == "lines" or source[:1] in ('"', "“", "'", "‘"))
             if own != paragraph or _SPEAKER.match(source) or len(spoken) >= _LONGEST:
                 yield from filter(None, [plain if not spoken else []])
                 plain = []

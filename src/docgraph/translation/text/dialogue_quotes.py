@@ -9,14 +9,23 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
+from itertools import pairwise
 from typing import NamedTuple
 
 _OPENING, _CLOSING = "“«„", "”»"
 _SOURCE_MARK = re.compile(r'[“”„«»"]')
-_SINGLE_QUOTED = re.compile(r"(?<![\w'’])[‘'](?=[^\W\d_])(?P<words>(?:[^‘’'\"“”]|(?<=\w)['’](?=\w))*[.,!?…])['’](?!\w)")
-"""Speech in single quotation marks, which ends with punctuation: not a ‘new’ word."""
-_SINGLE_OPENING = re.compile(r"^‘(?=[A-Z][^’]*(?:’\w[^’]*)*$)")
-_SINGLE_CLOSING = re.compile(r"^(?P<before>[^‘]*[.,!?…])’(?=\s|$)")
+_SINGLE_OPENING = re.compile(
+    r"(?:^|(?<=[\s(—–-]))['‘](?!(?:Tis|Twas|Twould|Em|Cause|Cos|Til)\b)(?=[A-Z])(?![A-HJ-Z]['’])"
+)
+_SINGLE_AGAIN = re.compile(r"(?<=[,;:] )['‘](?!(?:bout|cause|cos|em|n|round|til|tis|twas)\b)(?=[a-z])")
+"""What opens the second part of a quotation: 'Alas,' he said, 'all is lost.'"""
+_SINGLE_ANY = re.compile(
+    r"(?:^|(?<=[\s(\[—–-]))['‘](?!(?:bout|cause|cos|em|n|round|til|tis|twas)\b)(?=\w)", re.IGNORECASE
+)
+"""What may open a quotation, also of single words: the growing culture of 'all-nighters.'"""
+_SINGLE_CLOSING = re.compile(r"(?<=[,.!?…—-])['’](?=$|[\s)—–])")
+_APOSTROPHE_AT_END = re.compile(r"(?<=\w)['’](?=$|[\s.,;:!?)])")
+"""What closes a quotation of one word, or is an apostrophe: 'Yes', the boys', nothin'."""
 _DASH = re.compile(r"[—–-]\s+(?=\S)")
 _INNER = re.compile(r"«\s*([^«»\"]*?)\s*»|\"([^«»\"]*)\"")
 _MARKS, _MARKS_LEFT, _CLOSING_MARK = re.compile(r"[«»\"“”]"), re.compile(r"[«»\"]"), re.compile(r"\s*»")
@@ -64,7 +73,6 @@ def restore_quotes(source: str, text: str) -> str:
 
     Guillemets are inserted without the spaces that belong to them. A text whose marks cannot be placed stays.
     """
-    source = _with_double_quotes(source)
     marks = quote_marks(source)
     if not text or not marks:
         return text
@@ -93,14 +101,6 @@ def restore_quotes(source: str, text: str) -> str:
     return text
 
 
-def _with_double_quotes(source: str) -> str:
-    """Returns a sentence with “ ” for the single quotation marks of British speech, unless it has double ones."""
-    if _SOURCE_MARK.search(source):
-        return source
-    text = _SINGLE_QUOTED.sub("“\\g<words>”", source)
-    return text if text != source else _SINGLE_OPENING.sub("“", _SINGLE_CLOSING.sub(r"\g<before>”", source))
-
-
 def without_outer_quotes(source: str) -> str:
     """Returns a quotation, or the first or last sentence of a longer one, without its marks.
 
@@ -108,7 +108,7 @@ def without_outer_quotes(source: str) -> str:
     """
     marks = quote_marks(source)
     starts, ends = _begins_with_quote(source, marks), _ends_with_quote(source, marks)
-    if len(marks) != starts + ends or (ends and source[-1] not in '"”»'):
+    if len(marks) != starts + ends or (ends and source[-1] not in "\"”»'’"):
         return source
     return source[starts : len(source) - ends].strip()
 
@@ -123,7 +123,10 @@ def _ends_with_quote(source: str, marks: list[QuoteMark]) -> bool:
 
 
 def quote_marks(source: str) -> list[QuoteMark]:
-    """Returns the quotation marks of a source; straight ones open before a word and close after it."""
+    """Returns the quotation marks of a source; straight ones open before a word and close after it.
+
+    A source without double marks may have single ones: before a capital, and after punctuation.
+    """
     found = list[QuoteMark]()
     for match in _SOURCE_MARK.finditer(source):
         before, after = source[: match.start()], source[match.end() :]
@@ -131,7 +134,22 @@ def quote_marks(source: str) -> list[QuoteMark]:
             continue  # inches
         straight_opens = (not before or before[-1] in " \u00a0([—–-") and bool(after) and not after[0].isspace()
         found.append(QuoteMark(match.start(), match[0] in _OPENING or (match[0] == '"' and straight_opens)))
-    return found
+    return found or _single_marks(source)
+
+
+def _single_marks(source: str) -> list[QuoteMark]:
+    """Returns the single quotation marks of a source that has no double ones; none if they may be apostrophes."""
+    if "'" not in source and "’" not in source and "‘" not in source:
+        return []
+    opening = [QuoteMark(match.start(), True) for match in _SINGLE_OPENING.finditer(source)]
+    if _SOURCE_MARK.search(source) or (opening and _APOSTROPHE_AT_END.search(source)):
+        return []
+    closing = [QuoteMark(match.start(), False) for match in _SINGLE_CLOSING.finditer(source)]
+    first = closing[0].place if closing else len(source)
+    again = [QuoteMark(match.start(), True) for match in _SINGLE_AGAIN.finditer(source, first)]
+    found = sorted([*opening, *closing, *again])
+    missed = len(_SINGLE_ANY.findall(source)) > sum(mark.opens for mark in found)
+    return [] if missed or any(mark.opens == other.opens for mark, other in pairwise(found)) else found
 
 
 def _with_outer_marks(text: str, starts: bool, ends: bool) -> str:

@@ -106,7 +106,7 @@ _RULES = tuple(
         (r"\b(\d{1,3}) ?(?:yo|y/o)(?= [a-z])", r"\1-year-old"),
         (r"\b(\d{1,3}) ?(?:yo|y/o)\b", r"\1 years old"),
         (rf"{_BEFORE}([Tt])y(?= (?:for (?:all|the|this|ur|your)|guys|so much)\b|!)", r"\1hank you"),
-        (r"^([Nn])p(?=[,.!]|$)", r"\1o problem"),
+        (r"(^|[.!?,] )([Nn])p(?=[,.!]|$)", r"\1\2o problem"),
         (
             r"(?<!\d )\bbc(?= (?:a|he|her|his|i|I|it|its|my|no|of|our|she|the|their|there|they|this|we|you|your)\b)",
             "because",

@@ -158,6 +158,14 @@ _MESSAGE_SPACES = 2
 """Minimum spaces of a text in lower case whose names get capitals: a shorter one may be code."""
 _TITLE_WORD_LENGTH = 4
 """Letters from which a word must be capitalised in a title; of, the and with may or may not be."""
+_COMMON_WORDS = frozenset(
+    """alliance ash assembly assistant attribution auditors balk baroness bonjour cep chamber charter chromium
+    commissioner commissioners council craft dear democrats docs east eastern evolution furthermore gecko git greens
+    hung impress insertion inserts king kingdom lad lastly luxe madam madame manufacture mart messieurs mold moreover
+    navigator nether nob northern ombudsman pact polish president python recipes republic roms safari saint secondly
+    socialist temporal thirdly tod tog turkey university verts wed western wizard writer""".split()  # noqa: SIM905
+)
+"""Words of which the sub-words may only know a capitalised form (Writer, King), although they are no names."""
 _WHOLE_WORD = 2
 """Number of ids of a word that is one piece: the piece and end-of-sentence."""
 
@@ -222,7 +230,7 @@ class Normalizer:
         if is_function_word(word):  # of French, beside English: plan de réduction des émissions
             return word
         title = word.capitalize()
-        is_name = self.is_whole_word(title) and not self.is_whole_word(word)
+        is_name = word not in _COMMON_WORDS and self.is_whole_word(title) and not self.is_whole_word(word)
         return title if is_name or is_name_in_dictionary(word) else word
 
     def is_whole_word(self, word: str) -> bool:

@@ -33,6 +33,9 @@ _ADVERBS = (
 )
 _ANY_PRONOUN = r"(?:I|you|he|she|it|we|they|me|him|us|them)"
 
+_FORMS_OF_BE = {"am": "base", "are": "base", "is": "third", "was": "past", "were": "past"}
+"""The forms of other verbs that fit where these forms of be stand."""
+
 
 def _at_end(words: str) -> re.Pattern[str]:
     """Returns a pattern of a text that ends with some words, perhaps with a pronoun and adverbs behind them."""
@@ -67,7 +70,8 @@ class Idiom:
     def first_words(self) -> set[str]:
         """Returns the words that the idiom may begin with, in small letters."""
         first, _, _ = self.text.partition(" ")
-        return set(vars(verb_forms(first)).values()) if self.has_verb else {first}
+        forms = {*vars(verb_forms(first)).values(), *(_FORMS_OF_BE if first == "be" else ())}
+        return forms if self.has_verb else {first}
 
     def first_word(self, form: str, before: str) -> str | None:
         """Returns the first word of the paraphrase of an idiom that begins with `form` after the text `before`; None if
@@ -132,6 +136,8 @@ def _begins_sentence(text: str, word: re.Match[str]) -> bool:
 def _inflected(verb: VerbForms, other: str, form: str, before: str) -> str | None:
     """Returns another verb in the form that a verb has after the text `before`; None if that is ambiguous."""
     forms = verb_forms(other)
+    if form in _FORMS_OF_BE:
+        return form if other == "be" else str(getattr(forms, _FORMS_OF_BE[form]))
     fitting = [name for name, each in vars(verb).items() if each == form]
     if len(fitting) > 1 and _AFTER_HE_IS.search(before):
         return None

@@ -23,6 +23,7 @@ from docgraph.translation.text.capitals import WORD, is_all_caps
 from docgraph.translation.text.dates_and_times import french_only_times, french_times
 from docgraph.translation.text.dialogue_quotes import restore_quotes
 from docgraph.translation.text.digits import with_special_digits
+from docgraph.translation.text.informal_english import given_names
 from docgraph.translation.text.normalization import (
     CIRCA,
     HEART,
@@ -31,7 +32,7 @@ from docgraph.translation.text.normalization import (
     with_verb,
     written_out_amounts,
 )
-from docgraph.translation.text.preprocessing import Preprocessor
+from docgraph.translation.text.preprocessing import Preprocessor, as_piece
 from docgraph.translation.text.protected_text import put_back
 from docgraph.translation.text.set_lines import copied_line, french_line
 from docgraph.translation.text.source_style import with_source_style
@@ -55,6 +56,8 @@ _SIGN = re.compile(r"(?<=\d) (?=[%‰€$£])")
 _PERCENT = re.compile(r"(?<![\w.,])(\d[\d.,]*)%")
 _SPEAKER = re.compile(r"[A-Z][A-Z .'’-]{0,24}(?: \([^()]*\))?: [\"“]?[A-Z]")
 _FRENCH_SPEAKER = re.compile(r"(?:(?P<name>[QR](?=\. ?:)|[^:.]{1,48}?)\.?[ \u00a0]?: )(?=[^\W\d_])")
+_NAMED_SPEAKER = re.compile(r"(?P<name>[A-Z][a-z]+): (?=\S)")
+_FIRST_LABEL = re.compile(r"(?P<name>[^\s:.!?]+)[ \u00a0]?: ")
 _QUOTED = re.compile(r"(?<![\w=(\[{])\"(?=\S)([^\"«»]*?)(?<=\S)\"(?!\w)")
 _APOSTROPHE = re.compile(r"(?<=[^\W\d_])['’](?=[\w«\"])")
 _QUOTED_WORDS = re.compile(r"(?<![\w=(\[{:,\"])(?<!\": )\"([^\W_][\w\s.,;:!?'’%…\u00a0\u202f-]*)\"(?![\w\":])")
@@ -62,6 +65,12 @@ _QUOTED_WORDS = re.compile(r"(?<![\w=(\[{:,\"])(?<!\": )\"([^\W_][\w\s.,;:!?'’
 _OPENING, _CLOSING = re.compile(r"(?<![\w=])\"(?=\w)"), re.compile(r"(?<=[\w.,;!?…])\"(?!\w)")
 _GUILLEMETS = re.compile(r"«\s*|\s*»")
 _ELISION = re.compile(r"(?<![\w'’\"«“‘])([cdjlmnst]|qu)' (?=\w)", re.IGNORECASE)
+_UNELIDED = re.compile(
+    r"(?<![\w'’&/@#=.-])(?:(?P<elided>[DJLMNSTdjlmnst]|[Qq]u)e|(?P<article>[Ll])a|(?P<possessive>[mst])a) "
+    r"(?=(?!(?:au|aux|en|et|ou|où|onz\w*|oui|uns?|unes?|oua\w+|oui\w+|uh\w+|ulul\w+)\b)"
+    r"[aeiouàâéèêëîïôœ][a-zà-öø-ÿœ]+(?![\w=/@-]|\.\w))"
+)
+"""A word that loses its vowel, or a possessive that changes it, before a French word in small letters with a vowel."""
 _THOUSANDS = re.compile(r"(?<![\w.,/-])(?<!\w\()\d{1,3}(?:,\d{3})+(?![\d,])")
 _NUMBER_WITH_PARTS = re.compile(r"(?<![\w.,/-])\d+(?:[.-]\d+)+(?![\w/]|[.,-]\d|\s[ap]\.?\s?m\b)")
 _RANGE = re.compile(r"(?<![\w–-])(\d+)–(\d+)(?![\w–-])")
@@ -150,7 +159,7 @@ def _copy_numbers(source: str, translation: str) -> str:
 
 
 def _is_miscopy(number: str, other: str) -> bool:
-    """Returns whether a number is similar enough to another one to be a miscopy of it."""
+    """Returns whether a number or a name is similar enough to another one to be a miscopy of it."""
     return SequenceMatcher(None, number, other).ratio() >= 0.6
 
 
@@ -175,7 +184,8 @@ def french_typography(source: str, text: str) -> str:
 
     What may be code, because the source has it in the same form, stays.
     """
-    text = _INCLUSIVE.sub(_masculine, _ELISION.sub(r"\1'", _after_speaker(source, text)))
+    text = _INCLUSIVE.sub(_masculine, _ELISION.sub(r"\1'", _after_speaker(source, _with_speaker(source, text))))
+    text = _UNELIDED.sub(lambda match: match[0] if match[0] in source else _elided(match), text)
     text = _LANGUAGE_NOTE.sub("", text) if text.count("(") > source.count("(") else text
     for number in _THOUSANDS.findall(written_out_amounts(source)):
         text = _any_grouping(number).sub(number.replace(",", NARROW), _with_all_groups(number, text))
@@ -198,6 +208,16 @@ def _any_grouping(number: str) -> re.Pattern[str]:
     groups = number.split(",")
     separator = rf"(?:, |[ ,.{NARROW}{WIDE}]?)" if len(groups) > 2 else rf"(?:, |[ ,{NARROW}{WIDE}]?)"
     return re.compile(rf"(?<![\w,.]){separator.join(groups)}(?!\d|,\d{{3}})")
+
+
+def _with_speaker(source: str, text: str) -> str:
+    """Returns a line of a chat (Lily: yep) with the given name that the model miscopied or left out."""
+    speaker = _NAMED_SPEAKER.match(source)
+    if speaker is None or speaker["name"].lower() not in given_names() or speaker["name"] in text:
+        return text
+    if label := _FIRST_LABEL.match(text):
+        return speaker["name"] + text[label.end("name") :] if _is_miscopy(speaker["name"], label["name"]) else text
+    return text if ":" in text else f"{speaker['name']}{WIDE}: {as_piece(source[speaker.end() :], text, is_last=True)}"
 
 
 def _after_speaker(source: str, text: str) -> str:
@@ -254,6 +274,12 @@ def _masculine(match: re.Match[str]) -> str:
     """Returns utilisateurs for utilisateur·ice·s: some training texts have such forms, and most do not."""
     is_plural = match[0].endswith("s") and not match[1].endswith("s")
     return f"{match[1]}s" if is_plural else match[1]
+
+
+def _elided(match: re.Match[str]) -> str:
+    """Returns d' for de, l' for la and son for sa."""
+    start = match["elided"] or match["article"]
+    return f"{start}'" if start else f"{match['possessive']}on "
 
 
 def _is_style(percentage: str, source: str) -> bool:
