@@ -1,4 +1,4 @@
-"""English idioms in plain words: "They stopped there" for "They called it a day".
+"""English idioms in plain words: "He passed in front of other people" for "He jumped the queue".
 
 A small model translates idioms word by word, and plain English well. An embedded table has one idiom per line: a
 class, the idiom, and what replaces it:
