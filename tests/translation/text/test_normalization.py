@@ -214,3 +214,9 @@ def test_letters_are_readable_if_a_longer_piece_has_them() -> None:
     assert protector.is_unknown("港")
     assert protector.remove("港口") == ("港口", [])
     assert protector.remove("港")[0] == ""
+
+
+@pytest.mark.parametrize("part", [" ", "a ", "dont ", "1,000,", "‘Yes,’ ", "=A(", "put it "])
+def test_very_long_texts_are_read(preprocessor: Preprocessor, part: str) -> None:
+    """A rule whose time grows with the square of the length would not end here."""
+    assert isinstance(preprocessor.normalize(f"Yes{part * (300_000 // len(part))}"), str)

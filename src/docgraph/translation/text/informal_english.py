@@ -24,6 +24,8 @@ _LONG_RUN = re.compile(r"([a-z])\1{2,}")
 _STRETCHED = re.compile(rf"{_BEFORE}(?=[A-Za-z]+?([a-z])\1\1)[A-Za-z]{{4,}}{_AFTER}")
 _BEGIN = re.compile(r"(?:^|[.!?…:]\s+)[\"'“‘(]*$")
 """What precedes the first word of a sentence."""
+_LOOK_BACK = 20
+"""Characters that are read to tell whether a word is the first of its sentence; more would cost time in long texts."""
 _APOSTROPHE = re.compile(r"(?<=[A-Za-z])[´`](?=(?:s|t|m|re|ve|ll|d)\b)")
 _GREETING = re.compile(r"(?:dear|hello|hey|hi) ([a-z]{3,})(?=[,!.]|$)", re.IGNORECASE)
 CAPITAL = re.compile(r"(?<![^\W_])(?!I(?!\w))[A-Z]")
@@ -196,10 +198,13 @@ def _with_space(match: re.Match[str]) -> str:
 def _standard_word(match: re.Match[str]) -> str:
     """Returns a word in standard spelling. In Title Case it may be a name, except at the start of a sentence."""
     word, text = match[0], match.string
-    form, is_first = word.lower(), _BEGIN.search(text[: match.start()]) is not None
-    shown = _spellings().get(form)
+    form = word.lower()
+    if (shown := _spellings().get(form)) is None:
+        return word
+    before = text[max(0, match.start() - _LOOK_BACK) : match.start()]
+    is_first = _BEGIN.search(before) is not None
     is_stressed = word.isupper() and (form in _ANY_CASE or form.endswith("nt"))
-    if shown is None or not (word.islower() or is_stressed or (word.istitle() and is_first)):
+    if not (word.islower() or is_stressed or (word.istitle() and is_first)):
         return word
     if is_first and form in _phrases() and text[match.end() :].lstrip(" ")[:1].isalpha():
         shown += ","

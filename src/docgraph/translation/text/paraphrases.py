@@ -31,6 +31,9 @@ _POSSESSIVES = r"(my|your|his|her|its|our|their|one['’]s|\w+['’]s)"
 _ADVERBS = (
     r"(?:(?:all|almost|also|already|always|ever|even|finally|just|never|not|often|only|really|soon|still|\w+ly) ){0,2}"
 )
+_SENTENCE_START = re.compile(r"(?:^|[.!?:…] )[\"'“‘(]*$")
+_CONTEXT = 100
+"""Characters before an idiom that are read to tell the form of its verb; more would cost time in long texts."""
 _ANY_PRONOUN = r"(?:I|you|he|she|it|we|they|me|him|us|them)"
 
 _FORMS_OF_BE = {"am": "base", "are": "base", "is": "third", "was": "past", "were": "past"}
@@ -115,11 +118,12 @@ class Paraphraser:
         for word in _WORD.finditer(text):
             if word.start() < done:
                 continue
+            before = text[max(0, word.start() - _CONTEXT) : word.start()]
             for idiom, pattern in self._by_first_word.get(word[0].lower(), ()):
                 rest = pattern().match(text, word.end())
-                if rest is None or not (word[0].islower() or word[0] == "I" or _begins_sentence(text, word)):
+                if rest is None or not (word[0].islower() or _begins_sentence(before, word[0])):
                     continue
-                first = idiom.first_word(word[0].lower(), text[: word.start()])
+                first = idiom.first_word(word[0].lower(), before)
                 if first is not None:
                     shown = first + idiom.filled(rest)
                     shown = shown[0].upper() + shown[1:] if word[0][0].isupper() else shown
@@ -129,8 +133,8 @@ class Paraphraser:
         return "".join([*parts, text[done:]]) if parts else text
 
 
-def _begins_sentence(text: str, word: re.Match[str]) -> bool:
-    return word[0].istitle() and re.search(r"(?:^|[.!?:…] )[\"'“‘(]*$", text[: word.start()]) is not None
+def _begins_sentence(before: str, word: str) -> bool:
+    return word.istitle() and _SENTENCE_START.search(before) is not None
 
 
 def _inflected(verb: VerbForms, other: str, form: str, before: str) -> str | None:

@@ -37,7 +37,8 @@ _LEADING = re.compile(
 several marks, and the number or letter of a section, an item or an answer."""
 _TOPIC = r"#[^\W\d_]\w*"
 _TRAILING = re.compile(
-    rf"\s+(?:\*|{_RUN_OF_MARKS})$|(?<=[.!?\"”’)])(?:\s?\[\d{{1,3}}\])+$|(?<=[.!?…])\s+{_TOPIC}$|(?:\s+{_TOPIC}){{2,}}$"
+    rf"(?<!\s)\s+(?:\*|{_RUN_OF_MARKS})$|(?<=[.!?\"”’)])(?:\s?\[\d{{1,3}}\])+$|(?<=[.!?…])\s+{_TOPIC}$"
+    rf"|(?<!\s)(?:\s+{_TOPIC}){{2,}}$"
 )
 """What follows a text: a star, several marks, the numbers of notes, or topics (#holiday)."""
 _FRAME = re.compile(r"(([*=~#_+-])\2{2,}\s*)(?=[^\W_]).*?(?<=[^\s*=~#_+-])(\s*\2{3,})")
