@@ -110,13 +110,16 @@ class Experiment:
         for message in filter(None, map(self.describe_config_change, runs)):
             self.log(message)
         runs = [run for run in runs if self.missing_steps(run)]
-        failed = self._run_in_parallel(runs, parallel) if parallel > 1 else []
-        for run in runs if parallel == 1 else ():
-            self._train_and_translate(run)
+        failed = []
+        if parallel > 1:
+            failed = self._run_in_parallel(runs, parallel)
+        else:
+            for run in runs:
+                self._train_and_translate(run)
         for translated in self.table.sets:
             self._score(translated, [run for run in runs if self._has_output(run, translated)])
-        for run in runs if parallel == 1 else ():
-            self._probe(run)
+        for run in runs:
+            self._probe(run)  # the suites that are not done yet
         if failed:
             raise DocgraphError(f"{len(failed)} of {len(runs)} runs failed; read their logs and run the command again")
 

@@ -16,9 +16,9 @@ and matters ("They put off the meeting").
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from importlib.resources import files
 
 from docgraph.annotate.english.verb_forms import VerbForms, verb_forms
@@ -82,8 +82,9 @@ class Idiom:
         first, other = (text.partition(" ")[0] for text in (self.text, self.paraphrase))
         return _inflected(verb_forms(first), other, form, before) if self.has_verb else other
 
+    @cached_property
     def pattern(self) -> re.Pattern[str]:
-        """Returns a pattern of the words after the first one, with groups for possessives and gaps."""
+        """The words after the first one, with groups for possessives and gaps."""
         _, _, rest = self.text.partition(" ")
         parts = []
         for word in rest.split():
@@ -106,11 +107,10 @@ class Paraphraser:
     """Replaces idioms."""
 
     def __init__(self, idioms: Iterable[Idiom]) -> None:
-        self._by_first_word: dict[str, list[tuple[Idiom, Callable[[], re.Pattern[str]]]]] = {}
+        self._by_first_word: dict[str, list[Idiom]] = {}
         for idiom in sorted(idioms, key=lambda idiom: -len(idiom.text)):
-            pattern = cache(idiom.pattern)
             for word in idiom.first_words():
-                self._by_first_word.setdefault(word, []).append((idiom, pattern))
+                self._by_first_word.setdefault(word, []).append(idiom)
 
     def __call__(self, text: str) -> str:
         """Returns a text with its idioms in plain words; the longest idiom at each place."""
@@ -119,8 +119,8 @@ class Paraphraser:
             if word.start() < done:
                 continue
             before = text[max(0, word.start() - _CONTEXT) : word.start()]
-            for idiom, pattern in self._by_first_word.get(word[0].lower(), ()):
-                rest = pattern().match(text, word.end())
+            for idiom in self._by_first_word.get(word[0].lower(), ()):
+                rest = idiom.pattern.match(text, word.end())
                 if rest is None or not (word[0].islower() or _begins_sentence(before, word[0])):
                     continue
                 first = idiom.first_word(word[0].lower(), before)
@@ -171,9 +171,9 @@ def _agreeing(forms: VerbForms, name: str, before: str) -> str:
 
 
 @cache
-def load_paraphraser(language: str = "en") -> Paraphraser:
-    """Returns the embedded paraphrases of a language."""
-    table = (files("docgraph") / "data" / "paraphrases" / f"{language}.tsv").read_text("utf-8")
+def load_paraphraser() -> Paraphraser:
+    """Returns the embedded paraphrases of English idioms."""
+    table = (files("docgraph") / "data" / "paraphrases" / "en.tsv").read_text("utf-8")
     return Paraphraser(map(parse_idiom, table.splitlines()))
 
 
