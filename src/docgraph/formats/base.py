@@ -5,8 +5,10 @@ from __future__ import annotations
 import codecs
 import re
 import unicodedata
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 
 from docgraph.document import Document, InlineMarkup
 from docgraph.errors import DocgraphError
@@ -114,6 +116,20 @@ def strip_span(source: str, start: int, end: int) -> Span:
     """Return the span without its leading and trailing white space."""
     text = source[start:end]
     return start + len(text) - len(text.lstrip()), start + len(text.rstrip())
+
+
+class JoinedLines:
+    """The lines of a paragraph joined by single newlines, without what is between them in the source."""
+
+    def __init__(self, source: str, lines: Sequence[Span]) -> None:
+        self.text = "\n".join(source[start:end] for start, end in lines)
+        self._starts = [start for start, _ in lines]
+        self._offsets = list(accumulate((end - start + 1 for start, end in lines[:-1]), initial=0))
+
+    def source_of(self, position: int) -> int:
+        """Map a position of the joined text to the source."""
+        line = bisect_right(self._offsets, position) - 1
+        return self._starts[line] + position - self._offsets[line]
 
 
 def check_lines(source: str, name: str | None = None) -> None:

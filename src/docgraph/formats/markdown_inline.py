@@ -9,18 +9,22 @@ from __future__ import annotations
 import html
 import re
 from bisect import bisect_right
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
 from docgraph.document import InlineMarkup
-from docgraph.formats.base import Span, has_content
+from docgraph.formats.base import JoinedLines, Span, has_content
 from docgraph.formats.html import ENTITY, attribute_blocks, note_end, tag_role
-from docgraph.formats.literals import PLACEHOLDER
+from docgraph.formats.literals import PLACEHOLDER, web_address
 from docgraph.formats.markdown_emphasis import DelimiterRuns
-from docgraph.formats.markdown_escapes import MARKDOWN_ADDRESS
 from docgraph.formats.paragraph import Block
 
+_ADDRESS = r"(?<![^\W_])" + web_address(stop=r"\[\]`|\\", trailing="*_~")
+_VERBATIM = re.compile(f"({_ADDRESS}|{PLACEHOLDER})")
+_LEADING = re.compile(
+    r"(?:[-+=>]|:(?=\s|::)|!(?=!!)|\?(?=\?\?)|/(?=//)|#{1,6}(?=\s|$)|~(?=~~))|(?P<number>\d{1,9})(?=[.)](?:\s|$))"
+)
 _ESCAPE = r"\\[!-/:-@\[-`{-~]"
 _ESCAPED = re.compile(rf"{_ESCAPE}|{ENTITY.pattern}")
 _TITLE = r"""(?P<title>"(?:[^"\\]|\\.){0,999}"|'(?:[^'\\]|\\.){0,999}'|\((?:[^()\\]|\\.){0,999}\))"""
@@ -53,7 +57,7 @@ _TOKEN_PATTERN = (
     r"|(?P<open>!?\[)"
     r"|(?P<close>\])"
     rf"|(?P<autolink>{_AUTOLINK})"
-    rf"|(?P<address>{MARKDOWN_ADDRESS})"
+    rf"|(?P<address>{_ADDRESS})"
     r"|(?P<html><(?:!--(?s:.{0,1999}?)--|/?[a-zA-Z][a-zA-Z0-9-]*+"
     rf"""(?:\s(?:[^<>"'{{]|{_EXPRESSION}|\{{|"[^"<]*+"|'[^'<]*+')*+)?/?)>)"""
     rf"|(?P<entity>{ENTITY.pattern})"
@@ -103,7 +107,7 @@ def inline_blocks(
 
     A tag of a block element or line break (`<br>`) ends a block. `with_expressions`: text in braces is JavaScript.
     """
-    block, joined = Block(source), _JoinedLines(source, lines)
+    block, joined = Block(source), JoinedLines(source, lines)
     position = 0
     pattern = _TOKEN_OR_EXPRESSION if with_expressions else _TOKEN
     for token in _InlineParser(joined.text, labels, pattern).tokens():
@@ -145,24 +149,6 @@ def escaped_block(source: str, start: int, end: int, syntax: str) -> Block:
         start = match.end()
     block.text(start, end)
     return block
-
-
-class _JoinedLines:
-    """The lines of a paragraph joined by single newlines, without the markers between them in the source."""
-
-    def __init__(self, source: str, lines: list[Span]) -> None:
-        self.text = "\n".join(source[start:end] for start, end in lines)
-        self.starts = [start for start, _ in lines]
-        self.offsets: list[int] = []
-        offset = 0
-        for start, end in lines:
-            self.offsets.append(offset)
-            offset += end - start + 1
-
-    def source_of(self, position: int) -> int:
-        """Map a position of the joined text to the source."""
-        line = bisect_right(self.offsets, position) - 1
-        return self.starts[line] + position - self.offsets[line]
 
 
 class _InlineParser:
@@ -371,3 +357,36 @@ def without_heading_id(text: str) -> tuple[int, bool]:
     if match is None or not has_content(text[: match.start()]):
         return len(text), False
     return match.start(), "#" in match[0]
+
+
+def escape(text: str) -> str:
+    """Escape plain text so that Markdown shows it unchanged; addresses and placeholders are not escaped."""
+    parts = _VERBATIM.split(text)
+    text = "".join(part if index % 2 else _escape_inline(part) for index, part in enumerate(parts))
+    leading = _LEADING.match(text)
+    if leading is None:
+        return text
+    position = leading.end() if leading["number"] else 0
+    return f"{text[:position]}\\{text[position:]}"
+
+
+def _escape_inline(text: str) -> str:
+    text = re.sub(r"([\\`*\[\]|]|~(?=~)|(?<=~)~|(?<!\w)=(?==\S)|(?<=\S)=(?==(?!\w)))", r"\\\1", text)
+    text = re.sub(r"(?<![^\W_])_|_(?![^\W_])", r"\\_", text)
+    if text.count("$") > 1:
+        text = text.replace("$", r"\$")
+    return re.sub(r"<(?=[A-Za-z/!?]|$)", "&lt;", re.sub(r"&(?=#?\w+;)", "&amp;", text))
+
+
+def _title_escape(delimiters: str) -> Callable[[str], str]:
+    """Return a function that escapes text for the title of a link between these delimiters."""
+    special = re.compile(rf"\\(?=[!-/:-@\[-`{{-~]|$)|[`|{delimiters}]|&(?=#?\w+;)")
+    return lambda text: special.sub(r"\\\g<0>", text)
+
+
+TITLE_ESCAPES = {
+    "title-double": _title_escape('"'),
+    "title-single": _title_escape("'"),
+    "title-round": _title_escape("()"),
+}
+"""Escape functions by the delimiters around the title of a link."""

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
 
-from docgraph.formats.base import Span
+from docgraph.formats.base import JoinedLines, Span
 from docgraph.formats.literals import MAIL_ADDRESS, web_address
 from docgraph.formats.paragraph import Block
 
@@ -38,22 +37,6 @@ _LEADING = re.compile(
     r"(?:[-+•‣⁃]|\.\.|>>>|\|)(?=\s|$)|\(?(?:[0-9]{1,4}|[A-Za-z#]|[ivxlcdmIVXLCDM]{1,6})[.)](?=\s|$)|:(?=[^:\s][^:]*:(?:\s|$))|__(?=\s|$)"
 )
 _MIN_WORDS = 3
-
-
-class JoinedLines:
-    """The lines of a paragraph joined by single newlines, without the indentation between them in the source."""
-
-    def __init__(self, source: str, lines: list[Span]) -> None:
-        self.text = "\n".join(source[start:end] for start, end in lines)
-        self.starts = [start for start, _ in lines]
-        self.offsets = [0]
-        for start, end in lines[:-1]:
-            self.offsets.append(self.offsets[-1] + end - start + 1)
-
-    def source_of(self, position: int) -> int:
-        """Map a position of the joined text to the source."""
-        line = bisect_right(self.offsets, position) - 1
-        return self.starts[line] + position - self.offsets[line]
 
 
 def referenced_names(source: str) -> set[str]:
