@@ -20,11 +20,10 @@ from docgraph.formats.html import ATTRIBUTES, ENTITY, tag_role
 from docgraph.formats.paragraph import Block, document_of
 from docgraph.formats.plain_text import join_wrapped_lines
 from docgraph.formats.program_strings import ProgramString
+from docgraph.languages import LANGUAGE_CODE, base_language
 
 Edit = tuple[int, int, str]
 """(start, end, new text) of a part of the file that is replaced."""
-LANGUAGE = re.compile(r"[A-Za-z]{2,3}(?:[-_@][A-Za-z0-9]{1,8})*")
-"""A language code: fr, pt_BR, zh-Hans, sr@latin."""
 _LANGUAGES = names(
     "ar bg bn ca cs cy da de el en eo es et eu fa fi fr ga gl he hi hr hu hy is it ja ka ko lt lv mk ms nb nl nn pl"
     " pt ro ru sk sl sq sr sv sw ta te th tr uk ur vi zh"
@@ -79,14 +78,10 @@ class Catalog:
     """Changes that declare UTF-8, if the file can be written in UTF-8 when its encoding lacks a character."""
 
 
-Scan = Callable[[bytes, str], Catalog]
-"""(file, name of the file for errors) -> catalogue."""
-
-
 def catalog_format(
     name: str,
     extensions: tuple[str, ...],
-    scan: Scan,
+    scan: Callable[[bytes, str], Catalog],
     parse: Callable[[str, str], list[Document]] | None = None,
     escape: Callable[[str], str] = str,
     check: Callable[[bytes, str], None] | None = None,
@@ -94,7 +89,8 @@ def catalog_format(
 ) -> Format:
     """Return a format that reads the units of a catalogue; see `Format` for the arguments.
 
-    `mnemonics` are the marks before the letter of a mnemonic: `&`, `_`.
+    `scan` maps a file and its name for errors to the catalogue. `mnemonics` are the marks before the letter of a
+    mnemonic: `&`, `_`.
     """
 
     def unpack(data: bytes, name: str) -> str:
@@ -126,26 +122,21 @@ def _readable(unit: Unit, mnemonics: tuple[str, ...]) -> Unit:
 
 def declare(source: str, language: str) -> str:
     """Add the target language to the first field (`fr>fr`); refuses a file that declares another target language."""
-    declared, _, rest = source.partition("\0")
+    declared, separator, rest = source.partition("\0")
     declared = declared.partition(">")[0]
-    if not LANGUAGE.fullmatch(language):
+    if not LANGUAGE_CODE.fullmatch(language):
         return source
     if declared and base_language(declared) != base_language(language):
         raise UntranslatableError(
             f"declares translations into '{declared}', but the model translates into '{language}'; use another model,"
             " or correct the language in the file"
         )
-    return f"{declared}>{language}\0{rest}" if "\0" in source else f"{declared}>{language}"
+    return f"{declared}>{language}{separator}{rest}"
 
 
 def is_language(name: str) -> bool:
     """Return whether a key or column name is the code of a common language, with or without a region."""
     return re.fullmatch("[a-z]{2}(?:[-_][A-Za-z]{2,4})?", name) is not None and name[:2] in _LANGUAGES
-
-
-def base_language(code: str) -> str:
-    """Return the language of a code without region and script, in lower case."""
-    return re.split("[-_@]", code)[0].lower()
 
 
 def _write(data: bytes, catalog: Catalog, source: str) -> bytes:

@@ -13,15 +13,14 @@ from functools import partial
 from docgraph.errors import DocgraphError
 from docgraph.formats.base import NEWLINE, Span, names
 from docgraph.formats.catalog import (
-    LANGUAGE,
     Catalog,
     Edit,
     Unit,
-    base_language,
     catalog_format,
     decode_text,
     line_of,
 )
+from docgraph.languages import LANGUAGE_CODE, base_language
 
 _LINE = re.compile(
     rf"""[ \t]*(?:(?P<comment>\#[^\r\n]*)
@@ -108,7 +107,7 @@ def scan(data: bytes, name: str) -> Catalog:
         for unit in _Writer(content, entry, forms, newline).units()
     ]
     language = re.search(r"^Language:[ \t]*([\w@.-]+)", head, re.M)
-    code = language[1] if language and LANGUAGE.fullmatch(language[1]) else ""
+    code = language[1] if language and LANGUAGE_CODE.fullmatch(language[1]) else ""
     to_utf8 = _charset_edits(content, header, _HEADER_CHARSET)
     return Catalog(content, encoding, units, code, partial(_declare, content, header, newline), declare_utf8=to_utf8)
 
@@ -200,7 +199,7 @@ class _Writer:
     def _write_forms(self, is_singular: bool, text: str, language: str) -> list[Edit]:
         """Write the translation of the singular into the first form, or that of the plural into all others."""
         slots = self.entry.translations
-        count = self.forms or _known_forms(language) or max(2, len(slots))
+        count = self.forms or int(_plural_rule(language)[9:10] or 0) or max(2, len(slots))
         wanted = range(count) if count == 1 else range(1) if is_singular else range(1, count)
         if count == 1 and is_singular:
             return []
@@ -255,7 +254,7 @@ def _declare(content: str, header: _Message | None, newline: str, language: str)
         edits.append((end, end, f'{newline}"Language: {language}\\n"'))
     elif not declared["code"]:
         edits.append((*declared.span(), f"Language: {language}"))
-    rule = _PLURALS.get(language.lower().replace("-", "_")) or _PLURALS.get(base_language(language))
+    rule = _plural_rule(language)
     if rule and (forms := _PLURAL_FORMS.search(content, start, end)):
         edits.append((*forms.span(), rule))
     return edits
@@ -266,9 +265,9 @@ def _charset_edits(content: str, header: _Message | None, pattern: re.Pattern[st
     return ((*charset.span(), "UTF-8"),) if charset else ()
 
 
-def _known_forms(language: str) -> int:
-    rule = _PLURALS.get(language.lower().replace("-", "_")) or _PLURALS.get(base_language(language))
-    return int(rule[9]) if rule else 0
+def _plural_rule(language: str) -> str:
+    """Return the plural rule of a language; empty if it is not known."""
+    return _PLURALS.get(language.lower().replace("-", "_")) or _PLURALS.get(base_language(language), "")
 
 
 def _unescape(text: str) -> str:

@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from docgraph.languages import base_language
+
 _WINDOW = 4000
 """Characters that sentencex sees at once: its time is quadratic for some texts (unclosed brackets)."""
 _HIDDEN = re.compile(
@@ -57,7 +59,7 @@ _QUOTE_END = re.compile(r"[.!?…]\s?[\"”’'»]+\s*$")
 
 def split_sentences(text: str, language: str = "en") -> list[tuple[int, int]]:
     """Return the spans (start, end) of the sentences in order, without surrounding white space."""
-    code = language.replace("_", "-").split("-")[0].lower()
+    code = base_language(language)
     spans = []
     for start, end in _segments(text, code):
         sentence = text[start:end]

@@ -18,7 +18,6 @@ from docgraph.document import Document, MarkupRole
 from docgraph.errors import DocgraphError
 from docgraph.formats.base import Span, names
 from docgraph.formats.catalog import (
-    LANGUAGE,
     Catalog,
     Edit,
     Unit,
@@ -32,6 +31,7 @@ from docgraph.formats.catalog import (
 from docgraph.formats.html import add_text, tag_role
 from docgraph.formats.paragraph import Block, document_of
 from docgraph.formats.xml_text import escape
+from docgraph.languages import LANGUAGE_CODE
 
 MAX_DEPTH = 200
 """Maximum nesting of elements."""
@@ -126,7 +126,7 @@ def scan(data: bytes, name: str) -> Catalog:
     is_v1 = files[0].attributes.get("version", "1.2").startswith("1")
     attribute = "target-language" if is_v1 else "trgLang"
     places = [element for element in files if element.name == ("file" if is_v1 else "xliff")]
-    codes = [code for each in places if LANGUAGE.fullmatch(code := each.attributes.get(attribute, ""))]
+    codes = [code for each in places if LANGUAGE_CODE.fullmatch(code := each.attributes.get(attribute, ""))]
     declare = partial(_declare, attribute, places)
     return Catalog(content, encoding, units, codes[0] if codes else "", declare, errors="xmlcharrefreplace")
 
