@@ -15,6 +15,8 @@ from docgraph.errors import DocgraphError
 
 Span = tuple[int, int]
 """(start, end) in the source of a document."""
+IsIntact = Callable[[str, str, Sequence[InlineMarkup]], bool]
+"""(raw form of a sentence, its text with atoms, its markup) -> whether the raw form reads back as these."""
 CJK = "\u2e80-\u303f\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff00-\uffef\U00020000-\U0003ffff"
 """Character class of scripts written without spaces between words (Chinese, Japanese)."""
 ATOM_CHARACTERS = "\U000f0000-\U000ffffd"
@@ -66,8 +68,8 @@ class Format:
     the user names the format."""
     escapes: Mapping[str, Callable[[str], str]] = field(default_factory=dict)
     """Escape functions for text in another syntax (an HTML attribute), by `Sentence.syntax`."""
-    is_intact: Callable[[str, str, Sequence[InlineMarkup]], bool] | None = None
-    """(raw form of a sentence, its text with atoms, its markup) -> whether the raw form reads back as these."""
+    is_intact: IsIntact | None = None
+    """Decides whether markup can be written in a certain way."""
     filler: str = ""
     """Written where a line without text would end a block too early (a subtitle cue)."""
     cues: Callable[[str], Iterable[Cue]] | None = None
