@@ -11,9 +11,8 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from docgraph.document import InlineMarkup, Sentence
-from docgraph.formats.base import ATOM_CHARACTERS
+from docgraph.formats.base import ATOM_CHARACTERS, Span
 
-Span = tuple[int, int]
 _MAX_LENGTH = 200
 """Longer atoms (pictures inside the text) are not shown."""
 _FIRST_CHARACTER, _LAST_CHARACTER = map(ord, ATOM_CHARACTERS.split("-"))

@@ -34,7 +34,8 @@ _BYTE_ORDER_MARKS = (
 )
 
 
-def _unchanged(text: str, _: str = "") -> str:
+def unchanged(text: str, _: str = "") -> str:
+    """Return the text."""
     return text
 
 
@@ -55,13 +56,13 @@ class Format:
     extensions: tuple[str, ...]
     parse: Callable[[str, str], list[Document]]
     """(source, language) -> documents; their sources, concatenated, are the source."""
-    escape: Callable[[str], str] = _unchanged
+    escape: Callable[[str], str] = unchanged
     """Plain text -> its representation in the source."""
     unpack: Callable[[bytes, str], str] | None = None
     """(file, file name for errors) -> source, for files that are not text."""
     pack: Callable[[bytes, str], bytes] | None = None
     """(original file, new source) -> new file."""
-    declare: Callable[[str, str], str] = _unchanged
+    declare: Callable[[str, str], str] = unchanged
     """(source, language) -> source whose language declaration, if it has one, names the language."""
     check: Callable[[bytes, str], None] | None = None
     """(file, file name) -> None; refuses a file that has the extension but not the content of this format. Not asked if
@@ -112,6 +113,11 @@ def line_groups(source: str) -> Iterator[list[Span]]:
             group = []
     if group:
         yield group
+
+
+def around(text: str, offset: int) -> tuple[str, str]:
+    """Return the characters before and after a position; empty at the ends of the text."""
+    return text[max(offset - 1, 0) : offset], text[offset : offset + 1]
 
 
 def strip_span(source: str, start: int, end: int) -> Span:

@@ -107,13 +107,13 @@ def place_breaks(
     `projected` [k] their relative positions in the text. `room` [k + 1] is the number of characters of each cue.
     """
     count, k = len(words), len(breaks)
+    ends = [0, *(end for _, end in words)]
     if not k:
         return []
     if count <= k or count > _MOST_WORDS:
-        nearest = [min(range(count + 1), key=lambda n: abs(_end(words, n) - place)) for place in projected]
+        nearest = [min(range(count + 1), key=lambda n: abs(ends[n] - place)) for place in projected]
         return _ascending(nearest, count)
     average = max(len(text) / count, 1.0)
-    ends = [_end(words, n) for n in range(count + 1)]
     own = [_word_cost(words, text, n) for n in range(count + 1)]
     weight = _DISTANCE_ALONE if not alignment else _DISTANCE
     costs = []
@@ -121,10 +121,6 @@ def place_breaks(
         crossing = _crossing(words, place, alignment or ())
         costs.append([crossing[n] + weight * abs(ends[n] - target) / average + own[n] for n in range(count + 1)])
     return _best_breaks(costs, ends, [(limit, average) for limit in room])
-
-
-def _end(words: Sequence[Span], count: int) -> int:
-    return words[count - 1][1] if count else 0
 
 
 def _ascending(wanted: Sequence[int], count: int) -> list[int]:

@@ -92,14 +92,6 @@ class _Token:
     """(syntax, start, end) of the texts in it: the title of a link, the description of an image."""
 
 
-@dataclass(slots=True)
-class _Bracket:
-    """An open `[` or `![`, and the number of delimiter runs before it."""
-
-    token: _Token
-    delimiters: int
-
-
 def inline_blocks(
     source: str, lines: list[Span], labels: Collection[str], *, with_expressions: bool = False
 ) -> Iterator[Block]:
@@ -111,8 +103,6 @@ def inline_blocks(
     position = 0
     pattern = _TOKEN_OR_EXPRESSION if with_expressions else _TOKEN
     for token in _InlineParser(joined.text, labels, pattern).tokens():
-        if token.start < position:
-            continue  # inside an atom: an image, or a link by its own text
         block.text(joined.source_of(position), joined.source_of(token.start))
         start, end = joined.source_of(token.start), joined.source_of(token.end)
         position = token.end
@@ -167,7 +157,8 @@ class _InlineParser:
         self.pattern = pattern
         self.with_placeholders = with_placeholders
         self.found: list[_Token] = []
-        self.brackets: list[_Bracket] = []
+        self.brackets: list[tuple[_Token, int]] = []
+        """Each open `[` or `![`, with the number of delimiter runs before it."""
         self.links_end = 0
         """Brackets below this height contain a link, so that they open none: links are not nested."""
         self.delimiters = DelimiterRuns(text)
@@ -177,13 +168,17 @@ class _InlineParser:
         for run in re.finditer("`+", text):
             self.fences.setdefault(len(run[0]), []).append(run.start())
 
-    def tokens(self) -> list[_Token]:
-        """Return the tokens in order of their starts; of two with the same start, the longer one first."""
+    def tokens(self) -> Iterator[_Token]:
+        """Yield the tokens in order, without those inside an atom (an image, or a link by its own text)."""
         position = 0
         while match := self.pattern.search(self.text, position):
             position = max(self._read(match), position + 1)
         self._pair_emphasis(0)
-        return sorted(self.found, key=lambda token: (token.start, -token.end))
+        position = 0
+        for token in sorted(self.found, key=lambda token: (token.start, -token.end)):
+            if token.start >= position:
+                yield token
+                position = token.end
 
     def _read(self, match: re.Match[str]) -> int:
         """Add the tokens of a match and return where to go on."""
@@ -193,7 +188,7 @@ class _InlineParser:
         elif kind == "open":
             token = _Token("text", start, end)
             self.found.append(token)
-            self.brackets.append(_Bracket(token, len(self.delimiters)))
+            self.brackets.append((token, len(self.delimiters)))
         elif kind == "close":
             end = self._close_bracket(start)
         elif kind == "emphasis":
@@ -243,8 +238,7 @@ class _InlineParser:
         """Make a link or an image of the last open bracket and this one; a link by its own text is an atom."""
         if not self.brackets:
             return start + 1
-        bracket = self.brackets.pop()
-        opening = bracket.token
+        opening, first_delimiter = self.brackets.pop()
         is_image = opening.end - opening.start == 2
         contains_link = len(self.brackets) < self.links_end
         self.links_end = min(self.links_end, len(self.brackets))
@@ -275,7 +269,7 @@ class _InlineParser:
             opening.kind = "open"
             self.found.append(_Token("close", start, end, nested=nested))
             self.links_end = len(self.brackets)
-        self._pair_emphasis(bracket.delimiters)
+        self._pair_emphasis(first_delimiter)
         return end
 
     def _is_label(self, label: str, start: int) -> bool:
@@ -304,8 +298,6 @@ def is_intact(raw: str, flat: str, markup: Sequence[InlineMarkup]) -> bool:
     parts: list[str] = []
     position = 0
     for token in _InlineParser(wrapped, labels, with_placeholders=False).tokens():
-        if token.start < position:
-            continue
         parts.append(wrapped[position : token.start])
         content = wrapped[token.start : token.end]
         if token.kind in ("open", "close", "tag"):
@@ -339,15 +331,14 @@ def heading_text(text: str) -> str:
     """Return the text of a heading as its anchor is made from: without markup, but with the text of code."""
     parts, position = list[str](), 0
     for token in _InlineParser(text, ()).tokens():
-        if token.start >= position:
-            parts.append(text[position : token.start])
-            content = text[token.start : token.end]
-            if token.kind == "atom":
-                content = re.sub("<[^>]*>", "", content) if _CODE_TAG.match(content) else content.strip("`")
-                parts.append("" if content.startswith(("!", "[")) else content)
-            elif token.kind in ("text", "decoded"):
-                parts.append(token.text or content)
-            position = token.end
+        parts.append(text[position : token.start])
+        content = text[token.start : token.end]
+        if token.kind == "atom":
+            content = re.sub("<[^>]*>", "", content) if _CODE_TAG.match(content) else content.strip("`")
+            parts.append("" if content.startswith(("!", "[")) else content)
+        elif token.kind in ("text", "decoded"):
+            parts.append(token.text or content)
+        position = token.end
     return "".join([*parts, text[position:]]).strip()
 
 

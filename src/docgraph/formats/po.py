@@ -12,14 +12,7 @@ from functools import partial
 
 from docgraph.errors import DocgraphError
 from docgraph.formats.base import NEWLINE, Span, names
-from docgraph.formats.catalog import (
-    Catalog,
-    Edit,
-    Unit,
-    catalog_format,
-    decode_text,
-    line_of,
-)
+from docgraph.formats.catalog import Catalog, Edit, Unit, catalog_format, decode_text, line_of
 from docgraph.languages import LANGUAGE_CODE, base_language
 
 _LINE = re.compile(

@@ -278,19 +278,15 @@ class _Scanner:
             return marker if _ENUMERATOR.match(self._text(index + 1)) else None
         return marker
 
-    def _item(self, index: int, offset: int, stop: int, depth: int, keep_terms: bool = False) -> Iterator[Block]:
+    def _item(self, index: int, offset: int, stop: int, depth: int) -> Iterator[Block]:
         """Yield the blocks of a list item, whose text begins `offset` characters into the line."""
         indent, start, end = self.lines[index]
         if start + offset >= end:
-            yield from self._body(index + 1, stop, depth + 1, keep_terms)
+            yield from self._body(index + 1, stop, depth + 1)
             return
         following = [self.lines[i][0] for i in range(index + 1, stop) if not self._is_blank(i)]
-        self.lines[index] = (
-            min([indent + offset, *following[:1]]) if following else indent + offset,
-            start + offset,
-            end,
-        )
-        yield from self._body(index, stop, depth + 1, keep_terms)
+        self.lines[index] = min([indent + offset, *following[:1]]), start + offset, end
+        yield from self._body(index, stop, depth + 1)
 
     def _explicit(self, explicit: re.Match[str], index: int, stop: int, depth: int) -> Iterator[Block]:
         """Yield the texts of a directive (argument, options, body) or footnote; comments and targets have none."""

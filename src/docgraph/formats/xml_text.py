@@ -72,17 +72,8 @@ def is_html(source: str, start: int, end: int) -> bool:
     return bool(root.rpartition(":")[2] == "html")
 
 
-def keep_xml(source: str, _: str) -> str:
-    """Return the source; for formats that declare no language."""
-    return source
-
-
 TextReader = Callable[[list[Block], int, int], None]
 """Adds source[start:end] to the last block, or to new ones."""
-
-
-def _accept_all(_: str) -> bool:
-    return True
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +99,7 @@ class Vocabulary:
     """Readers of text elements with a syntax of their own."""
     hyphens: Mapping[str, str] = field(default_factory=dict)
     """Empty elements that stand for a character inside a word."""
-    accept: Callable[[str], bool] = field(default=_accept_all)
+    accept: Callable[[str], bool] = bool
     """Returns whether the text of a paragraph is to be translated."""
 
     def hoist(self, part: str) -> str:

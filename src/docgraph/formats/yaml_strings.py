@@ -16,14 +16,7 @@ import yaml
 
 from docgraph.errors import DocgraphError
 from docgraph.formats.base import NEWLINE, decode
-from docgraph.formats.catalog import (
-    Catalog,
-    Edit,
-    Unit,
-    catalog_format,
-    is_language,
-    safe_apostrophes,
-)
+from docgraph.formats.catalog import Catalog, Edit, Unit, catalog_format, is_language, safe_apostrophes
 from docgraph.formats.string_values import check_string_file, is_text
 
 MAX_BYTES = 4 * 2**20

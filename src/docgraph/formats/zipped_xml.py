@@ -15,9 +15,9 @@ from xml.etree import ElementTree
 
 from docgraph.document import Document
 from docgraph.errors import DocgraphError
-from docgraph.formats.base import Format, decode
+from docgraph.formats.base import Format, decode, unchanged
 from docgraph.formats.paragraph import Block, document_of
-from docgraph.formats.xml_text import Vocabulary, escape, escape_attribute, is_html, keep_xml
+from docgraph.formats.xml_text import Vocabulary, escape, escape_attribute, is_html
 
 if TYPE_CHECKING:
     from zipfile import ZipFile
@@ -200,7 +200,7 @@ def zipped_format(
     parts: Callable[[Archive], Sequence[str]],
     vocabulary: Vocabulary,
     *,
-    declare: Callable[[str, str], str] = keep_xml,
+    declare: Callable[[str, str], str] = unchanged,
     fixed: Callable[[Archive], Iterable[str]] | None = None,
     html_blocks: Callable[[str, int, int, str], Iterator[Block]] | None = None,
     escapes: Mapping[str, Callable[[str], str]] | None = None,
