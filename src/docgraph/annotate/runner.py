@@ -34,8 +34,7 @@ MAX_OPEN_FILES = 16
 
 def default_cache_folder() -> Path:
     """Returns $DOCGRAPH_CACHE, or `docgraph` in the user's cache folder."""
-    folder = os.environ.get("DOCGRAPH_CACHE")
-    if folder:
+    if folder := os.environ.get("DOCGRAPH_CACHE"):
         return Path(folder)
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "docgraph"
 
@@ -90,12 +89,8 @@ def store(folder: Path, keys: Sequence[str], annotations: Sequence[Annotation]) 
     return path
 
 
-@dataclass(frozen=True, slots=True)
-class AnnotationChunk:
-    """Documents that are annotated and stored together, with their content keys."""
-
-    keys: tuple[str, ...]
-    documents: tuple[Document, ...]
+Chunk = dict[str, Document]
+"""Documents that are annotated and stored together, by their content keys."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,36 +143,32 @@ def _read_in_order(
             temporary.cleanup()
 
 
-def _chunks(missing: dict[str, Document]) -> Iterator[AnnotationChunk]:
-    keys: list[str] = []
-    documents: list[Document] = []
+def _chunks(missing: dict[str, Document]) -> Iterator[Chunk]:
+    chunk: Chunk = {}
     size = 0
     for key, document in missing.items():
-        keys.append(key)
-        documents.append(replace(document, container=None))
+        chunk[key] = replace(document, container=None)
         size += sum(len(text) for text in document.texts)
         if size >= CHUNK_CHARACTERS:
-            yield AnnotationChunk(tuple(keys), tuple(documents))
-            keys, documents, size = [], [], 0
-    if keys:
-        yield AnnotationChunk(tuple(keys), tuple(documents))
+            yield chunk
+            chunk, size = {}, 0
+    if chunk:
+        yield chunk
 
 
-def _annotate_chunks(
-    chunks: Sequence[AnnotationChunk], pipeline: Pipeline, folder: Path, jobs: int
-) -> Iterator[StoredChunk]:
+def _annotate_chunks(chunks: Sequence[Chunk], pipeline: Pipeline, folder: Path, jobs: int) -> Iterator[StoredChunk]:
     """Annotates and stores the chunks: in this process if `jobs` is 1, else in workers that load the pipeline anew."""
     if jobs <= 1:
         for chunk in chunks:
-            yield annotate_chunk(chunk, pipeline, folder)
+            yield _annotate_chunk(chunk, pipeline, folder)
         return
     yield from run_in_processes(_work, chunks, jobs, _start_worker, (pipeline.spec or pipeline, folder))
 
 
-def annotate_chunk(chunk: AnnotationChunk, pipeline: Pipeline, folder: Path) -> StoredChunk:
+def _annotate_chunk(chunk: Chunk, pipeline: Pipeline, folder: Path) -> StoredChunk:
     """Annotates the documents of a chunk and stores them in the folder of a cache."""
-    annotations = [pipeline(document) for document in chunk.documents]
-    path = store(folder, chunk.keys, annotations)
+    annotations = [pipeline(document) for document in chunk.values()]
+    path = store(folder, list(chunk), annotations)
     return StoredChunk(path, len(annotations), sum(annotation.num_words for annotation in annotations))
 
 
@@ -190,6 +181,6 @@ def _start_worker(pipeline: Pipeline | str, folder: Path) -> None:
     _worker = load_pipeline(pipeline) if isinstance(pipeline, str) else pipeline, folder
 
 
-def _work(chunk: AnnotationChunk) -> StoredChunk:
+def _work(chunk: Chunk) -> StoredChunk:
     assert _worker is not None
-    return annotate_chunk(chunk, *_worker)
+    return _annotate_chunk(chunk, *_worker)
