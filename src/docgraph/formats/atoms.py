@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from docgraph.document import InlineMarkup, Sentence
-from docgraph.formats.base import ATOM_CHARACTERS, Span
+from docgraph.formats.base import ATOM_CHARACTERS, Span, splice
 
 _MAX_LENGTH = 200
 """Longer atoms (pictures inside the text) are not shown."""
@@ -121,12 +121,9 @@ def as_characters(sentence: Sentence, text: str, markup: Sequence[InlineMarkup] 
     if not found or len(found) > _LAST_CHARACTER - _FIRST_CHARACTER:
         return AtomCharacters(replace(sentence, markup=tuple(written)), text, {})
     characters = {index: chr(_FIRST_CHARACTER + n) for n, index in enumerate(sorted(found))}
-    new, position = list[str](), 0
-    for index, (start, end) in sorted(found.items(), key=lambda item: item[1]):
-        new += [text[position:start], characters[index]]
-        position = end
+    shown = splice(text, ((*span, characters[index]) for index, span in found.items()))
     atoms = {characters[index]: written[index].raw.strip() for index in found}
-    return AtomCharacters(_with_characters(sentence, written, characters), "".join([*new, text[position:]]), atoms)
+    return AtomCharacters(_with_characters(sentence, written, characters), shown, atoms)
 
 
 def _whole(core: str) -> str:

@@ -15,6 +15,8 @@ from docgraph.errors import DocgraphError
 
 Span = tuple[int, int]
 """(start, end) in the source of a document."""
+Edit = tuple[int, int, str]
+"""(start, end, new text) of a part of a text that is replaced."""
 IsIntact = Callable[[str, str, Sequence[InlineMarkup]], bool]
 """(raw form of a sentence, its text with atoms, its markup) -> whether the raw form reads back as these."""
 CJK = "\u2e80-\u303f\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff00-\uffef\U00020000-\U0003ffff"
@@ -138,6 +140,15 @@ class JoinedLines:
         """Map a position of the joined text to the source."""
         line = bisect_right(self._offsets, position) - 1
         return self._starts[line] + position - self._offsets[line]
+
+
+def splice(text: str, edits: Iterable[Edit]) -> str:
+    """Return the text with all edits; insertions at one position keep their order."""
+    parts, position = [], 0
+    for start, end, new in sorted(edits, key=lambda edit: edit[:2]):
+        parts += [text[position:start], new]
+        position = end
+    return "".join([*parts, text[position:]])
 
 
 def check_lines(source: str, name: str | None = None) -> None:

@@ -15,15 +15,13 @@ from dataclasses import dataclass, field, replace
 
 from docgraph.document import Document
 from docgraph.errors import DocgraphError, UntranslatableError
-from docgraph.formats.base import LINE, Format, Span, decode, has_content, names, strip_span
+from docgraph.formats.base import LINE, Edit, Format, Span, decode, has_content, names, splice, strip_span
 from docgraph.formats.html import ATTRIBUTES, ENTITY, tag_role
 from docgraph.formats.paragraph import Block, document_of
 from docgraph.formats.plain_text import join_wrapped_lines
 from docgraph.formats.program_strings import ProgramString
 from docgraph.languages import LANGUAGE_CODE, base_language
 
-Edit = tuple[int, int, str]
-"""(start, end, new text) of a part of the file that is replaced."""
 _LANGUAGES = names(
     "ar bg bn ca cs cy da de el en eo es et eu fa fi fr ga gl he hi hr hu hy is it ja ka ko lt lv mk ms nb nl nn pl"
     " pt ro ru sk sl sq sr sv sw ta te th tr uk ur vi zh"
@@ -153,22 +151,13 @@ def _write(data: bytes, catalog: Catalog, source: str) -> bytes:
         return data
     if is_translation:
         changes += catalog.declare(language)
-    content = _apply(catalog.content, changes)
+    content = splice(catalog.content, dict.fromkeys(changes))  # equal edits count once
     if catalog.declare_utf8:
         try:
             return content.encode(catalog.encoding)
         except UnicodeEncodeError:
-            return _apply(catalog.content, [*changes, *catalog.declare_utf8]).encode("utf-8", "replace")
+            return splice(catalog.content, dict.fromkeys([*changes, *catalog.declare_utf8])).encode("utf-8", "replace")
     return content.encode(catalog.encoding, catalog.errors)
-
-
-def _apply(content: str, edits: list[Edit]) -> str:
-    """Return the content with all edits; insertions at one position keep their order, and equal edits count once."""
-    parts, position = [], 0
-    for start, end, new in sorted(dict.fromkeys(edits), key=lambda edit: edit[:2]):
-        parts += [content[position:start], new]
-        position = end
-    return "".join([*parts, content[position:]])
 
 
 def decode_text(data: bytes, name: str, declared: str | None = None) -> tuple[str, str]:

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from functools import partial
 
 from docgraph.errors import DocgraphError
-from docgraph.formats.base import decode
-from docgraph.formats.catalog import Catalog, Edit, Unit, catalog_format, line_of, safe_apostrophes
+from docgraph.formats.base import Edit, decode
+from docgraph.formats.catalog import Catalog, Unit, catalog_format, line_of, safe_apostrophes
 from docgraph.formats.string_values import check_string_file, is_text
 
 MAX_DEPTH = 200

@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from docgraph.document import Alignment, Document, InlineMarkup, Sentence
 from docgraph.formats.atoms import as_characters, text_with_atoms
-from docgraph.formats.base import Format, IsIntact, space_between
+from docgraph.formats.base import Format, IsIntact, space_between, splice
 from docgraph.formats.markup_alignment import aligned_positions
 from docgraph.formats.markup_positions import (
     elements_with_text,
@@ -119,13 +119,9 @@ def _replace_nested(raw: str, start: int, nested: list[tuple[Sentence, str]]) ->
     """Return source[start:start + len(raw)] with the new texts of the sentences nested in it."""
     if start < 0:
         return raw
-    parts, position = list[str](), 0
     first = bisect_left(nested, start, key=lambda entry: entry[0].start)
     last = bisect_right(nested, start + len(raw), key=lambda entry: entry[0].end)
-    for inner, written in nested[first:last]:
-        parts += [raw[position : inner.start - start], written]
-        position = inner.end - start
-    return "".join([*parts, raw[position:]])
+    return splice(raw, ((inner.start - start, inner.end - start, new) for inner, new in nested[first:last]))
 
 
 def transfer_markup(

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from docgraph.errors import DocgraphError
-from docgraph.formats.base import NEWLINE, Span, names
-from docgraph.formats.catalog import Catalog, Edit, Unit, catalog_format, decode_text, line_of
+from docgraph.formats.base import NEWLINE, Edit, Span, names
+from docgraph.formats.catalog import Catalog, Unit, catalog_format, decode_text, line_of
 from docgraph.languages import LANGUAGE_CODE, base_language
 
 _LINE = re.compile(

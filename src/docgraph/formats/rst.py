@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from docgraph.document import Document
 from docgraph.errors import DocgraphError
-from docgraph.formats.base import LINE, Format, Span, check_lines, decode, names
+from docgraph.formats.base import LINE, Format, Span, check_lines, decode, names, splice
 from docgraph.formats.paragraph import Block, document_of
 from docgraph.formats.rst_inline import escape, inline_block, referenced_names, separate
 from docgraph.formats.string_values import is_text
@@ -69,11 +69,7 @@ def unpack(data: bytes, name: str) -> str:
     if "\0" in text:
         raise DocgraphError("contains NUL characters; remove them", path=name)
     check_lines(text, name)
-    parts, position = [], 0
-    for start, _, _ in _adornments(text):
-        parts.append(text[position:start])
-        position = start
-    return "\0".join([*parts, text[position:]])
+    return splice(text, ((start, start, "\0") for start, _, _ in _adornments(text)))
 
 
 def pack(data: bytes, source: str) -> bytes:

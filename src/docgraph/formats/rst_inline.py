@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from docgraph.formats.base import JoinedLines, Span
+from docgraph.formats.base import JoinedLines, Span, splice
 from docgraph.formats.literals import MAIL_ADDRESS, web_address
 from docgraph.formats.paragraph import Block
 
@@ -137,13 +137,13 @@ def separate(text: str, original: str, units: set[str]) -> str:
     `units` are the hidden pieces of the original text.
     """
     units = {bare for unit in units if _UNIT.fullmatch(bare := unit.removeprefix("\\ "))}
-    parts, position = [], 0
-    for touched in _TOUCHED.finditer(text):
-        place = touched.start()
-        if any(_ends(text, place, unit) for unit in units) and text[max(place - 12, 0) : place + 12] not in original:
-            parts += [text[position:place], "\\ "]
-            position = place
-    return "".join([*parts, text[position:]])
+    places = [
+        place
+        for touched in _TOUCHED.finditer(text)
+        if any(_ends(text, place := touched.start(), unit) for unit in units)
+        and text[max(place - 12, 0) : place + 12] not in original
+    ]
+    return splice(text, ((place, place, "\\ ") for place in places))
 
 
 def _ends(text: str, place: int, unit: str) -> bool:

@@ -10,16 +10,15 @@ from __future__ import annotations
 import html
 import re
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
 from docgraph.document import Document, MarkupRole
 from docgraph.errors import DocgraphError
-from docgraph.formats.base import Span, names
+from docgraph.formats.base import Edit, Span, names, splice
 from docgraph.formats.catalog import (
     Catalog,
-    Edit,
     Unit,
     catalog_format,
     decode_text,
@@ -294,7 +293,7 @@ def parse(source: str, language: str) -> list[Document]:
     """Read units of text with inline elements, line by line, and the cases of ICU plurals and selects one by one."""
     elements = list(_inline_elements(source))
     # Lines and braces inside an element do not count.
-    shown = _without(source, elements)
+    shown = splice(source, ((start, end, _FILLER * (end - start)) for start, end, _ in elements))
     paragraphs = (each for unit in unit_spans(source) for each in message_paragraphs(shown, unit))
     return document_of(source, (_block(source, *each, elements) for each in paragraphs), language)
 
@@ -319,15 +318,6 @@ def _inline_elements(source: str) -> Iterator[_Inline]:
             depth += 1
         else:
             yield *token.span(), "close" if token["close"] else "open"
-
-
-def _without(source: str, elements: Iterable[_Inline]) -> str:
-    """Return the source with other characters, as many, for its inline elements."""
-    parts, position = list[str](), 0
-    for start, end, _ in elements:
-        parts += [source[position:start], _FILLER * (end - start)]
-        position = end
-    return "".join([*parts, source[position:]])
 
 
 def _block(source: str, lines: Sequence[Span], counts: bool, elements: Sequence[_Inline]) -> Block:
