@@ -200,12 +200,8 @@ def parse_messages(source: str, language: str) -> list[Document]:
 
 
 def unit_spans(source: str) -> Iterator[Span]:
-    """Yield the span of each unit; the first field of the source is none."""
-    start = source.find("\0") + 1
-    while start:
-        end = source.find("\0", start)
-        yield start, len(source) if end < 0 else end
-        start = end + 1
+    """Return the span of each unit; the first field of the source is none."""
+    return (unit.span(1) for unit in re.finditer("\0([^\0]*)", source))
 
 
 def message_paragraphs(source: str, unit: Span) -> Iterator[tuple[list[Span], bool]]:

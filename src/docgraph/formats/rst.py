@@ -100,28 +100,20 @@ def _adornments(text: str) -> list[tuple[int, int, Span]]:
     index = 0
     while index < len(lines) - 1:
         run = _run(text, lines[index])
-        title, under = lines[index], lines[index + 1]
-        over = None
-        if run and index + 2 < len(lines) and _run(text, lines[index + 2]) == run:
-            over, title, under = lines[index], lines[index + 1], lines[index + 2]
+        has_over = bool(run) and index + 2 < len(lines) and _run(text, lines[index + 2]) == run
+        title, under = lines[index + has_over : index + has_over + 2]
         content = text[slice(*title)].rstrip()
         before = text[slice(*lines[index - 1])] if index else ""
         starts = (
             not before.strip() or before[0] in " \t" or before.startswith("..") or _run(text, lines[index - 1]) != ""
         )
         fits = _run(text, under) and (under[1] - under[0] >= 4 or len(text[slice(*under)].rstrip()) >= _width(content))
-        is_title = (
-            content.strip()
-            and not _run(text, title)
-            and fits
-            and starts
-            and (over is not None or not content[0].isspace())
-        )
-        if is_title:
+        is_plain = content.strip() and not _run(text, title) and (has_over or not content[0].isspace())
+        if is_plain and fits and starts:
             span = (title[0], title[0] + len(content))
-            around = [line for line in (over, under) if line is not None]
-            adorned += [(line[0], line[0] + len(text[slice(*line)].rstrip()), span) for line in around]
-            index += 3 if over is not None else 2
+            around = [*lines[index : index + has_over], under]
+            adorned += [(start, start + len(text[start:end].rstrip()), span) for start, end in around]
+            index += 2 + has_over
         else:
             index += 1
     return adorned

@@ -142,14 +142,11 @@ def _write(content: str, scalar: _Scalar, text: str, language: str) -> list[Edit
         start, end, new = _block(raw, text, scalar.style == ">")
         return [(scalar.start + start, scalar.start + end, new)]
     if _UNPRINTABLE.search(text) or "\n" in text or "\t" in text or scalar.style == '"':
-        return [(scalar.start, scalar.end, _double_quoted(text))]
+        quoted = json.dumps(text, ensure_ascii=False)
+        return [(scalar.start, scalar.end, _UNPRINTABLE.sub(lambda match: f"\\u{ord(match[0]):04x}", quoted))]
     if scalar.style is None and _is_plain(text, scalar.in_flow):
         return [(scalar.start, scalar.end, text)]
     return [(scalar.start, scalar.end, "'" + text.replace("'", "''") + "'")]
-
-
-def _double_quoted(text: str) -> str:
-    return _UNPRINTABLE.sub(lambda match: f"\\u{ord(match[0]):04x}", json.dumps(text, ensure_ascii=False))
 
 
 def _is_plain(text: str, in_flow: bool) -> bool:

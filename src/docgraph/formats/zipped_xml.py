@@ -234,15 +234,13 @@ def zipped_format(
         return document_of(source, blocks(source, language), language)
 
     def blocks(source: str, language: str) -> Iterator[Block]:
-        ends = [*(match.start() for match in re.finditer("\0", source)), len(source)]
-        kept = frozenset(source[source.rfind("\0") + 1 :].split("\n")) if fixed is not None else frozenset()
-        start = 0
-        for end in ends[:-1] if fixed is not None else ends:
+        spans = [part.span(1) for part in re.finditer(r"(?:\A|\0)([^\0]*)", source)]
+        kept = frozenset(source[slice(*spans.pop())].split("\n")) if fixed is not None else frozenset()
+        for start, end in spans:
             if html_blocks is not None and is_html(source, start, end):
                 yield from html_blocks(source, start, end, language)
             else:
                 yield from vocabulary.blocks(source, start, end, kept)
-            start = end + 1
 
     all_escapes = {"attribute": escape_attribute, **(escapes or {})}
     return Format(name, extensions, parse, escape, unpack, pack, declare, escapes=all_escapes)
