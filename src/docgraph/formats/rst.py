@@ -195,13 +195,11 @@ class _Scanner:
                     if not literal:
                         yield from self._body(index, stop, depth + 1)
                     index, literal = stop, False
+                elif literal and (quote := re.match(r"[!-/:-@\[-`{-~]", self._text(index))):
+                    while index < end and self._text(index)[:1] == quote[0]:
+                        index += 1
+                    literal = False
                 else:
-                    quoted = literal and re.match(r"[!-/:-@\[-`{-~]", self._text(index))
-                    if quoted:
-                        while index < end and self._text(index)[:1] == quoted[0]:
-                            index += 1
-                        literal = False
-                        continue
                     index, literal, blocks = self._element(index, end, indent, depth, keep_terms)
                     yield from blocks
 
@@ -222,11 +220,8 @@ class _Scanner:
             return self._end_of_lines(index, last), False, iter(())
         if _run(self.source, self.lines[index][1:]) and len(text) >= 4:
             return index + 1, False, iter(())
-        marker = _BULLET.match(text) or self._enumerator(index, last, indent)
-        if marker:
+        if marker := _BULLET.match(text) or self._enumerator(index, last, indent) or _OPTION.match(text):
             return stop, False, self._item(index, marker.end(), stop, depth)
-        if option := _OPTION.match(text):
-            return stop, False, self._item(index, option.end(), stop, depth)
         if field := _FIELD.match(text):
             skipped = field["name"].split(" ")[0].lower() in _NO_FIELD
             return stop, False, iter(()) if skipped else self._item(index, field.end(), stop, depth)
