@@ -39,8 +39,7 @@ _INLINE_TAGS = names(
 )
 _BLOCK_TAGS = names("br div h1 h2 h3 h4 h5 h6 hr li ol p table tbody td th thead tr ul")
 _ICU_ARGUMENT = re.compile(r"\{\s*\w+\s*,\s*(?P<kind>plural|select|selectordinal|choice)\s*,")
-_BRACE = re.compile("[{}]")
-_CHOICE_MARK = re.compile("[{}|]")
+_CASE_MARK = re.compile("[{}|]")
 _LIMIT = re.compile(r"\s*[^\s#<\u2264{}|]+\s*[#<\u2264]")
 """What comes before the text of a case of a Java choice: 0#, 1<."""
 _MAX_ICU_DEPTH = 20
@@ -270,8 +269,7 @@ def _icu_texts(source: str, unit: Span, counts: bool = False, depth: int = 0) ->
     """
     start, end = unit
     while argument := _ICU_ARGUMENT.search(source, start, end):
-        is_choice = argument["kind"] == "choice"
-        cases, close = (_choice_cases if is_choice else _icu_cases)(source, argument.end(), end)
+        cases, close = _cases(source, argument.end(), end, argument["kind"] == "choice")
         if close is None or depth == _MAX_ICU_DEPTH:
             return  # malformed, so that the rest stays as it is
         yield (start, argument.start()), counts
@@ -282,36 +280,25 @@ def _icu_texts(source: str, unit: Span, counts: bool = False, depth: int = 0) ->
     yield (start, end), counts
 
 
-def _icu_cases(source: str, start: int, end: int) -> tuple[list[Span], int | None]:
-    """Return the spans of the cases of an argument, and its end; None if its braces are not balanced."""
-    cases, level, opening = [], 0, start
-    for brace in _BRACE.finditer(source, start, end):
-        position = brace.start()
-        if brace[0] == "{":
-            level += 1
-            if level == 1:
-                opening = position + 1
-        else:
-            level -= 1
-            if level == 0:
-                cases.append((opening, position))
-            elif level < 0:
-                return cases, position + 1
-    return cases, None
+def _cases(source: str, start: int, end: int, is_choice: bool) -> tuple[list[Span], int | None]:
+    """Return the spans of the cases of an argument, and its end; None if it is malformed.
 
-
-def _choice_cases(source: str, start: int, end: int) -> tuple[list[Span], int | None]:
-    """Return the spans of the cases of a Java choice (`0#no files|1<{0} files`), and its end; None as above."""
+    Braces are around the cases, but bars between those of a Java choice: `0#no files|1<{0} files`.
+    """
     cases, level, opening = [], 0, start
-    for mark in _CHOICE_MARK.finditer(source, start, end):
+    for mark in _CASE_MARK.finditer(source, start, end):
         position = mark.start()
         level += (mark[0] == "{") - (mark[0] == "}")
-        if level < 0 or (mark[0] == "|" and level == 0):
+        if is_choice and (level < 0 or (mark[0] == "|" and level == 0)):
             limit = _LIMIT.match(source, opening, position)
             if limit is None:
-                return [], None
+                break
             cases.append((limit.end(), position))
             opening = position + 1
+        elif not is_choice and mark[0] == "{" and level == 1:
+            opening = position + 1
+        elif not is_choice and mark[0] == "}" and level == 0:
+            cases.append((opening, position))
         if level < 0:
             return cases, position + 1
     return [], None
