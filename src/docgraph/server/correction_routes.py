@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 from fastapi import APIRouter, Body, Depends, Path, Request
 
@@ -26,6 +26,7 @@ from docgraph.server.storage import JobRecord
 router = APIRouter(prefix="/v1/jobs/{id}", dependencies=[Depends(with_key)], tags=["corrections"])
 Place = Annotated[int, Path(ge=0, le=2**31 - 1)]
 Changes = list[dict[str, Any]]
+T = TypeVar("T")
 _ERRORS = error_answers(404, 408, 409, 422, 429, 507)
 
 
@@ -98,7 +99,7 @@ async def redo(request: Request, id: str) -> ChangesAnswer:
     return await _change(request, id, apply)
 
 
-async def _view(request: Request, id: str, look: Callable[[Session], Any]) -> Any:
+async def _view(request: Request, id: str, look: Callable[[Session], T]) -> T:
     state = state_of(request)
     return await state.translating(request, lambda: state.sessions.view(id, look))
 
@@ -122,8 +123,7 @@ async def put_glossary(
 @router.get("/graph", summary="Chains of linked words, with their translations", responses=_ERRORS)
 async def graph(request: Request, id: str) -> dict[str, Any]:
     """Returns the chains of the document, whether they are translated consistently, and links between sentences."""
-    answer: dict[str, Any] = await _view(request, id, lambda session: session.chains())
-    return answer
+    return await _view(request, id, Session.chains)
 
 
 @router.get("/sentences/{index}/explain", summary="What a sentence read", responses=_ERRORS)
@@ -135,12 +135,10 @@ async def explain(request: Request, id: str, index: Place) -> dict[str, Any]:
             raise ApiError(404, f"there is no sentence {index}")
         return session.explain(index)
 
-    answer: dict[str, Any] = await _view(request, id, look)
-    return answer
+    return await _view(request, id, look)
 
 
 @router.get("/compare", summary="Translations without context", responses=_ERRORS)
 async def compare(request: Request, id: str) -> list[dict[str, Any]]:
     """Returns what the model makes of each sentence alone."""
-    answer: list[dict[str, Any]] = await _view(request, id, lambda session: session.compare())
-    return answer
+    return await _view(request, id, Session.compare)

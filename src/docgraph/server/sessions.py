@@ -21,17 +21,11 @@ KEPT = 16
 """Sessions kept in memory."""
 
 
-class NamedBytes(io.BytesIO):
-    """The content of an uploaded file, whose name determines the format; the name is never used as a path."""
-
-    def __init__(self, content: bytes, name: str) -> None:
-        super().__init__(content)
-        self.name = name
-
-
 def read_upload(content: bytes, name: str, format: str | None, language: str, max_bytes: int) -> list[Document]:
-    """Returns the documents of an uploaded file."""
-    return read(NamedBytes(content, name), format, language=language, max_bytes=max_bytes)
+    """Returns the documents of an uploaded file, whose name may determine the format but is never used as a path."""
+    stream: Any = io.BytesIO(content)
+    stream.name = name
+    return read(stream, format, language=language, max_bytes=max_bytes)
 
 
 def difference(session: Session, before: Sequence[Any]) -> SessionRecord:
