@@ -111,7 +111,7 @@ def _open(path: str | Path, options: Any = None) -> Any:
 
 def _row(identifier: str, document: Document | None, annotation: Annotation) -> dict[str, Any]:
     """Returns a row of the file, without the columns that are null."""
-    row = {"id": identifier, "notes": annotation.notes}
+    row: dict[str, Any] = {"id": identifier, "notes": annotation.notes}
     if document is not None:
         row["texts"] = document.texts
         row["speakers"] = [sentence.speaker for sentence in document]

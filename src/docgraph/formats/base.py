@@ -104,17 +104,15 @@ def has_content(text: str) -> bool:
     return any(unicodedata.category(char)[0] not in "PZC" and char not in "*_=~+<>|^`$" for char in text)
 
 
-def line_groups(source: str) -> Iterator[list[Span]]:
-    """Yield the lines between blank lines, a group at a time, as spans without line ends."""
+def line_groups(source: str, start: int = 0, end: int | None = None) -> Iterator[list[Span]]:
+    """Yield the lines between blank lines of source[start:end], a group at a time, as spans without line ends."""
     group: list[Span] = []
-    for match in LINE.finditer(source):
+    for match in LINE.finditer(source, start, len(source) if end is None else end):  # the last match is empty
         if match["text"].strip():
             group.append(match.span("text"))
         elif group:
             yield group
             group = []
-    if group:
-        yield group
 
 
 def around(text: str, offset: int) -> tuple[str, str]:

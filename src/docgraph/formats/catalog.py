@@ -15,10 +15,10 @@ from dataclasses import dataclass, field, replace
 
 from docgraph.document import Document
 from docgraph.errors import DocgraphError, UntranslatableError
-from docgraph.formats.base import LINE, Edit, Format, Span, decode, has_content, names, splice, strip_span
+from docgraph.formats.base import Edit, Format, Span, decode, has_content, names, splice
 from docgraph.formats.html import ATTRIBUTES, ENTITY, tag_role
 from docgraph.formats.paragraph import Block, document_of
-from docgraph.formats.plain_text import join_wrapped_lines
+from docgraph.formats.plain_text import paragraph_lines
 from docgraph.formats.program_strings import ProgramString
 from docgraph.languages import LANGUAGE_CODE, base_language
 
@@ -206,13 +206,7 @@ def unit_spans(source: str) -> Iterator[Span]:
 def message_paragraphs(source: str, unit: Span) -> Iterator[tuple[list[Span], bool]]:
     """Yield the lines of each paragraph of a unit, and whether `#` stands for a number in it (in an ICU plural)."""
     for span, counts in _icu_texts(source, unit):
-        groups: list[list[Span]] = [[]]
-        for line in LINE.finditer(source, *span):
-            if line["text"].strip():
-                groups[-1].append(strip_span(source, *line.span("text")))
-            elif groups[-1]:
-                groups.append([])
-        for lines in join_wrapped_lines(source, [group for group in groups if group]):
+        for lines in paragraph_lines(source, *span):
             yield lines, counts
 
 

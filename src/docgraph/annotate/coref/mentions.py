@@ -250,7 +250,8 @@ def _find_wording(
     bits = [1 << (lemma % 64) for lemma in lemma_ids]
     modifiers = np.array([sum({bits[w] for w in entry[1:]}) for entry in words], dtype=np.uint64)
     heads = np.array([bits[entry[0]] for entry in words], dtype=np.uint64)
-    return Wording(*columns.T.copy(), heads, modifiers, words)
+    core_column, phrase_column, acronym_column = columns.T.copy()
+    return Wording(core_column, phrase_column, acronym_column, heads, modifiers, words)
 
 
 def _complements(trees: Trees) -> dict[int, list[int]]:
