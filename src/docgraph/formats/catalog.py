@@ -159,7 +159,7 @@ def _write(data: bytes, catalog: Catalog, source: str) -> bytes:
     return content.encode(catalog.encoding, catalog.errors)
 
 
-def decode_text(data: bytes, name: str, declared: str | None = None) -> tuple[str, str]:
+def decode_text(data: bytes, name: str, declared: str | None) -> tuple[str, str]:
     """Return (text, encoding) of a file; `declared` is used if the file is neither UTF-8 nor has a byte order mark."""
     try:
         return decode(data, name)
@@ -229,9 +229,9 @@ def _blocks(source: str, lines: list[Span], counts: bool) -> Iterator[Block]:
 
 
 def _add_token(block: Block, token: re.Match[str], counts: bool, end: int) -> None:
-    """Add an inline tag as markup, and what stands for words, or must stay, as opaque markup.
+    """Add an inline tag as markup, and a token that stands for words or must stay as opaque markup.
 
-    This is a tag of another name that is not closed before `end`, an entity of ASCII, or the `#` of a plural.
+    Opaque are a tag of another name that is not closed before `end`, an entity of ASCII, and the `#` of a plural.
     """
     if token["count"]:
         (block.opaque if counts else block.text)(*token.span())

@@ -168,7 +168,7 @@ class MarkdownReader:
 
     def _block(self, spans: list[Span]) -> Iterator[Block]:
         if spans:
-            yield from inline_blocks(self.source, spans, self.labels, with_expressions=self.with_expressions)
+            yield from inline_blocks(self.source, spans, self.labels, self.with_expressions)
 
     def _heading(self, token: Token, is_atx: bool) -> Iterator[Block]:
         """Yield the block of a heading, with an anchor of its old name if the document links to it."""

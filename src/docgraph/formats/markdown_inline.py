@@ -92,9 +92,7 @@ class _Token:
     """(syntax, start, end) of the texts in it: the title of a link, the description of an image."""
 
 
-def inline_blocks(
-    source: str, lines: list[Span], labels: Collection[str], *, with_expressions: bool = False
-) -> Iterator[Block]:
+def inline_blocks(source: str, lines: list[Span], labels: Collection[str], with_expressions: bool) -> Iterator[Block]:
     """Yield the blocks of a paragraph, whose lines are spans in the source; `labels` are the defined link labels.
 
     A tag of a block element or line break (`<br>`) ends a block. `with_expressions`: text in braces is JavaScript.

@@ -299,7 +299,7 @@ def parse(source: str, language: str) -> list[Document]:
 
 
 def _inline_elements(source: str) -> Iterator[_Inline]:
-    """Yield the tags of inline elements; one with code, or that must not be translated, is a whole with its content."""
+    """Yield the tags of inline elements; an element with code or untranslatable text is yielded as a whole."""
     depth = start = 0
     for token in _TOKEN.finditer(source):
         if token["name"] is None:

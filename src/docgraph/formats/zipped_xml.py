@@ -15,7 +15,7 @@ from xml.etree import ElementTree
 
 from docgraph.document import Document
 from docgraph.errors import DocgraphError
-from docgraph.formats.base import Format, decode, unchanged
+from docgraph.formats.base import Format, decode
 from docgraph.formats.paragraph import Block, document_of
 from docgraph.formats.xml_text import Vocabulary, escape, escape_attribute, is_html
 
@@ -200,7 +200,7 @@ def zipped_format(
     parts: Callable[[Archive], Sequence[str]],
     vocabulary: Vocabulary,
     *,
-    declare: Callable[[str, str], str] = unchanged,
+    declare: Callable[[str, str], str],
     fixed: Callable[[Archive], Iterable[str]] | None = None,
     html_blocks: Callable[[str, int, int, str], Iterator[Block]] | None = None,
     escapes: Mapping[str, Callable[[str], str]] | None = None,
