@@ -66,7 +66,7 @@ class Sessions:
             session = self._current(id)[1].copy()
         return look(session)
 
-    def change(self, id: str, apply: Callable[[Session, JobRecord], T]) -> tuple[T, JobRecord]:
+    def change(self, id: str, apply: Callable[[Session], T]) -> tuple[T, JobRecord]:
         """Applies a change to a session, saves it, and returns its result with the changed job.
 
         If another thread or server saves a change at the same time, this change is applied again on top of it. While
@@ -78,7 +78,7 @@ class Sessions:
                 before = session.state["sentences"]
                 session.deferred = record.state in ("queued", "running")
                 self._kept.pop(id, None)  # unless everything below succeeds
-                result = apply(session, record)
+                result = apply(session)
                 try:
                     saved = self._store.save_change(id, record.revision, difference(session, before))
                 except ConflictError:
