@@ -159,7 +159,7 @@ class _DocumentReader:
     def add(self, block: _Block, entity_fields: str | None) -> None:
         """Adds a sentence."""
         if entity_fields is not None:
-            self.entities.set_fields(entity_fields)
+            self.entities.fields = tuple(entity_fields.strip().split("-"))
             self.layers.add("coreference")
         declared = block.comments.get("docgraph.columns")
         if declared is not None:

@@ -11,13 +11,12 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from docgraph.document import InlineMarkup, Sentence
-from docgraph.formats.base import ATOM_CHARACTERS, Span, splice
+from docgraph.formats.base import ATOM_CHARACTERS, DELIMITERS, Span, splice
 
 _MAX_LENGTH = 200
 """Longer atoms (pictures inside the text) are not shown."""
 _FIRST_CHARACTER, _LAST_CHARACTER = map(ord, ATOM_CHARACTERS.split("-"))
 """Each of these stands for an atom while markup is transferred."""
-_DELIMITERS = tuple("`*_~$|")
 
 
 def text_with_atoms(sentence: Sentence) -> tuple[str, list[Span]]:
@@ -96,7 +95,7 @@ class AtomCharacters:
             atom = self.atoms.get(char)
             last, piece = parts[-1] if parts else "", char if atom is None else atom
             is_beside_atom = atom is not None or last in self.atoms.values()
-            if is_beside_atom and last[-1:] in _DELIMITERS and last[-1:] == piece[0]:
+            if is_beside_atom and last[-1:] in DELIMITERS and last[-1:] == piece[0]:
                 parts.append(" ")
             parts.append(piece)
         return "".join(parts)

@@ -23,11 +23,13 @@ CJK = "\u2e80-\u303f\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\
 """Character class of scripts written without spaces between words (Chinese, Japanese)."""
 ATOM_CHARACTERS = "\U000f0000-\U000ffffd"
 """Character class of private use characters that stand for atoms (atoms.py); each counts as a word."""
+DELIMITERS = frozenset("`*_~$|")
+"""Characters that begin and end code and emphasis; a run of two means something else."""
 MAX_LINE = 2_000_000
 """Maximum length of a line in formats whose readers look at whole lines; a picture inside the text may be that long."""
 NEWLINE = r"(?:\r\n|\n|\r)"
 LINE = re.compile(rf"(?P<text>[^\r\n]*)(?:{NEWLINE}|\Z)")
-_CJK = re.compile(f"[{CJK}]")
+CJK_CHARACTER = re.compile(f"[{CJK}]")
 _BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF32_LE, "utf-32-le"),
     (codecs.BOM_UTF32_BE, "utf-32-be"),
@@ -86,11 +88,11 @@ def space_between(old_space: str, old_end: str, before: str, after: str) -> str:
     without spaces lose a single space; other scripts gain one if the old script had none, or if the first sentence
     ended with a mark that the new one does not have.
     """
-    unspaced = [_CJK.match(char) is not None for char in (before, after)]
+    unspaced = [CJK_CHARACTER.match(char) is not None for char in (before, after)]
     if old_space or any(unspaced) or not after.strip():
         return "" if old_space == " " and all(unspaced) else old_space
     begins_word = after.isalnum() or after in tuple("`*_~")
-    is_new = _CJK.match(old_end) is not None or (not old_end.isalnum() and before.isalnum() and begins_word)
+    is_new = CJK_CHARACTER.match(old_end) is not None or (not old_end.isalnum() and before.isalnum() and begins_word)
     return " " if is_new else ""
 
 

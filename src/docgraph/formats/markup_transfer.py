@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from docgraph.document import Alignment, Document, InlineMarkup, Sentence
 from docgraph.formats.atoms import as_characters, text_with_atoms
-from docgraph.formats.base import Format, IsIntact, space_between, splice
+from docgraph.formats.base import DELIMITERS, Format, IsIntact, space_between, splice
 from docgraph.formats.markup_alignment import aligned_positions
 from docgraph.formats.markup_positions import (
     elements_with_text,
@@ -24,8 +24,6 @@ from docgraph.formats.markup_positions import (
 
 _CHANGE = "\0"
 """Stands for the change from one emphasis to another; new texts have no NUL."""
-_DELIMITERS = frozenset("`*_~$|")
-"""Characters that begin and end code and emphasis; a run of two means something else."""
 _PLACEHOLDER_STARTS = tuple(":-%$")
 """A placeholder that begins with one of these is no placeholder after a letter: `:smile:`, `--option`."""
 
@@ -112,7 +110,7 @@ def _grow_together(before: str, after: str) -> bool:
     """Return whether two characters belong to one word, or to one run of delimiters such as "``"."""
     if before.isalnum() and (after.isalnum() or after in _PLACEHOLDER_STARTS):
         return True
-    return before == after and before in _DELIMITERS
+    return before == after and before in DELIMITERS
 
 
 def _replace_nested(raw: str, start: int, nested: list[tuple[Sentence, str]]) -> str:

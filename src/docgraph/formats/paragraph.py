@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from docgraph.document import Document, InlineMarkup, MarkupRole, Sentence
 from docgraph.errors import DocgraphError
-from docgraph.formats.base import CJK, has_content
+from docgraph.formats.base import CJK_CHARACTER, has_content
 from docgraph.formats.sentences import split_sentences
 
 MAX_PARAGRAPH = 1_000_000
@@ -25,7 +25,6 @@ _NO_WORD = re.compile(
     r"\s*(?:!\[|\[\^|<(?!code|kbd|samp|var|(?:x|ph)\s(?![^<>]*(?:LINE_BREAK|TAG_|\bICU))))", re.IGNORECASE
 )
 """Atoms that are no words: images, notes, tags, except the placeholders of XLIFF that stand for words."""
-_CJK = re.compile(f"[{CJK}]")
 
 _Place = tuple[int, int]
 """Position in the text of a block, and the index of the atom whose word is there, or -1."""
@@ -245,7 +244,7 @@ class Block:
         is_wrapped = self._wrap >= 0 and self._wrap == len(self._chars) - 1
         self._wrap = -1
         if is_wrapped:
-            if _CJK.match(self._chars[-2]) and _CJK.match(text):
+            if CJK_CHARACTER.match(self._chars[-2]) and CJK_CHARACTER.match(text):
                 self._pop()
                 for span in reversed(self._markup):
                     if span.offset <= len(self._chars):

@@ -204,7 +204,7 @@ def _definiteness(trees: Trees, lower: Strings, lists: WordLists) -> IntArray:
         definiteness[trees.heads[determiner & (kinds[lower.ids] == value)]] = value
     possessor = mark(trees.deprels, lambda relation: relation in POSSESSOR_RELATIONS)
     definiteness[trees.heads[possessor & ~trees.is_root]] = Definiteness.POSSESSED
-    if not lists.has_articles:  # bare nouns may be definite in such languages
+    if Definiteness.DEFINITE not in lists.determiners.values():  # without articles, bare nouns may be definite
         definiteness[definiteness == Definiteness.BARE] = Definiteness.DEFINITE
     return definiteness
 

@@ -111,11 +111,6 @@ class WordLists:
                 numbers.setdefault(pronoun.form, number)
         return numbers
 
-    @property
-    def has_articles(self) -> bool:
-        """Whether the language has a definite article."""
-        return Definiteness.DEFINITE in self.determiners.values()
-
 
 def languages() -> list[str]:
     """Returns the codes of the languages that have word lists."""
