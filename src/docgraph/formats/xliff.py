@@ -88,9 +88,9 @@ class Pair:
 def read_pairs(data: bytes, name: str) -> Iterator[Pair]:
     """Yield the source and the translation of each unit of an XLIFF file, empty if it has none."""
     content, _ = _decode(data, name)
-    for element in _elements(content, name):
+    for element in _elements(content, name)[1]:
         source, target = element.child("source"), element.child("target")
-        if element.name in ("trans-unit", "segment") and source is not None:
+        if source is not None:
             text, translation = (
                 "" if each is None else _readable(content[each.tag_end : each.end_tag]) for each in (source, target)
             )
@@ -113,13 +113,8 @@ def _decode(data: bytes, name: str) -> tuple[str, str]:
 def scan(data: bytes, name: str) -> Catalog:
     """Read an XLIFF file."""
     content, encoding = _decode(data, name)
-    units: list[Unit] = []
-    files: list[_Element] = []
-    for element in _elements(content, name):
-        if element.name in ("xliff", "file"):
-            files.append(element)
-        elif element.translate and element.name in ("trans-unit", "segment"):
-            units += _units(content, element)
+    files, elements = _elements(content, name)
+    units = [unit for element in elements if element.translate for unit in _units(content, element)]
     if not files or files[0].name != "xliff":
         raise DocgraphError("is not an XLIFF file; name the format of the file with --format", path=name)
     is_v1 = files[0].attributes.get("version", "1.2").startswith("1")
@@ -167,9 +162,9 @@ def _check_xml(data: bytes, name: str) -> None:
         raise DocgraphError(f"is not well-formed XML ({error}); correct it", path=name) from error
 
 
-def _elements(content: str, name: str) -> Iterator[_Element]:
-    """Yield the elements, each when it ends and with its children, except files, which are yielded when they start."""
-    stack: list[_Element] = []
+def _elements(content: str, name: str) -> tuple[list[_Element], list[_Element]]:
+    """Return the elements xliff and file, and the units (1.2) or segments (2.x) with their children."""
+    files, units, stack = list[_Element](), list[_Element](), list[_Element]()
     for token in _TOKEN.finditer(content):
         if token["name"] is None:
             continue
@@ -183,7 +178,7 @@ def _elements(content: str, name: str) -> Iterator[_Element]:
         else:
             element = _start(token, stack[-1] if stack else None)
             if element.name in ("xliff", "file"):
-                yield element
+                files.append(element)
             if stack and element.name in ("source", "target", "seg-source"):
                 stack[-1].children.append(element)
             if not token["empty"]:
@@ -191,7 +186,8 @@ def _elements(content: str, name: str) -> Iterator[_Element]:
                 continue
             element.end_tag = element.end = token.end()
         if element.name in ("trans-unit", "segment"):
-            yield element
+            units.append(element)
+    return files, units
 
 
 def _start(token: re.Match[str], parent: _Element | None) -> _Element:
