@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -105,8 +105,7 @@ def multiword_spans(start: int, token: str, forms: Sequence[str]) -> list[tuple[
     """
     if "".join(forms) != token:
         return [(start, start + len(token))] * len(forms)
-    edges = np.cumsum([start, *map(len, forms)]).tolist()
-    return list(pairwise(edges))
+    return list(pairwise(accumulate(map(len, forms), initial=start)))
 
 
 def find_form(text: str, cursor: int, form: str) -> tuple[int, int] | None:

@@ -14,9 +14,10 @@ import hashlib
 import json
 import os
 import tempfile
-from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
+from itertools import chain
 from pathlib import Path
 
 from docgraph.annotate import arrow
@@ -51,8 +52,7 @@ class AnnotationCache:
     def __init__(self, folder: str | Path, version: str) -> None:
         self.folder = Path(folder) / "annotations" / version
         self._rows: dict[str, tuple[Path, int]] = {}
-        self._readers: OrderedDict[Path, arrow.ArrowReader] = OrderedDict()
-        """Open files, least recently used first."""
+        self._reader_of = lru_cache(MAX_OPEN_FILES)(arrow.ArrowReader)
         for path in sorted(self.folder.glob("*.arrow")):
             try:
                 self.add_file(path)
@@ -64,16 +64,11 @@ class AnnotationCache:
 
     def __getitem__(self, key: str) -> Annotation:
         path, row = self._rows[key]
-        reader = self._readers.pop(path, None) or arrow.ArrowReader(path)
-        self._readers[path] = reader
-        if len(self._readers) > MAX_OPEN_FILES:
-            self._readers.popitem(last=False)
-        return reader.annotation(row)
+        return self._reader_of(path).annotation(row)
 
     def add_file(self, path: Path) -> None:
         """Adds the annotations of a stored file to the index."""
-        keys = [key for batch in arrow.read_ids(path) for key in batch]
-        for row, key in enumerate(keys):
+        for row, key in enumerate(chain.from_iterable(arrow.read_ids(path))):
             self._rows.setdefault(key, (path, row))
 
 
