@@ -53,16 +53,9 @@ def replace_sentences(
         changed = text != sentence.text and text != text_with_atoms(sentence)[0]
         gap = document.source[old_end : sentence.start]
         if changed:
-            escape = form.escapes.get(sentence.syntax, form.escape)
-            markup = tuple(replace(mark, raw=_replace_nested(mark.raw, mark.start, nested)) for mark in sentence.markup)
-            if cue_ends and cue_ends[index]:
-                written = replace(sentence, markup=markup)
-                raw = _transfer_cues(written, one_line(text), cue_ends[index], escape, form.filler)
-            else:
-                check = form.is_intact if not sentence.syntax else None
-                links = alignments[index] if alignments else None
-                raw = transfer_markup(sentence, text, escape, links, markup, check, form.filler)
-            raw = _apart(document.source, sentence, raw)
+            ends = cue_ends[index] if cue_ends else ()
+            links = alignments[index] if alignments else None
+            raw = _apart(document.source, sentence, _rewritten(sentence, text, form, nested, ends, links))
             if parts:
                 gap = space_between(gap, document.source[old_end - 1], parts[-1][-1:], raw[:1])
         else:
@@ -82,6 +75,23 @@ def replace_sentences(
             position = inner_end
         index = following
     return replace(document, sentences=tuple(sentences), source="".join([*parts, document.source[old_end:]]))
+
+
+def _rewritten(
+    sentence: Sentence,
+    text: str,
+    form: Format,
+    nested: list[tuple[Sentence, str]],
+    cue_ends: Sequence[int],
+    alignment: Alignment | None,
+) -> str:
+    """Return the raw form of a changed sentence; `nested` has new raw forms of the sentences inside its markup."""
+    escape = form.escapes.get(sentence.syntax, form.escape)
+    markup = tuple(replace(mark, raw=_replace_nested(mark.raw, mark.start, nested)) for mark in sentence.markup)
+    if cue_ends:
+        return _transfer_cues(replace(sentence, markup=markup), one_line(text), cue_ends, escape, form.filler)
+    is_intact = form.is_intact if not sentence.syntax else None
+    return transfer_markup(sentence, text, escape, alignment, markup, is_intact, form.filler)
 
 
 def _written_inside(sentence: Sentence, text: str, form: Format) -> str:
