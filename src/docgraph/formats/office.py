@@ -20,7 +20,7 @@ from docgraph.formats.paragraph import Block
 from docgraph.formats.xml_text import Vocabulary, escape
 from docgraph.formats.zipped_xml import Archive, zipped_format
 
-_CORE_PROPERTIES = "docProps/core.xml"
+_CORE_PROPERTIES = r"docProps/core\.xml"
 VOCABULARY = Vocabulary(
     paragraphs=names("w:p a:p c:v x:si x:is dc:title"),
     text=names("w:t a:t c:v x:t dc:title"),
@@ -69,7 +69,7 @@ def _relationships(archive: Archive, part: str) -> dict[str, tuple[str, str]]:
 
 
 _WORD_NAMES = "document footnotes endnotes header footer charts/chart diagrams/data diagrams/drawing styles"
-_WORD_PARTS = [*(rf"word/{name}\d*\.xml" for name in _WORD_NAMES.split()), re.escape(_CORE_PROPERTIES)]
+_WORD_PARTS = [*(rf"word/{name}\d*\.xml" for name in _WORD_NAMES.split()), _CORE_PROPERTIES]
 """The styles are among them because they declare the language of the text."""
 
 
@@ -98,27 +98,20 @@ def _slide_parts(archive: Archive) -> list[str]:
     """
     archive.require(_PRESENTATION)
     targets = _relationships(archive, _PRESENTATION)
-    found: dict[str, None] = {}
+    found: list[str] = []
     for element in archive.tree(_PRESENTATION).iter():
-        if element.tag.rpartition("}")[2] != "sldId":
-            continue
         identifier = next(filter(None, map(element.get, _RELATIONSHIP_ID)), "")
         kind, slide = targets.get(identifier, ("", ""))
-        if kind != "slide":
-            continue
-        found[slide] = None
-        related = _relationships(archive, slide).values()
-        for wanted in _RELATED_TO_SLIDE:
-            found.update((part, None) for kind, part in related if kind == wanted)
-    if _CORE_PROPERTIES in archive:
-        found[_CORE_PROPERTIES] = None
-    return list(found)
+        if kind == "slide" and element.tag.rpartition("}")[2] == "sldId":
+            related = _relationships(archive, slide).values()
+            found += [slide, *(part for wanted in _RELATED_TO_SLIDE for kind, part in related if kind == wanted)]
+    return list(dict.fromkeys([*found, *_numbered(archive, [_CORE_PROPERTIES])]))
 
 
 PPTX = zipped_format("pptx", (".pptx", ".pptm", ".ppsx", ".potx"), _slide_parts, VOCABULARY, declare=declare)
 
 _SHEET = r"xl/worksheets/[^/]*\.xml"
-_STRINGS = (r"xl/sharedStrings\d*\.xml",)
+_STRINGS = r"xl/sharedStrings\d*\.xml"
 _DRAWINGS = (r"xl/drawings/drawing\d*\.xml", r"xl/charts/chart\d*\.xml", r"xl/diagrams/data\d*\.xml")
 _REFERRING = (_SHEET, r"xl/workbook\.xml", r"xl/tables/[^/]*\.xml", r"xl/pivotCache/pivotCacheDefinition[^/]*\.xml")
 _HOLDS_TEXT = re.compile(rb"inlineStr|<(?:\w+:)?(?:odd|even|first)(?:Header|Footer)>[^<]")
@@ -142,9 +135,8 @@ def _is_cell_text(text: str) -> bool:
 def _workbook_parts(archive: Archive) -> list[str]:
     """Return the parts that hold text: the shared texts first, then sheets that hold texts themselves."""
     archive.require("xl/workbook.xml")
-    sheets = [sheet for sheet in _numbered(archive, (_SHEET,)) if _HOLDS_TEXT.search(archive.content(sheet))]
-    core = [_CORE_PROPERTIES] if _CORE_PROPERTIES in archive else []
-    return [*_numbered(archive, _STRINGS), *sheets, *_numbered(archive, _DRAWINGS), *core]
+    sheets = [sheet for sheet in _numbered(archive, [_SHEET]) if _HOLDS_TEXT.search(archive.content(sheet))]
+    return [*_numbered(archive, [_STRINGS]), *sheets, *_numbered(archive, [*_DRAWINGS, _CORE_PROPERTIES])]
 
 
 def _fixed_texts(archive: Archive) -> Iterator[str]:
