@@ -121,7 +121,7 @@ def scan(data: bytes, name: str) -> Catalog:
     attribute = "target-language" if is_v1 else "trgLang"
     places = [element for element in files if element.name == ("file" if is_v1 else "xliff")]
     codes = [code for each in places if LANGUAGE_CODE.fullmatch(code := each.attributes.get(attribute, ""))]
-    declare = partial(_declare, attribute, places)
+    declare = partial(_declare, content, attribute, places)
     return Catalog(content, encoding, units, codes[0] if codes else "", declare, errors="xmlcharrefreplace")
 
 
@@ -274,15 +274,10 @@ def _set_attributes(content: str, element: _Element, attributes: dict[str, str])
     return edits
 
 
-def _declare(attribute: str, places: list[_Element], language: str) -> list[Edit]:
+def _declare(content: str, attribute: str, places: list[_Element], language: str) -> list[Edit]:
     """Declare the target language of the files that declare none."""
-    edits: list[Edit] = []
-    for element in places:
-        if attribute not in element.attributes:
-            edits.append((element.tag_end - 1, element.tag_end - 1, f' {attribute}="{language}"'))
-        elif not element.attributes[attribute].strip():
-            edits.append((*element.attribute_spans[attribute], language))
-    return edits
+    undeclared = (element for element in places if not element.attributes.get(attribute, "").strip())
+    return [edit for element in undeclared for edit in _set_attributes(content, element, {attribute: language})]
 
 
 def parse(source: str, language: str) -> list[Document]:
