@@ -58,7 +58,7 @@ class SentenceBlock:
 
 
 def blocks_of(document: Document) -> list[SentenceBlock]:
-    """Returns the block of each sentence; sentences of one paragraph share a block."""
+    """Return the block of each sentence; sentences of one paragraph share a block."""
     base = document.format.partition(":")[0]
     if base in ("srt", "vtt"):
         return list(_cues(document))
@@ -70,7 +70,7 @@ def blocks_of(document: Document) -> list[SentenceBlock]:
 
 
 def _cues(document: Document) -> Iterator[SentenceBlock]:
-    """Yields the cue in which each sentence begins."""
+    """Yield the cue in which each sentence begins."""
     times = list(_CUE_TIMES.finditer(document.source))
     ends = [match.end() for match in times]
     for sentence in document.sentences:
@@ -99,7 +99,7 @@ def _kind_of_line(source: str, sentence: Sentence) -> str:
 
 
 def _kind_by_tags(source: str, start: int) -> str:
-    """Returns the kind of the innermost element that is open before a position and says what it is."""
+    """Return the kind of the innermost element that is open before a position and says what it is."""
     closed: list[str] = []
     for tag in reversed(list(_TAG.finditer(source, max(0, start - REACH), start))):
         if tag["rest"].endswith("/"):
@@ -114,7 +114,7 @@ def _kind_by_tags(source: str, start: int) -> str:
 
 
 def _kind_in_word(source: str, start: int) -> str:
-    """Returns the kind of a paragraph of WordprocessingML by its style, or by the cell that contains it."""
+    """Return the kind of a paragraph of WordprocessingML by its style, or by the cell that contains it."""
     for match in reversed(list(_WORD_STYLE.finditer(source, max(0, start - REACH), start))):
         if match["paragraph"]:
             break
