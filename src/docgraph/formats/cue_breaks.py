@@ -120,7 +120,7 @@ def place_breaks(
     for place, target in zip(breaks, projected, strict=True):
         crossing = _crossing(words, place, alignment or ())
         costs.append([crossing[n] + weight * abs(ends[n] - target) / average + own[n] for n in range(count + 1)])
-    return _best_breaks(costs, ends, [(limit, average) for limit in room])
+    return _best_breaks(costs, ends, room, average)
 
 
 def _ascending(wanted: Sequence[int], count: int) -> list[int]:
@@ -163,14 +163,16 @@ def _crossing(words: Sequence[Span], place: int, alignment: Alignment) -> list[f
 
 
 def _best_breaks(
-    costs: Sequence[Sequence[float]], ends: Sequence[int], room: Sequence[tuple[float, float]]
+    costs: Sequence[Sequence[float]], ends: Sequence[int], room: Sequence[float], average: float
 ) -> list[int]:
-    """Return the ascending numbers of words with the least sum of costs, one or more words in each cue."""
+    """Return the ascending numbers of words with the least sum of costs, one or more words in each cue.
+
+    `average` is the length of a word.
+    """
     count, k = len(ends) - 1, len(costs)
 
     def excess(cue: int, first: int, last: int) -> float:
-        limit, average = room[cue]
-        return _EXCESS * max(0.0, ends[last] - ends[first] - limit) / average
+        return _EXCESS * max(0.0, ends[last] - ends[first] - room[cue]) / average
 
     best = [costs[0][n] + excess(0, 0, n) if 0 < n <= count - k else math.inf for n in range(count + 1)]
     back: list[list[int]] = []

@@ -192,16 +192,14 @@ class Vocabulary:
                 add(blocks, text_start, tag.start())
                 first.declare_language(run.language, begun)
                 text_start = tag.end()
-            if name in self.paragraphs or name in self.breaks:
-                hyphens = []
             if name in self.paragraphs:
                 if len(blocks) > 1 or len(blocks[0]):
                     yield blocks
                     blocks = [Block(source)]
-                run_end = text_start = None
+                run_end, text_start, hyphens = None, None, []
             elif name in self.breaks:
                 blocks.append(Block(source))
-                run_end = None
+                run_end, hyphens = None, []
             if name in self.hidden and not tag["close"] and not tag["rest"].endswith("/"):
                 hidden, depth = name, 1
             elif name in self.hyphens and tag["rest"].endswith("/"):
