@@ -120,8 +120,7 @@ def examples(documents: Sequence[GoldDocument], language: str = "en") -> Iterato
     lists = load_word_lists(language)
     for gold in documents:
         mentions = find_mentions(gold.document, gold.annotation, lists)
-        candidates = find_candidates(mentions)
-        pairs = Pairs(mentions, candidates.anaphor, candidates.antecedent)
+        pairs = Pairs(mentions, *find_candidates(mentions))
         chain_of = scoring.chain_index(gold.chains)
         chain = np.array([chain_of.get(word, -1) for word in mentions.word.tolist()], dtype=np.int64)
         labels = (chain[pairs.i] == chain[pairs.j]) & (chain[pairs.i] >= 0)

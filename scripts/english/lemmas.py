@@ -121,9 +121,7 @@ def reranker_examples(tagger: Language, gold: Sequence[Doc], tables: WordTables)
     for sentence in gold:
         doc = tagger.get_pipe("tok2vec")(data.without_annotation(sentence, tagger))
         logits = np.asarray(component.model.predict([doc])[0])
-        tagged = TaggedSentence.of(
-            [token.text for token in sentence], [labels[i] for i in logits.argmax(axis=1).tolist()]
-        )
+        tagged = TaggedSentence([token.text for token in sentence], [labels[i] for i in logits.argmax(axis=1).tolist()])
         for i, candidates in uncertain_words(logits, labels):
             candidate_tags = [tag for tag, _ in candidates]
             if sentence[i].tag_ in candidate_tags:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import functools
-import re
 import typing
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -26,8 +25,6 @@ from docgraph.errors import DocgraphError
 T = TypeVar("T")
 PACKAGED = Path(__file__).parent / "configs"
 """A copy of the repository's configs/ folder; installed packages have it, a clone does not need it."""
-LANGUAGE_CODE = re.compile(r"[A-Za-z]{2,3}(?:[-_@][A-Za-z0-9]{1,8})*")
-"""The code of a language, with or without script and region: en, pt-BR, sr@latin."""
 MAX_NODES = 100_000
 """Values of a YAML file, every alias counted as a copy. A short file with nested aliases can stand for billions."""
 MAX_SHOWN = 100

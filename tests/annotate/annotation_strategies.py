@@ -76,6 +76,7 @@ def annotated_documents(draw: st.DrawFn) -> tuple[Document, Annotation]:
         [text for text, _ in found],
         draw(st.text("abc-1", max_size=4)),
         draw(st.lists(st.none() | CELL, min_size=len(found), max_size=len(found))),
+        [0] * len(found),
     )
     offsets = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)]).astype(np.int32)
     starts, ends = int_array(start for start, _, _ in words), int_array(end for _, end, _ in words)

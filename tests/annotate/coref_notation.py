@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from docgraph.annotate.builder import document_from_lines
 from docgraph.annotate.coref import CorefAnnotator
 from docgraph.annotation import Annotation, Strings, int_array
 from docgraph.document import Document
@@ -31,7 +30,7 @@ def parsed(*sentences: str, speakers: Sequence[str | None] | None = None) -> Par
         texts.append(" ".join(cell[0] for cell in cells))
         offsets.append(len(rows))
     forms, lemmas, upos_column, feats_column, deprels = zip(*rows, strict=True) if rows else ((),) * 5
-    document = document_from_lines(texts, "example", speakers)
+    document = Document.from_sentences(texts, "example", speakers)
     annotation = Annotation(
         int_array(offsets),
         int_array(starts),

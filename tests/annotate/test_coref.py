@@ -246,9 +246,8 @@ def test_the_ranker_survives_a_round_trip_and_skips_pairs_below_the_cut() -> Non
 def test_a_ranker_for_other_features_is_refused() -> None:
     document, annotation = parsed("Mary/PROPN/2/nsubj saw/VERB/0/root her/PRON/2/obj")
     mentions = find_mentions(document, annotation, load_word_lists("en"))
-    candidates = find_candidates(mentions)
     model = ranker.Ranker(np.zeros((1, 1), np.int16), np.zeros((1, 2), np.float32), 0.0, 0.0, 0.0, 1, 0.0, 5, "")
-    pairs = Pairs(mentions, candidates.anaphor, candidates.antecedent)
+    pairs = Pairs(mentions, *find_candidates(mentions))
     columns = ranker.mention_features(mentions, len(load_word_lists("en").pronouns))
     with pytest.raises(DocgraphError, match="train it again"):
         model.choose(pairs, columns, np.zeros(len(mentions.word), np.bool_))
@@ -260,7 +259,7 @@ def test_links_of_it_and_they_may_score_less() -> None:
     assert forms.isdisjoint({"he", "she", "i", "you", "its", "itself", "this", "one"})
     document, annotation = parsed("Mary/PROPN/2/nsubj saw/VERB/0/root it/PRON/2/obj")
     mentions = find_mentions(document, annotation, load_word_lists("en"))
-    pairs = Pairs(mentions, *vars(find_candidates(mentions)).values())
+    pairs = Pairs(mentions, *find_candidates(mentions))
     scores = np.full(len(pairs), -0.5, np.float32)
     lenient = refers_to_things(mentions, load_word_lists("en"))
     assert lenient.tolist() == [annotation.forms[word] == "it" for word in mentions.word.tolist()]
@@ -341,11 +340,11 @@ def test_spans_equal_those_found_by_climbing_the_tree(example: Parsed) -> None:
 def test_candidates_are_few_and_earlier_however_long_the_document() -> None:
     sentence = "Mary/PROPN/2/nsubj saw/VERB/0/root the/DET/4/det car/NOUN/2/obj and/CCONJ/6/cc she/PRON/2/conj"
     document, annotation = parsed(*[sentence] * 400)
-    candidates = find_candidates(find_mentions(document, annotation, load_word_lists("en")))
-    assert candidates.antecedent.shape == (1200, WINDOW + FAR + EVENTS)
-    valid = candidates.antecedent >= 0
-    assert (candidates.antecedent < candidates.anaphor[:, None])[valid].all()
-    for row in candidates.antecedent:
+    anaphor, antecedent = find_candidates(find_mentions(document, annotation, load_word_lists("en")))
+    assert antecedent.shape == (1200, WINDOW + FAR + EVENTS)
+    valid = antecedent >= 0
+    assert (antecedent < anaphor[:, None])[valid].all()
+    for row in antecedent:
         kept = row[row >= 0]
         assert len(set(kept.tolist())) == len(kept)
 

@@ -144,7 +144,7 @@ def test_the_reranker_weighs_features_against_the_tagger() -> None:
     labels = ("NN", "NNP", "VB")
     logits = np.array([[9, 0, 0], [1, 0.8, -9]], dtype=np.float32)
     assert [(i, [tag for tag, _ in tags]) for i, tags in uncertain_words(logits, labels)] == [(1, ["NN", "NNP"])]
-    sentence = TaggedSentence.of(["go", "Team"], ["NN", "NN"])
+    sentence = TaggedSentence(["go", "Team"], ["NN", "NN"])
     plain, moved = (
         dict(TagReranker(1.0, weights, WordTables({}, {}))(sentence, logits, labels))[1]
         for weights in ({}, {"l=team": {"NNP": 1.0}, "l=other": {"NN": 9.0}})

@@ -227,7 +227,7 @@ def test_example_format_of_the_manual_works() -> None:
     source = "# A comment.\ngreeting = Hello there. Bye.\n"
     (document,) = names["PROPERTIES"].parse(source, "en")
     assert document.texts == ["Hello there.", "Bye."]
-    made = replace_sentences(document, ["Salut.", "Ciao."], names["PROPERTIES"].escape)
+    made = replace_sentences(document, ["Salut.", "Ciao."], names["PROPERTIES"])
     assert made.source == "# A comment.\ngreeting = Salut. Ciao.\n"
     assert [made.source[s.start : s.end] for s in made] == made.texts == ["Salut.", "Ciao."]
 

@@ -93,6 +93,14 @@ def test_version_2() -> None:
     assert translate(V2) == expected.replace("</pc>.</source>", f"</pc>.</source>{target}")
 
 
+def test_the_target_language_of_an_empty_file_is_declared() -> None:
+    source = (
+        '<xliff version="1.2"><file original="a"/><file><trans-unit><source>One</source></trans-unit></file></xliff>'
+    )
+    languages = [file.get("target-language") for file in ET.fromstring(translate(source)).iter("file")]
+    assert languages == ["fr", "fr"]
+
+
 @pytest.mark.parametrize(
     "unit",
     [

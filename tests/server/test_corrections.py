@@ -177,7 +177,7 @@ def test_a_correction_does_not_wait_for_a_view_of_the_document(client: TestClien
     sessions = client.app.state.server.sessions  # type: ignore[attr-defined]
 
     def look(session: Session) -> list[dict[str, Any]]:
-        changes, _ = sessions.change(id, lambda changed, _: changed.correct(0, "Le havre est fermé."))
+        changes, _ = sessions.change(id, lambda changed: changed.correct(0, "Le havre est fermé."))
         assert isinstance(changes, list)
         return session.sentences
 
@@ -202,7 +202,7 @@ def test_a_document_is_corrected_while_it_is_translated(tmp_path: Path, monkeypa
         found, server = decode(*arguments, **options), servers.get()
         if corrections:
             index = corrections.pop(0)
-            server.sessions.change(id, lambda session, _: session.correct(index, KNOWN[index]))
+            server.sessions.change(id, lambda session: session.correct(index, KNOWN[index]))
         servers.put(server)
         return found
 

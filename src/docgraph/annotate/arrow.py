@@ -51,7 +51,7 @@ def write_rows(path: str | Path, rows: Iterable[Row]) -> None:
     options = pa.ipc.IpcWriteOptions(compression="zstd")
     with replacing(path) as temporary, pa.ipc.new_file(str(temporary), SCHEMA, options=options) as writer:
         while batch := list(islice(rows, BATCH_ROWS)):
-            writer.write_batch(_to_batch(batch))
+            writer.write_batch(pa.RecordBatch.from_pylist([_row(*row) for row in batch], schema=SCHEMA))
 
 
 def read(path: str | Path) -> list[tuple[Document, Annotation]]:
@@ -109,24 +109,21 @@ def _open(path: str | Path, options: Any = None) -> Any:
     return file
 
 
-def _to_batch(rows: list[Row]) -> Any:
-    columns: dict[str, list[Any]] = {name: [] for name in SCHEMA.names}
-    for identifier, document, annotation in rows:
-        columns["id"].append(identifier)
-        columns["texts"].append(None if document is None else document.texts)
-        columns["speakers"].append(None if document is None else [sentence.speaker for sentence in document])
-        columns["paragraphs"].append(None if document is None else [sentence.paragraph for sentence in document])
-        for name in INTEGER_COLUMNS:
-            columns[name].append(getattr(annotation, name))
-        links = annotation.coreference
-        columns["coreference"].append(None if links is None else links.reshape(-1))
-        for name in STRING_COLUMNS:
-            strings: Strings | None = getattr(annotation, name)
-            columns[name].append(None if strings is None else strings.ids)
-            columns[f"{name}_table"].append(None if strings is None else list(strings.table))
-        columns["notes"].append(list(annotation.notes))
-    arrays = [pa.array(columns[field.name], type=field.type) for field in SCHEMA]
-    return pa.record_batch(arrays, schema=SCHEMA)
+def _row(identifier: str, document: Document | None, annotation: Annotation) -> dict[str, Any]:
+    """Returns a row of the file, without the columns that are null."""
+    row: dict[str, Any] = {"id": identifier, "notes": annotation.notes}
+    if document is not None:
+        row["texts"] = document.texts
+        row["speakers"] = [sentence.speaker for sentence in document]
+        row["paragraphs"] = [sentence.paragraph for sentence in document]
+    row |= {name: getattr(annotation, name) for name in INTEGER_COLUMNS}
+    if annotation.coreference is not None:
+        row["coreference"] = annotation.coreference.reshape(-1)
+    for name in STRING_COLUMNS:
+        strings: Strings | None = getattr(annotation, name)
+        if strings is not None:
+            row[name], row[f"{name}_table"] = strings.ids, strings.table
+    return row
 
 
 def _integers(batch: Any, name: str, row: int) -> IntArray | None:

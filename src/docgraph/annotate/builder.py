@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -67,18 +67,12 @@ class AnnotationBuilder:
 
 
 def document_from_lines(
-    texts: Iterable[str],
-    id: str = "",
-    speakers: Iterable[str | None] | None = None,
-    paragraphs: Iterable[int] | None = None,
+    texts: Sequence[str], id: str, speakers: Sequence[str | None], paragraphs: Sequence[int]
 ) -> Document:
     """Returns a document whose source has one sentence per line.
 
     Unlike `Document.from_sentences`, it keeps the texts unchanged and takes paragraph numbers.
     """
-    texts = list(texts)
-    speakers = list(speakers) if speakers is not None else [None] * len(texts)
-    paragraphs = list(paragraphs) if paragraphs is not None else [0] * len(texts)
     sentences, start = [], 0
     for text, speaker, paragraph in zip(texts, speakers, paragraphs, strict=True):
         sentences.append(Sentence(text, start, start + len(text), paragraph=paragraph, speaker=speaker))
@@ -111,8 +105,7 @@ def multiword_spans(start: int, token: str, forms: Sequence[str]) -> list[tuple[
     """
     if "".join(forms) != token:
         return [(start, start + len(token))] * len(forms)
-    edges = np.cumsum([start, *map(len, forms)]).tolist()
-    return list(pairwise(edges))
+    return list(pairwise(accumulate(map(len, forms), initial=start)))
 
 
 def find_form(text: str, cursor: int, form: str) -> tuple[int, int] | None:

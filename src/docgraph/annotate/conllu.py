@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from pathlib import Path
 
 from docgraph.annotate.builder import (
@@ -108,7 +109,7 @@ class _Block:
 
 def _blocks(lines: Iterable[bytes], path: str, first_line: int) -> Iterator[_Block]:
     block: _Block | None = None
-    for number, raw in enumerate(lines, start=first_line):
+    for number, raw in enumerate(chain(lines, [b""]), start=first_line):
         try:
             text = raw.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n")
         except UnicodeDecodeError:
@@ -127,8 +128,6 @@ def _blocks(lines: Iterable[bytes], path: str, first_line: int) -> Iterator[_Blo
             columns = f"{len(cells)} column{'s' * (len(cells) > 1)}"
             raise DocgraphError(f"{columns} instead of the 10 tab-separated ones of CoNLL-U", path=path, line=number)
         block.rows.append((number, cells))
-    if block is not None:
-        yield block
 
 
 @dataclass(slots=True)
@@ -160,7 +159,7 @@ class _DocumentReader:
     def add(self, block: _Block, entity_fields: str | None) -> None:
         """Adds a sentence."""
         if entity_fields is not None:
-            self.entities.set_fields(entity_fields)
+            self.entities.fields = tuple(entity_fields.strip().split("-"))
             self.layers.add("coreference")
         declared = block.comments.get("docgraph.columns")
         if declared is not None:

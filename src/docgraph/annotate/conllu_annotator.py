@@ -44,15 +44,13 @@ class ConlluAnnotator:
         self._path = Path(path)
         with self._path.open("rb") as file:
             self.version = hashlib.file_digest(file, "blake2b").hexdigest()
-        self._by_id: dict[str, _FileRange] = {}
-        self._by_text: dict[bytes, _FileRange] = {}
-        self._by_first_sentence: dict[str, _FileRange] = {}
+        self._ranges: dict[tuple[str, str], _FileRange] = {}
+        """By each of `_keys`."""
         layers: list[frozenset[Layer]] = []
         for location in _document_ranges(self._path):
             for document, annotation in self._read(location):
-                self._by_id.setdefault(document.id, location)
-                self._by_text.setdefault(_text_digest(document), location)
-                self._by_first_sentence.setdefault(_without_spaces(_first_sentence(document)), location)
+                for key in _keys(document):
+                    self._ranges.setdefault(key, location)
                 layers.append(annotation.layers)
         if not layers:
             raise DocgraphError("this file has no sentences; give one in CoNLL-U", path=path)
@@ -73,11 +71,7 @@ class ConlluAnnotator:
         return replace(stored, starts=starts, ends=ends)
 
     def _find(self, document: Document) -> _FileRange:
-        location = (
-            (self._by_id.get(document.id) if document.id else None)
-            or self._by_text.get(_text_digest(document))
-            or self._by_first_sentence.get(_without_spaces(_first_sentence(document)))
-        )
+        location = next(filter(None, map(self._ranges.get, _keys(document))), None)
         if location is None:
             raise DocgraphError(
                 f"document '{document.id}' is not in this file, neither by its id nor by its first sentence "
@@ -149,11 +143,13 @@ def _without_spaces(text: str) -> str:
     return "".join(text.split())
 
 
-def _text_digest(document: Document) -> bytes:
-    digest = hashlib.blake2b(digest_size=16)
-    for text in document.texts:
-        digest.update(_without_spaces(text).encode("utf-8", "surrogatepass"))
-    return digest.digest()
+def _keys(document: Document) -> Iterator[tuple[str, str]]:
+    """Yields what a document is looked up by, the surest first."""
+    if document.id:
+        yield "id", document.id
+    text = _without_spaces(" ".join(document.texts)).encode("utf-8", "surrogatepass")
+    yield "text", hashlib.blake2b(text, digest_size=16).hexdigest()
+    yield "first sentence", _without_spaces(_first_sentence(document))
 
 
 def _shorten(text: str) -> str:

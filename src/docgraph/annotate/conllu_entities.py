@@ -35,16 +35,13 @@ class EntityReader:
 
     def __init__(self, path: str) -> None:
         self._path = path
-        self._fields: tuple[str, ...] = ("GRP",)
+        self.fields: tuple[str, ...] = ("GRP",)
+        """The fields of opening brackets, in the order that `# global.Entity` declares."""
         self._open: dict[str, list[_OpenMention]] = {}
         self._parts: dict[str, list[int]] = {}
         self._mentions: list[tuple[str, list[int], int | None]] = []
         """(entity, words, position of the head word in the mention, counted from 1, if a field names it)."""
         self._antecedents: dict[int, int] = {}
-
-    def set_fields(self, declaration: str) -> None:
-        """Sets the fields of opening brackets from the value of `# global.Entity`, where hyphens separate them."""
-        self._fields = tuple(declaration.strip().split("-"))
 
     def read(self, value: str, first: int, last: int, line: int) -> None:
         """Reads the brackets of one row: mentions open at word `first` and close at word `last`.
@@ -98,9 +95,9 @@ class EntityReader:
     def _parse_opening(self, opening: str) -> tuple[str, int | None]:
         """Returns the entity, with its part number, and the position of the head word if a field names it."""
         values = opening.split("-")
-        if len(self._fields) == 1:
+        if len(self.fields) == 1:
             return values[0], None
-        fields = dict(zip(self._fields, values, strict=False))
+        fields = dict(zip(self.fields, values, strict=False))
         entity = next((fields[name] for name in _ENTITY_FIELDS if name in fields), values[0])
         heads = (re.match(r"[0-9]{1,6}", fields.get(name, "")) for name in _HEAD_FIELDS)
         return entity, next((int(head[0]) for head in heads if head), None)

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import lzma
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache, cached_property, lru_cache
 from importlib.resources import files
@@ -26,7 +26,7 @@ from itertools import pairwise
 
 from docgraph.annotate.inflection import french_participles, french_plural, lemma
 from docgraph.annotate.rule_based import has_simplemma_dictionary
-from docgraph.annotation import Annotation, IntArray
+from docgraph.annotation import Annotation
 from docgraph.errors import DocgraphError
 
 NOUNS = frozenset({"n", "nm", "nf", "nmp", "nfp"})
@@ -221,7 +221,8 @@ class Dictionary:
             (entry, words)
             for entry, words in self._fitting(forms, place, begin, end)
             if (upos is None or (_may_be(upos[place], entry) and not _is_name(upos[place], forms[place], entry)))
-            and (heads is None or len(entry.parts) == 1 or _are_linked(words, heads))
+            # The word after a gap must depend on the first word of the entry.
+            and (heads is None or len(entry.parts) == 1 or heads[words[-1]] == words[0])
         )
         return max(fitting, key=lambda pair: len(pair[1]), default=None)
 
@@ -281,13 +282,9 @@ def _places(forms: list[str], entry: Entry, place: int, end: int) -> Iterator[tu
     first, *others = map(len, entry.parts)
     for gap in range(1, MAX_GAP + 1) if others else (0,):
         words = (*range(place, place + first), *range(place + first + gap, place + first + gap + sum(others)))
-        if words[-1] >= end or not all(map(_is_wordlike, forms[place + first : place + first + gap])):
+        if words[-1] >= end or not all(form[0].isalnum() for form in forms[place + first : place + first + gap]):
             return
         yield words
-
-
-def _is_wordlike(form: str) -> bool:
-    return form[0].isalnum()
 
 
 def _may_be(upos: str, entry: Entry) -> bool:
@@ -302,11 +299,6 @@ def _is_name(upos: str, form: str, entry: Entry) -> bool:
     return upos == "PROPN" and (form.lower(),) == entry.words and form != entry.words[0]
 
 
-def _are_linked(words: Sequence[int], heads: IntArray) -> bool:
-    """Returns whether the word after a gap depends on the first word of the entry."""
-    return int(heads[words[-1]]) == words[0]
-
-
 @lru_cache(1 << 16)
 def _keys(word: str, language: str | None) -> tuple[str, ...]:
     """Returns the word in small letters, its lemmas and, for a word such as Kenyans, its singular."""
@@ -316,9 +308,6 @@ def _keys(word: str, language: str | None) -> tuple[str, ...]:
     singular = [small[:-1]] if word.istitle() and small.endswith("s") else []
     verb = [PAST_FORMS[small]] if language == "en" and small in PAST_FORMS else []
     return tuple(dict.fromkeys([small, lemma(small, language), *singular, *verb]))
-
-
-_has_lemmas = cache(has_simplemma_dictionary)
 
 
 def _lemmas(text: str, language: str) -> str:
@@ -354,4 +343,4 @@ def _words(text: str, language: str) -> list[str]:
 
 
 def _as_lemmas(words: list[str], language: str) -> list[str]:
-    return [lemma(word, language) for word in words] if _has_lemmas(language) else words
+    return [lemma(word, language) for word in words] if has_simplemma_dictionary(language) else words

@@ -37,26 +37,21 @@ class Annotator(Protocol):
     @property
     def name(self) -> str:
         """The spec of the component, such as `words:fr`."""
-        ...
 
     @property
     def version(self) -> str:
         """Everything except the text that the result depends on (package, model, settings). Part of the cache key."""
-        ...
 
     @property
     def requires(self) -> frozenset[Layer]:
         """Layers that earlier components must assign."""
-        ...
 
     @property
     def assigns(self) -> frozenset[Layer]:
         """Layers that this component adds."""
-        ...
 
     def __call__(self, document: Document, annotation: Annotation | None) -> Annotation:
         """Returns the annotation with this component's layers. `annotation` is None for the first component."""
-        ...
 
 
 @dataclass(frozen=True)

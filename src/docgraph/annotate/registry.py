@@ -12,8 +12,8 @@ from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 
 from docgraph.annotate.pipeline import Annotator, Pipeline
-from docgraph.config import LANGUAGE_CODE
 from docgraph.errors import DocgraphError
+from docgraph.languages import LANGUAGE_CODE, base_language
 
 GROUP = "docgraph.annotators"
 ENGLISH = Path(__file__).parent.parent / "data" / "en_docgraph"
@@ -75,7 +75,7 @@ def names() -> list[str]:
 
 def default_pipeline(code: str) -> Pipeline:
     """Returns the best installed pipeline for the language of a code. Its notes say which layers are missing."""
-    language = re.split("[-_@]", code)[0].lower()
+    language = base_language(code)
     if language == "en" and ENGLISH.is_dir():
         return Pipeline((create(f"spacy:{ENGLISH}"), create("coref:en")), code)
     installed = installed_spacy_pipeline(language)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -130,6 +131,7 @@ class SimplemmaAnnotator:
         return replace(annotation, lemmas=Strings.of(lemma_of[i] for i in forms.ids.tolist()))
 
 
+@cache
 def has_simplemma_dictionary(language: str) -> bool:
     """Returns whether simplemma has a dictionary of a language."""
     factory = "simplemma.strategies.dictionaries.dictionary_factory"

@@ -14,9 +14,10 @@ import hashlib
 import json
 import os
 import tempfile
-from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
+from itertools import chain
 from pathlib import Path
 
 from docgraph.annotate import arrow
@@ -34,8 +35,7 @@ MAX_OPEN_FILES = 16
 
 def default_cache_folder() -> Path:
     """Returns $DOCGRAPH_CACHE, or `docgraph` in the user's cache folder."""
-    folder = os.environ.get("DOCGRAPH_CACHE")
-    if folder:
+    if folder := os.environ.get("DOCGRAPH_CACHE"):
         return Path(folder)
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "docgraph"
 
@@ -52,8 +52,7 @@ class AnnotationCache:
     def __init__(self, folder: str | Path, version: str) -> None:
         self.folder = Path(folder) / "annotations" / version
         self._rows: dict[str, tuple[Path, int]] = {}
-        self._readers: OrderedDict[Path, arrow.ArrowReader] = OrderedDict()
-        """Open files, least recently used first."""
+        self._reader_of = lru_cache(MAX_OPEN_FILES)(arrow.ArrowReader)
         for path in sorted(self.folder.glob("*.arrow")):
             try:
                 self.add_file(path)
@@ -65,16 +64,11 @@ class AnnotationCache:
 
     def __getitem__(self, key: str) -> Annotation:
         path, row = self._rows[key]
-        reader = self._readers.pop(path, None) or arrow.ArrowReader(path)
-        self._readers[path] = reader
-        if len(self._readers) > MAX_OPEN_FILES:
-            self._readers.popitem(last=False)
-        return reader.annotation(row)
+        return self._reader_of(path).annotation(row)
 
     def add_file(self, path: Path) -> None:
         """Adds the annotations of a stored file to the index."""
-        keys = [key for batch in arrow.read_ids(path) for key in batch]
-        for row, key in enumerate(keys):
+        for row, key in enumerate(chain.from_iterable(arrow.read_ids(path))):
             self._rows.setdefault(key, (path, row))
 
 
@@ -90,12 +84,8 @@ def store(folder: Path, keys: Sequence[str], annotations: Sequence[Annotation]) 
     return path
 
 
-@dataclass(frozen=True, slots=True)
-class AnnotationChunk:
-    """Documents that are annotated and stored together, with their content keys."""
-
-    keys: tuple[str, ...]
-    documents: tuple[Document, ...]
+Chunk = dict[str, Document]
+"""Documents that are annotated and stored together, by their content keys."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,36 +138,32 @@ def _read_in_order(
             temporary.cleanup()
 
 
-def _chunks(missing: dict[str, Document]) -> Iterator[AnnotationChunk]:
-    keys: list[str] = []
-    documents: list[Document] = []
+def _chunks(missing: dict[str, Document]) -> Iterator[Chunk]:
+    chunk: Chunk = {}
     size = 0
     for key, document in missing.items():
-        keys.append(key)
-        documents.append(replace(document, container=None))
+        chunk[key] = replace(document, container=None)
         size += sum(len(text) for text in document.texts)
         if size >= CHUNK_CHARACTERS:
-            yield AnnotationChunk(tuple(keys), tuple(documents))
-            keys, documents, size = [], [], 0
-    if keys:
-        yield AnnotationChunk(tuple(keys), tuple(documents))
+            yield chunk
+            chunk, size = {}, 0
+    if chunk:
+        yield chunk
 
 
-def _annotate_chunks(
-    chunks: Sequence[AnnotationChunk], pipeline: Pipeline, folder: Path, jobs: int
-) -> Iterator[StoredChunk]:
+def _annotate_chunks(chunks: Sequence[Chunk], pipeline: Pipeline, folder: Path, jobs: int) -> Iterator[StoredChunk]:
     """Annotates and stores the chunks: in this process if `jobs` is 1, else in workers that load the pipeline anew."""
     if jobs <= 1:
         for chunk in chunks:
-            yield annotate_chunk(chunk, pipeline, folder)
+            yield _annotate_chunk(chunk, pipeline, folder)
         return
     yield from run_in_processes(_work, chunks, jobs, _start_worker, (pipeline.spec or pipeline, folder))
 
 
-def annotate_chunk(chunk: AnnotationChunk, pipeline: Pipeline, folder: Path) -> StoredChunk:
+def _annotate_chunk(chunk: Chunk, pipeline: Pipeline, folder: Path) -> StoredChunk:
     """Annotates the documents of a chunk and stores them in the folder of a cache."""
-    annotations = [pipeline(document) for document in chunk.documents]
-    path = store(folder, chunk.keys, annotations)
+    annotations = [pipeline(document) for document in chunk.values()]
+    path = store(folder, list(chunk), annotations)
     return StoredChunk(path, len(annotations), sum(annotation.num_words for annotation in annotations))
 
 
@@ -190,6 +176,6 @@ def _start_worker(pipeline: Pipeline | str, folder: Path) -> None:
     _worker = load_pipeline(pipeline) if isinstance(pipeline, str) else pipeline, folder
 
 
-def _work(chunk: AnnotationChunk) -> StoredChunk:
+def _work(chunk: Chunk) -> StoredChunk:
     assert _worker is not None
-    return annotate_chunk(chunk, *_worker)
+    return _annotate_chunk(chunk, *_worker)

@@ -61,6 +61,7 @@ def annotate(
     """
     from docgraph.annotate.runner import annotate_all, default_cache_folder
     from docgraph.formats import read
+    from docgraph.languages import base_language
     from docgraph.workers import available_cores
 
     output_format = to or ("arrow" if Path(output).suffix in ARROW_SUFFIXES else "conllu")
@@ -68,7 +69,7 @@ def annotate(
         raise DocgraphError("cannot write Arrow to standard output; name a file with -o or use --to conllu")
     if Path(output).is_dir():
         raise DocgraphError("this is a folder; name an output file with -o", path=output)
-    code = language.replace("_", "-").partition("-")[0]
+    code = base_language(language)
     documents = [document for path in files for document in read(path, format, language=code)]
     with _Progress() as progress:
         annotations = annotate_all(

@@ -7,7 +7,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from docgraph.config import LANGUAGE_CODE, Entries, Flag, NamePair, Names, Number, PositiveShare, Size, config_class
+from docgraph.config import Entries, Flag, NamePair, Names, Number, PositiveShare, Size, config_class
+from docgraph.languages import LANGUAGE_CODE
 
 FormatName = Literal["lines", "docids", "marks", "sgm", "train-tags", "wmt-xml", "tsv", "tmx"]
 SPLITS = ("train", "dev", "test")

@@ -141,7 +141,7 @@ def _replace(
     limits: SubtitleLimits = SubtitleLimits(),
 ) -> Document:
     ends = [] if form.cues is None else cue_ends(document, texts, form.cues(document.source), alignments, limits)
-    return replace_sentences(document, texts, form.escape, form.escapes, form.is_intact, form.filler, ends, alignments)
+    return replace_sentences(document, texts, form, ends, alignments)
 
 
 def with_texts(document: Document, texts: Sequence[str], alignments: Alignments = ()) -> Document:

@@ -11,14 +11,12 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from docgraph.document import InlineMarkup, Sentence
-from docgraph.formats.base import ATOM_CHARACTERS
+from docgraph.formats.base import ATOM_CHARACTERS, DELIMITERS, Span, splice
 
-Span = tuple[int, int]
 _MAX_LENGTH = 200
 """Longer atoms (pictures inside the text) are not shown."""
 _FIRST_CHARACTER, _LAST_CHARACTER = map(ord, ATOM_CHARACTERS.split("-"))
 """Each of these stands for an atom while markup is transferred."""
-_DELIMITERS = tuple("`*_~$|")
 
 
 def text_with_atoms(sentence: Sentence) -> tuple[str, list[Span]]:
@@ -97,7 +95,7 @@ class AtomCharacters:
             atom = self.atoms.get(char)
             last, piece = parts[-1] if parts else "", char if atom is None else atom
             is_beside_atom = atom is not None or last in self.atoms.values()
-            if is_beside_atom and last[-1:] in _DELIMITERS and last[-1:] == piece[0]:
+            if is_beside_atom and last[-1:] in DELIMITERS and last[-1:] == piece[0]:
                 parts.append(" ")
             parts.append(piece)
         return "".join(parts)
@@ -122,12 +120,9 @@ def as_characters(sentence: Sentence, text: str, markup: Sequence[InlineMarkup] 
     if not found or len(found) > _LAST_CHARACTER - _FIRST_CHARACTER:
         return AtomCharacters(replace(sentence, markup=tuple(written)), text, {})
     characters = {index: chr(_FIRST_CHARACTER + n) for n, index in enumerate(sorted(found))}
-    new, position = list[str](), 0
-    for index, (start, end) in sorted(found.items(), key=lambda item: item[1]):
-        new += [text[position:start], characters[index]]
-        position = end
+    shown = splice(text, ((*span, characters[index]) for index, span in found.items()))
     atoms = {characters[index]: written[index].raw.strip() for index in found}
-    return AtomCharacters(_with_characters(sentence, written, characters), "".join([*new, text[position:]]), atoms)
+    return AtomCharacters(_with_characters(sentence, written, characters), shown, atoms)
 
 
 def _whole(core: str) -> str:

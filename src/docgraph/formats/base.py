@@ -5,23 +5,31 @@ from __future__ import annotations
 import codecs
 import re
 import unicodedata
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 
 from docgraph.document import Document, InlineMarkup
 from docgraph.errors import DocgraphError
 
 Span = tuple[int, int]
 """(start, end) in the source of a document."""
+Edit = tuple[int, int, str]
+"""(start, end, new text) of a part of a text that is replaced."""
+IsIntact = Callable[[str, str, Sequence[InlineMarkup]], bool]
+"""(raw form of a sentence, its text with atoms, its markup) -> whether the raw form reads back as these."""
 CJK = "\u2e80-\u303f\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff00-\uffef\U00020000-\U0003ffff"
 """Character class of scripts written without spaces between words (Chinese, Japanese)."""
 ATOM_CHARACTERS = "\U000f0000-\U000ffffd"
 """Character class of private use characters that stand for atoms (atoms.py); each counts as a word."""
+DELIMITERS = frozenset("`*_~$|")
+"""Characters that begin and end code and emphasis; a run of two means something else."""
 MAX_LINE = 2_000_000
 """Maximum length of a line in formats whose readers look at whole lines; a picture inside the text may be that long."""
 NEWLINE = r"(?:\r\n|\n|\r)"
 LINE = re.compile(rf"(?P<text>[^\r\n]*)(?:{NEWLINE}|\Z)")
-_CJK = re.compile(f"[{CJK}]")
+CJK_CHARACTER = re.compile(f"[{CJK}]")
 _BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF32_LE, "utf-32-le"),
     (codecs.BOM_UTF32_BE, "utf-32-be"),
@@ -30,7 +38,8 @@ _BYTE_ORDER_MARKS = (
 )
 
 
-def _unchanged(text: str, _: str = "") -> str:
+def unchanged(text: str, _: str = "") -> str:
+    """Return the text."""
     return text
 
 
@@ -51,21 +60,21 @@ class Format:
     extensions: tuple[str, ...]
     parse: Callable[[str, str], list[Document]]
     """(source, language) -> documents; their sources, concatenated, are the source."""
-    escape: Callable[[str], str] = _unchanged
+    escape: Callable[[str], str] = unchanged
     """Plain text -> its representation in the source."""
     unpack: Callable[[bytes, str], str] | None = None
     """(file, file name for errors) -> source, for files that are not text."""
     pack: Callable[[bytes, str], bytes] | None = None
     """(original file, new source) -> new file."""
-    declare: Callable[[str, str], str] = _unchanged
+    declare: Callable[[str, str], str] = unchanged
     """(source, language) -> source whose language declaration, if it has one, names the language."""
     check: Callable[[bytes, str], None] | None = None
     """(file, file name) -> None; refuses a file that has the extension but not the content of this format. Not asked if
     the user names the format."""
     escapes: Mapping[str, Callable[[str], str]] = field(default_factory=dict)
     """Escape functions for text in another syntax (an HTML attribute), by `Sentence.syntax`."""
-    is_intact: Callable[[str, str, Sequence[InlineMarkup]], bool] | None = None
-    """(raw form of a sentence, its text with atoms, its markup) -> whether the raw form reads back as these."""
+    is_intact: IsIntact | None = None
+    """Decides whether markup can be written in a certain way."""
     filler: str = ""
     """Written where a line without text would end a block too early (a subtitle cue)."""
     cues: Callable[[str], Iterable[Cue]] | None = None
@@ -79,11 +88,11 @@ def space_between(old_space: str, old_end: str, before: str, after: str) -> str:
     without spaces lose a single space; other scripts gain one if the old script had none, or if the first sentence
     ended with a mark that the new one does not have.
     """
-    unspaced = [_CJK.match(char) is not None for char in (before, after)]
+    unspaced = [CJK_CHARACTER.match(char) is not None for char in (before, after)]
     if old_space or any(unspaced) or not after.strip():
         return "" if old_space == " " and all(unspaced) else old_space
     begins_word = after.isalnum() or after in tuple("`*_~")
-    is_new = _CJK.match(old_end) is not None or (not old_end.isalnum() and before.isalnum() and begins_word)
+    is_new = CJK_CHARACTER.match(old_end) is not None or (not old_end.isalnum() and before.isalnum() and begins_word)
     return " " if is_new else ""
 
 
@@ -97,23 +106,49 @@ def has_content(text: str) -> bool:
     return any(unicodedata.category(char)[0] not in "PZC" and char not in "*_=~+<>|^`$" for char in text)
 
 
-def line_groups(source: str) -> Iterator[list[Span]]:
-    """Yield the lines between blank lines, a group at a time, as spans without line ends."""
+def line_groups(source: str, start: int = 0, end: int | None = None) -> Iterator[list[Span]]:
+    """Yield the lines between blank lines of source[start:end], a group at a time, as spans without line ends."""
     group: list[Span] = []
-    for match in LINE.finditer(source):
+    for match in LINE.finditer(source, start, len(source) if end is None else end):  # the last match is empty
         if match["text"].strip():
             group.append(match.span("text"))
         elif group:
             yield group
             group = []
-    if group:
-        yield group
+
+
+def around(text: str, offset: int) -> tuple[str, str]:
+    """Return the characters before and after a position; empty at the ends of the text."""
+    return text[max(offset - 1, 0) : offset], text[offset : offset + 1]
 
 
 def strip_span(source: str, start: int, end: int) -> Span:
     """Return the span without its leading and trailing white space."""
     text = source[start:end]
     return start + len(text) - len(text.lstrip()), start + len(text.rstrip())
+
+
+class JoinedLines:
+    """The lines of a paragraph joined by single newlines, without what is between them in the source."""
+
+    def __init__(self, source: str, lines: Sequence[Span]) -> None:
+        self.text = "\n".join(source[start:end] for start, end in lines)
+        self._starts = [start for start, _ in lines]
+        self._offsets = list(accumulate((end - start + 1 for start, end in lines[:-1]), initial=0))
+
+    def source_of(self, position: int) -> int:
+        """Map a position of the joined text to the source."""
+        line = bisect_right(self._offsets, position) - 1
+        return self._starts[line] + position - self._offsets[line]
+
+
+def splice(text: str, edits: Iterable[Edit]) -> str:
+    """Return the text with all edits; insertions at one position keep their order."""
+    parts, position = [], 0
+    for start, end, new in sorted(edits, key=lambda edit: edit[:2]):
+        parts += [text[position:start], new]
+        position = end
+    return "".join([*parts, text[position:]])
 
 
 def check_lines(source: str, name: str | None = None) -> None:

@@ -25,25 +25,19 @@ _MARKDOWN = (
 )
 _UNDERLINE = re.compile(r"[^\n]*\r?\n[ \t]*([=\-~^\"'`#*+])\1{2,}[ \t]*(?:\r?\n|\Z)")
 """The line under a heading (Markdown, reStructuredText)."""
-_TAG = re.compile(
-    r"<(?P<close>/?)(?:(?P<space>\w+):)?(?P<name>title|h[1-6]|h|li|list-item|td|th|table-cell|tc|dt|dd|blockquote|figcaption)"
-    r"(?P<rest>(?:[\s/][^<>]*)?)>"
-)
 _KINDS = {
-    "title": "heading",
-    "h": "heading",
-    **{f"h{level}": "heading" for level in range(1, 7)},
-    "li": "list item",
-    "list-item": "list item",
-    "td": "cell",
-    "th": "cell",
-    "tc": "cell",
-    "table-cell": "cell",
-    "dt": "list item",
-    "dd": "list item",
-    "blockquote": "quotation",
-    "figcaption": "caption",
+    name: kind
+    for kind, elements in {
+        "heading": "title h1 h2 h3 h4 h5 h6 h",
+        "list item": "li list-item dt dd",
+        "cell": "td th table-cell tc",
+        "quotation": "blockquote",
+        "caption": "figcaption",
+    }.items()
+    for name in elements.split()
 }
+"""Name of an element -> kind of block."""
+_TAG = re.compile(rf"<(?P<close>/?)(?:\w+:)?(?P<name>{'|'.join(_KINDS)})(?P<rest>(?:[\s/][^<>]*)?)>")
 _WORD_STYLE = re.compile(
     r"""<w:(?P<name>pStyle|numPr)\b(?:\s+w:val="(?P<style>[^"]*)")?[^<>]*>|<(?P<paragraph>w:p)[ >]"""
 )
@@ -64,22 +58,19 @@ class SentenceBlock:
 
 
 def blocks_of(document: Document) -> list[SentenceBlock]:
-    """Returns the block of each sentence; sentences of one paragraph share a block."""
-    return list(_blocks(document))
-
-
-def _blocks(document: Document) -> Iterator[SentenceBlock]:
+    """Return the block of each sentence; sentences of one paragraph share a block."""
     base = document.format.partition(":")[0]
     if base in ("srt", "vtt"):
-        yield from _cues(document)
-        return
+        return list(_cues(document))
+    blocks: list[SentenceBlock] = []
     for index, (_, sentences) in enumerate(groupby(document.sentences, key=lambda sentence: sentence.paragraph)):
         first, *others = sentences
-        yield from [SentenceBlock(_kind(base, document.source, first), index, first.speaker)] * (1 + len(others))
+        blocks += [SentenceBlock(_kind(base, document.source, first), index, first.speaker)] * (1 + len(others))
+    return blocks
 
 
 def _cues(document: Document) -> Iterator[SentenceBlock]:
-    """Yields the cue in which each sentence begins."""
+    """Yield the cue in which each sentence begins."""
     times = list(_CUE_TIMES.finditer(document.source))
     ends = [match.end() for match in times]
     for sentence in document.sentences:
@@ -108,7 +99,7 @@ def _kind_of_line(source: str, sentence: Sentence) -> str:
 
 
 def _kind_by_tags(source: str, start: int) -> str:
-    """Returns the kind of the innermost element that is open before a position and says what it is."""
+    """Return the kind of the innermost element that is open before a position and says what it is."""
     closed: list[str] = []
     for tag in reversed(list(_TAG.finditer(source, max(0, start - REACH), start))):
         if tag["rest"].endswith("/"):
@@ -123,7 +114,7 @@ def _kind_by_tags(source: str, start: int) -> str:
 
 
 def _kind_in_word(source: str, start: int) -> str:
-    """Returns the kind of a paragraph of WordprocessingML by its style, or by the cell that contains it."""
+    """Return the kind of a paragraph of WordprocessingML by its style, or by the cell that contains it."""
     for match in reversed(list(_WORD_STYLE.finditer(source, max(0, start - REACH), start))):
         if match["paragraph"]:
             break

@@ -15,16 +15,13 @@ from dataclasses import dataclass, field, replace
 
 from docgraph.document import Document
 from docgraph.errors import DocgraphError, UntranslatableError
-from docgraph.formats.base import LINE, Format, Span, decode, has_content, names, strip_span
+from docgraph.formats.base import Edit, Format, Span, decode, has_content, names, splice
 from docgraph.formats.html import ATTRIBUTES, ENTITY, tag_role
 from docgraph.formats.paragraph import Block, document_of
-from docgraph.formats.plain_text import join_wrapped_lines
+from docgraph.formats.plain_text import paragraph_lines
 from docgraph.formats.program_strings import ProgramString
+from docgraph.languages import LANGUAGE_CODE, base_language
 
-Edit = tuple[int, int, str]
-"""(start, end, new text) of a part of the file that is replaced."""
-LANGUAGE = re.compile(r"[A-Za-z]{2,3}(?:[-_@][A-Za-z0-9]{1,8})*")
-"""A language code: fr, pt_BR, zh-Hans, sr@latin."""
 _LANGUAGES = names(
     "ar bg bn ca cs cy da de el en eo es et eu fa fi fr ga gl he hi hr hu hy is it ja ka ko lt lv mk ms nb nl nn pl"
     " pt ro ru sk sl sq sr sv sw ta te th tr uk ur vi zh"
@@ -42,8 +39,7 @@ _INLINE_TAGS = names(
 )
 _BLOCK_TAGS = names("br div h1 h2 h3 h4 h5 h6 hr li ol p table tbody td th thead tr ul")
 _ICU_ARGUMENT = re.compile(r"\{\s*\w+\s*,\s*(?P<kind>plural|select|selectordinal|choice)\s*,")
-_BRACE = re.compile("[{}]")
-_CHOICE_MARK = re.compile("[{}|]")
+_CASE_MARK = re.compile("[{}|]")
 _LIMIT = re.compile(r"\s*[^\s#<\u2264{}|]+\s*[#<\u2264]")
 """What comes before the text of a case of a Java choice: 0#, 1<."""
 _MAX_ICU_DEPTH = 20
@@ -79,14 +75,10 @@ class Catalog:
     """Changes that declare UTF-8, if the file can be written in UTF-8 when its encoding lacks a character."""
 
 
-Scan = Callable[[bytes, str], Catalog]
-"""(file, name of the file for errors) -> catalogue."""
-
-
 def catalog_format(
     name: str,
     extensions: tuple[str, ...],
-    scan: Scan,
+    scan: Callable[[bytes, str], Catalog],
     parse: Callable[[str, str], list[Document]] | None = None,
     escape: Callable[[str], str] = str,
     check: Callable[[bytes, str], None] | None = None,
@@ -94,7 +86,8 @@ def catalog_format(
 ) -> Format:
     """Return a format that reads the units of a catalogue; see `Format` for the arguments.
 
-    `mnemonics` are the marks before the letter of a mnemonic: `&`, `_`.
+    `scan` maps a file and its name for errors to the catalogue. `mnemonics` are the marks before the letter of a
+    mnemonic: `&`, `_`.
     """
 
     def unpack(data: bytes, name: str) -> str:
@@ -126,26 +119,21 @@ def _readable(unit: Unit, mnemonics: tuple[str, ...]) -> Unit:
 
 def declare(source: str, language: str) -> str:
     """Add the target language to the first field (`fr>fr`); refuses a file that declares another target language."""
-    declared, _, rest = source.partition("\0")
+    declared, separator, rest = source.partition("\0")
     declared = declared.partition(">")[0]
-    if not LANGUAGE.fullmatch(language):
+    if not LANGUAGE_CODE.fullmatch(language):
         return source
     if declared and base_language(declared) != base_language(language):
         raise UntranslatableError(
             f"declares translations into '{declared}', but the model translates into '{language}'; use another model,"
             " or correct the language in the file"
         )
-    return f"{declared}>{language}\0{rest}" if "\0" in source else f"{declared}>{language}"
+    return f"{declared}>{language}{separator}{rest}"
 
 
 def is_language(name: str) -> bool:
     """Return whether a key or column name is the code of a common language, with or without a region."""
     return re.fullmatch("[a-z]{2}(?:[-_][A-Za-z]{2,4})?", name) is not None and name[:2] in _LANGUAGES
-
-
-def base_language(code: str) -> str:
-    """Return the language of a code without region and script, in lower case."""
-    return re.split("[-_@]", code)[0].lower()
 
 
 def _write(data: bytes, catalog: Catalog, source: str) -> bytes:
@@ -162,25 +150,16 @@ def _write(data: bytes, catalog: Catalog, source: str) -> bytes:
         return data
     if is_translation:
         changes += catalog.declare(language)
-    content = _apply(catalog.content, changes)
+    content = splice(catalog.content, dict.fromkeys(changes))  # equal edits count once
     if catalog.declare_utf8:
         try:
             return content.encode(catalog.encoding)
         except UnicodeEncodeError:
-            return _apply(catalog.content, [*changes, *catalog.declare_utf8]).encode("utf-8", "replace")
+            return splice(catalog.content, dict.fromkeys([*changes, *catalog.declare_utf8])).encode("utf-8", "replace")
     return content.encode(catalog.encoding, catalog.errors)
 
 
-def _apply(content: str, edits: list[Edit]) -> str:
-    """Return the content with all edits; insertions at one position keep their order, and equal edits count once."""
-    parts, position = [], 0
-    for start, end, new in sorted(dict.fromkeys(edits), key=lambda edit: edit[:2]):
-        parts += [content[position:start], new]
-        position = end
-    return "".join([*parts, content[position:]])
-
-
-def decode_text(data: bytes, name: str, declared: str | None = None) -> tuple[str, str]:
+def decode_text(data: bytes, name: str, declared: str | None) -> tuple[str, str]:
     """Return (text, encoding) of a file; `declared` is used if the file is neither UTF-8 nor has a byte order mark."""
     try:
         return decode(data, name)
@@ -220,24 +199,14 @@ def parse_messages(source: str, language: str) -> list[Document]:
 
 
 def unit_spans(source: str) -> Iterator[Span]:
-    """Yield the span of each unit; the first field of the source is none."""
-    start = source.find("\0") + 1
-    while start:
-        end = source.find("\0", start)
-        yield start, len(source) if end < 0 else end
-        start = end + 1
+    """Return the span of each unit; the first field of the source is none."""
+    return (unit.span(1) for unit in re.finditer("\0([^\0]*)", source))
 
 
 def message_paragraphs(source: str, unit: Span) -> Iterator[tuple[list[Span], bool]]:
     """Yield the lines of each paragraph of a unit, and whether `#` stands for a number in it (in an ICU plural)."""
     for span, counts in _icu_texts(source, unit):
-        groups: list[list[Span]] = [[]]
-        for line in LINE.finditer(source, *span):
-            if line["text"].strip():
-                groups[-1].append(strip_span(source, *line.span("text")))
-            elif groups[-1]:
-                groups.append([])
-        for lines in join_wrapped_lines(source, [group for group in groups if group]):
+        for lines in paragraph_lines(source, *span):
             yield lines, counts
 
 
@@ -260,9 +229,9 @@ def _blocks(source: str, lines: list[Span], counts: bool) -> Iterator[Block]:
 
 
 def _add_token(block: Block, token: re.Match[str], counts: bool, end: int) -> None:
-    """Add an inline tag as markup, and what stands for words, or must stay, as opaque markup.
+    """Add an inline tag as markup, and a token that stands for words or must stay as opaque markup.
 
-    This is a tag of another name that is not closed before `end`, an entity of ASCII, or the `#` of a plural.
+    Opaque are a tag of another name that is not closed before `end`, an entity of ASCII, and the `#` of a plural.
     """
     if token["count"]:
         (block.opaque if counts else block.text)(*token.span())
@@ -294,8 +263,7 @@ def _icu_texts(source: str, unit: Span, counts: bool = False, depth: int = 0) ->
     """
     start, end = unit
     while argument := _ICU_ARGUMENT.search(source, start, end):
-        is_choice = argument["kind"] == "choice"
-        cases, close = (_choice_cases if is_choice else _icu_cases)(source, argument.end(), end)
+        cases, close = _cases(source, argument.end(), end, argument["kind"] == "choice")
         if close is None or depth == _MAX_ICU_DEPTH:
             return  # malformed, so that the rest stays as it is
         yield (start, argument.start()), counts
@@ -306,36 +274,25 @@ def _icu_texts(source: str, unit: Span, counts: bool = False, depth: int = 0) ->
     yield (start, end), counts
 
 
-def _icu_cases(source: str, start: int, end: int) -> tuple[list[Span], int | None]:
-    """Return the spans of the cases of an argument, and its end; None if its braces are not balanced."""
-    cases, level, opening = [], 0, start
-    for brace in _BRACE.finditer(source, start, end):
-        position = brace.start()
-        if brace[0] == "{":
-            level += 1
-            if level == 1:
-                opening = position + 1
-        else:
-            level -= 1
-            if level == 0:
-                cases.append((opening, position))
-            elif level < 0:
-                return cases, position + 1
-    return cases, None
+def _cases(source: str, start: int, end: int, is_choice: bool) -> tuple[list[Span], int | None]:
+    """Return the spans of the cases of an argument, and its end; None if it is malformed.
 
-
-def _choice_cases(source: str, start: int, end: int) -> tuple[list[Span], int | None]:
-    """Return the spans of the cases of a Java choice (`0#no files|1<{0} files`), and its end; None as above."""
+    Braces are around the cases, but bars between those of a Java choice: `0#no files|1<{0} files`.
+    """
     cases, level, opening = [], 0, start
-    for mark in _CHOICE_MARK.finditer(source, start, end):
+    for mark in _CASE_MARK.finditer(source, start, end):
         position = mark.start()
         level += (mark[0] == "{") - (mark[0] == "}")
-        if level < 0 or (mark[0] == "|" and level == 0):
+        if is_choice and (level < 0 or (mark[0] == "|" and level == 0)):
             limit = _LIMIT.match(source, opening, position)
             if limit is None:
-                return [], None
+                break
             cases.append((limit.end(), position))
             opening = position + 1
+        elif not is_choice and mark[0] == "{" and level == 1:
+            opening = position + 1
+        elif not is_choice and mark[0] == "}" and level == 0:
+            cases.append((opening, position))
         if level < 0:
             return cases, position + 1
     return [], None

@@ -107,24 +107,20 @@ def place_breaks(
     `projected` [k] their relative positions in the text. `room` [k + 1] is the number of characters of each cue.
     """
     count, k = len(words), len(breaks)
+    ends = [0, *(end for _, end in words)]
     if not k:
         return []
     if count <= k or count > _MOST_WORDS:
-        nearest = [min(range(count + 1), key=lambda n: abs(_end(words, n) - place)) for place in projected]
+        nearest = [min(range(count + 1), key=lambda n: abs(ends[n] - place)) for place in projected]
         return _ascending(nearest, count)
     average = max(len(text) / count, 1.0)
-    ends = [_end(words, n) for n in range(count + 1)]
     own = [_word_cost(words, text, n) for n in range(count + 1)]
     weight = _DISTANCE_ALONE if not alignment else _DISTANCE
     costs = []
     for place, target in zip(breaks, projected, strict=True):
         crossing = _crossing(words, place, alignment or ())
         costs.append([crossing[n] + weight * abs(ends[n] - target) / average + own[n] for n in range(count + 1)])
-    return _best_breaks(costs, ends, [(limit, average) for limit in room])
-
-
-def _end(words: Sequence[Span], count: int) -> int:
-    return words[count - 1][1] if count else 0
+    return _best_breaks(costs, ends, room, average)
 
 
 def _ascending(wanted: Sequence[int], count: int) -> list[int]:
@@ -167,14 +163,16 @@ def _crossing(words: Sequence[Span], place: int, alignment: Alignment) -> list[f
 
 
 def _best_breaks(
-    costs: Sequence[Sequence[float]], ends: Sequence[int], room: Sequence[tuple[float, float]]
+    costs: Sequence[Sequence[float]], ends: Sequence[int], room: Sequence[float], average: float
 ) -> list[int]:
-    """Return the ascending numbers of words with the least sum of costs, one or more words in each cue."""
+    """Return the ascending numbers of words with the least sum of costs, one or more words in each cue.
+
+    `average` is the length of a word.
+    """
     count, k = len(ends) - 1, len(costs)
 
     def excess(cue: int, first: int, last: int) -> float:
-        limit, average = room[cue]
-        return _EXCESS * max(0.0, ends[last] - ends[first] - limit) / average
+        return _EXCESS * max(0.0, ends[last] - ends[first] - room[cue]) / average
 
     best = [costs[0][n] + excess(0, 0, n) if 0 < n <= count - k else math.inf for n in range(count + 1)]
     back: list[list[int]] = []

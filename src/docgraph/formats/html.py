@@ -16,6 +16,7 @@ from docgraph.formats.base import Format, names
 from docgraph.formats.literals import PLACEHOLDER
 from docgraph.formats.markup_in_words import is_note_mark
 from docgraph.formats.paragraph import Block, document_of
+from docgraph.languages import base_language
 
 ENTITY = re.compile(r"&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});")
 ATTRIBUTES = r"""(?:[^<>"']|"[^"]*+"|'[^']*+')*+"""
@@ -65,10 +66,10 @@ def declare(source: str, language: str) -> str:
     declared = _LANGUAGE.search(root[0]) if root else None
     if declared is None:
         return source
-    main = _primary(declared[2])
+    main = base_language(declared[2])
 
     def mark(lang: re.Match[str]) -> str:
-        return lang[1] + (language if _primary(lang[2]) == main else lang[2])
+        return lang[1] + (language if base_language(lang[2]) == main else lang[2])
 
     return _MARKED.sub(
         lambda tag: tag[0] if _NO_TRANSLATION.search(tag[0]) else _LANGUAGE.sub(mark, tag[0]),
@@ -222,7 +223,7 @@ class _Elements:
         self.open_names = Counter[str]()
         root = _ROOT.search(source, start, end)
         declared = _LANGUAGE.search(root[0]) if root else None
-        self.languages = {_primary(code) for code in (language, declared[2] if declared else "") if code}
+        self.languages = {base_language(code) for code in (language, declared[2] if declared else "") if code}
 
     def is_opaque(self, token: re.Match[str], tag: str) -> bool:
         """Return whether the token is the start tag of an element whose content is not translated."""
@@ -240,7 +241,7 @@ class _Elements:
     def _language(self, attributes: str) -> str:
         """Return the language that a tag declares; empty if it declares none, or if nothing is known of the page."""
         declared = _LANGUAGE.search(attributes) if self.languages else None
-        return "" if declared is None else _primary(declared[2])
+        return "" if declared is None else base_language(declared[2])
 
     def follow(self, token: re.Match[str], tag: str) -> None:
         """Update the language of the following text; <html> and <body> declare the one of the page."""
@@ -282,10 +283,6 @@ class _Elements:
                 return position
         self.unclosed.add(tag)
         return default
-
-
-def _primary(code: str) -> str:
-    return re.split("[-_]", code)[0].lower()
 
 
 HTML = Format(

@@ -13,15 +13,8 @@ from dataclasses import dataclass
 from functools import partial
 
 from docgraph.errors import DocgraphError
-from docgraph.formats.base import decode
-from docgraph.formats.catalog import (
-    Catalog,
-    Edit,
-    Unit,
-    catalog_format,
-    line_of,
-    safe_apostrophes,
-)
+from docgraph.formats.base import Edit, decode
+from docgraph.formats.catalog import Catalog, Unit, catalog_format, line_of, safe_apostrophes
 from docgraph.formats.string_values import check_string_file, is_text
 
 MAX_DEPTH = 200
@@ -70,13 +63,9 @@ def check(data: bytes, name: str) -> None:
     check_string_file([v.text for v in values if v.text is not None], sum(v.text is None for v in values), name, "json")
 
 
-def _is_metadata(value: _Value) -> bool:
-    return any(key is not None and key.startswith("@") for key in value.path)
-
-
 def _translatable(values: list[_Value]) -> list[_Value]:
     """Return the messages, if every entry of the file is an object with a message; otherwise all values."""
-    values = [value for value in values if not _is_metadata(value)]
+    values = [value for value in values if not any(key and key.startswith("@") for key in value.path)]
     entries = {value.path[0] for value in values if value.path}
     for key in _MESSAGE_KEYS:
         messages = [value for value in values if len(value.path) == 2 and value.path[1] == key]

@@ -74,30 +74,12 @@ def web_address(stop: str = "", trailing: str = "") -> str:
 
 ADDRESS = f"{MAIL_ADDRESS}|{web_address()}"
 LITERAL = re.compile(
-    "|".join(
-        [
-            ADDRESS,
-            _WINDOWS_PATH,
-            _BLANK,
-            _TOPIC,
-            PLACEHOLDER,
-            _IN_STRINGS,
-            TAG,
-            _CALL,
-            _UNDERSCORES,
-            _CAMEL_CASE,
-            _QUALIFIED,
-            _VERSION,
-            _CODE,
-            _FORMULA,
-        ]
-    )
+    f"{ADDRESS}|{_WINDOWS_PATH}|{_BLANK}|{_TOPIC}|{PLACEHOLDER}|{_IN_STRINGS}|{TAG}"
+    f"|{_CALL}|{_UNDERSCORES}|{_CAMEL_CASE}|{_QUALIFIED}|{_VERSION}|{_CODE}|{_FORMULA}"
 )
 """Everything that a translation must contain as its source does."""
 _ONLY_ADDRESS = re.compile(r"\s*<?(?:[a-z][a-z0-9+.-]*://\S+|www\.\S+|\S+@\S+\.\w+)>?\s*", re.IGNORECASE)
 _ONLY_IDENTIFIER = re.compile(r"\s*[\w./\\~:+-]{0,120}(?:\w\.[a-z]\w{1,4}|\w_\w{1,40})\s*")
-
-
 _ONLY_CAMEL_CASE = re.compile(r"\s*(?:[a-z]+|[A-Z]+(?=[A-Z])|[A-Z][a-z]+)(?:[A-Z][a-z0-9]+)+(?:\(\))?\s*")
 _ONLY_SIGNATURE = re.compile(r"\s*(?:new )?[A-Za-z_][\w.]*\((?:[\w.]{3,}|[^()]*[\[\],=:][^()]*)\)\s*")
 _ARGUMENT = re.compile(r"\[[^\[\]]{0,200}\]|<[\w -]{1,40}>|\([^()]{0,200}\)|…|\.\.\.")

@@ -6,21 +6,21 @@ finds the markup inside a paragraph.
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 from typing import TYPE_CHECKING
 
 from docgraph.document import Document
 from docgraph.formats.base import LINE, Format, Span, check_lines
-from docgraph.formats.front_matter import ESCAPES as FRONT_MATTER_ESCAPES
-from docgraph.formats.front_matter import front_matter
 from docgraph.formats.html import escape as escape_html
 from docgraph.formats.html import escape_attribute, html_blocks
 from docgraph.formats.markdown_blocks import add_rules
-from docgraph.formats.markdown_escapes import TITLE_ESCAPES, escape
 from docgraph.formats.markdown_inline import (
+    TITLE_ESCAPES,
+    escape,
     escaped_block,
     heading_text,
     inline_blocks,
@@ -44,6 +44,24 @@ _ANCHOR_LINK = re.compile(r"""(?:\]\(|\]:[ \t]*|\bhref\s*=\s*["'])#([^\s)"'>]+)"
 _DEFINITION_TITLE = re.compile(
     r"""[ \t](?:"(?P<double>[^"\\]+)"|'(?P<single>[^'\\]+)'|\((?P<round>[^()\\]+)\))[ \t]*$"""
 )
+
+_FENCE_ENDS = {"---": re.compile(r"(?:---|\.\.\.)[ \t]*$"), "+++": re.compile(r"\+\+\+[ \t]*$")}
+_SHOWN_KEY = r"[\"']?(?:title|description|summary|subtitle)[\"']?"
+_SHOWN_VALUE = {
+    "---": re.compile(
+        rf"""{_SHOWN_KEY}[ \t]*:[ \t]+(?:"(?P<double>(?:[^"\\]|\\.)+)"|'(?P<single>(?:[^']|'')+)'"""
+        r"""|(?P<plain>[^\s"'#&*!|>%@`\[\]{{}},?-](?:[^:#]|(?<!\s)\#|:(?=\S))*?))[ \t]*(?:[ \t]\#.*)?$""",
+        re.I,
+    ),
+    "+++": re.compile(
+        rf"""{_SHOWN_KEY}[ \t]*=[ \t]*(?:"(?P<double>(?:[^"\\]|\\.)+)"(?!")|'(?P<literal>[^']+)'(?!'))""", re.I
+    ),
+}
+_NOT_PLAIN = re.compile(
+    r"[\s\"'#&*!|>%@`\[\]{},?:-]|.*(?::(?:\s|$)|\s#)|(?:true|false|null|yes|no|on|off|~|[\d.+-].*)$", re.I
+)
+"""Texts that YAML would read as something else without quotation marks."""
+_JSON_ESCAPE = re.compile(r"\\(?:[\"\\/]|u[0-9a-fA-F]{4})")
 
 
 def parse(source: str, language: str) -> list[Document]:
@@ -74,7 +92,7 @@ class MarkdownReader:
     def __init__(self, source: str, parser: MarkdownIt, *, with_expressions: bool = False) -> None:
         self.source = source
         self.lines = [match.span("text") for match in LINE.finditer(source)]
-        first, self.front_matter = front_matter(source, self.lines)
+        first, self.front_matter = _front_matter(source, self.lines)
         text = "\n".join(source[start:end].replace("\0", "\ufffd") for start, end in self.lines[first:])
         environment: dict[str, dict[str, object]] = {}
         self.tokens = parser.parse("\n" * first + text, environment)
@@ -150,7 +168,7 @@ class MarkdownReader:
 
     def _block(self, spans: list[Span]) -> Iterator[Block]:
         if spans:
-            yield from inline_blocks(self.source, spans, self.labels, with_expressions=self.with_expressions)
+            yield from inline_blocks(self.source, spans, self.labels, self.with_expressions)
 
     def _heading(self, token: Token, is_atx: bool) -> Iterator[Block]:
         """Yield the block of a heading, with an anchor of its old name if the document links to it."""
@@ -204,6 +222,55 @@ class MarkdownReader:
             yield from html_blocks(self.source, start, end, syntax="html")
 
 
+def _front_matter(source: str, lines: list[Span]) -> tuple[int, list[Block]]:
+    """Return the number of lines of the front matter (0 if there is none), and its texts.
+
+    The title and the description are text, the rest is left alone.
+    """
+    fence = source[slice(*lines[0])].rstrip()
+    if fence not in _FENCE_ENDS:
+        return 0, []
+    for number, (start, end) in enumerate(lines[1:], start=1):
+        if _FENCE_ENDS[fence].match(source, start, end):
+            values = (_SHOWN_VALUE[fence].match(source, *line) for line in lines[1:number])
+            return number + 1, [block for value in values if value and (block := _front_matter_text(source, value))]
+    return 0, []  # nothing closes it, so that it is a horizontal rule
+
+
+def _front_matter_text(source: str, value: re.Match[str]) -> Block | None:
+    """Return a text, which the group of the match names by the quotation marks around it; None if it is no JSON."""
+    kind = value.lastgroup or ""
+    if kind == "double" and "\\" in _JSON_ESCAPE.sub("", value[kind]):
+        return None
+    # A plain text may need quotation marks around all of it, so that it must not be split.
+    block = Block(source, syntax=f"front-matter-{kind}", split=kind != "plain")
+    start, end = value.span(kind)
+    escapes = {"double": _JSON_ESCAPE, "single": re.compile("''")}.get(kind)
+    for found in escapes.finditer(source, start, end) if escapes else ():
+        block.text(start, found.start())
+        block.decoded("'" if kind == "single" else json.loads(f'"{found[0]}"'), *found.span())
+        start = found.end()
+    block.text(start, end)
+    return block
+
+
+def _in_double_quotes(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)[1:-1]
+
+
+def _unquoted(text: str) -> str:
+    return f'"{_in_double_quotes(text)}"' if _NOT_PLAIN.match(text) else text
+
+
+_FRONT_MATTER_ESCAPES: dict[str, Callable[[str], str]] = {
+    "front-matter-double": _in_double_quotes,
+    "front-matter-single": lambda text: text.replace("'", "''"),
+    "front-matter-literal": lambda text: text.replace("'", "’"),
+    "front-matter-plain": _unquoted,
+}
+"""Escape functions by the quotation marks around a text; a TOML literal cannot hold an apostrophe."""
+
+
 def _anchor(heading: str) -> str:
     """Return the anchor of a heading, by the rules of GitHub (other renderers agree for English headings)."""
     return re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-")
@@ -219,7 +286,7 @@ MARKDOWN = Format(
         **TITLE_ESCAPES,
         "html": escape_html,
         "attribute": escape_attribute,
-        **FRONT_MATTER_ESCAPES,
+        **_FRONT_MATTER_ESCAPES,
     },
     is_intact=is_intact,
 )

@@ -52,69 +52,35 @@ class DelimiterRuns:
     def pair(self, first: int) -> list[Delimiter]:
         """Pair the runs from number `first` on, and forget them."""
         found: list[Delimiter] = []
-        openers = _Openers()
+        openers: list[_Run] = []
+        tried: dict[tuple[str, int, bool], int] = {}
+        """By the properties of a closer that `_match` asks for: number of the first openers that do not match it."""
         for closer in self._runs[first:]:
+            key = (closer.char, closer.length % 3, closer.can_open)
             while closer.can_close and closer.start < closer.end:
-                opener = openers.find(closer)
-                if opener is None:
+                places = range(len(openers) - 1, tried.get(key, 0) - 1, -1)
+                place = next((place for place in places if _match(openers[place], closer)), None)
+                if place is None:
+                    tried[key] = len(openers)
                     break
-                openers.remove_after(opener)
+                opener = openers[place]
                 size = 2 if min(opener.end - opener.start, closer.end - closer.start) >= 2 else 1
                 found.append(("open", opener.end - size, opener.end))
                 found.append(("close", closer.start, closer.start + size))
                 opener.end -= size
                 closer.start += size
-                if opener.start == opener.end:
-                    openers.pop()
+                del openers[place + (opener.start < opener.end) :]  # emphasis does not overlap
+                tried = {known: min(number, len(openers)) for known, number in tried.items()}
             if closer.can_open and closer.start < closer.end:
-                openers.push(closer)
+                openers.append(closer)
         del self._runs[first:]
         return found
 
 
-class _Openers:
-    """The runs that may still open emphasis."""
-
-    def __init__(self) -> None:
-        self._all: list[_Run] = []
-        self._by_char: dict[str, list[_Run]] = {"*": [], "_": [], "~": [], "=": []}
-        self._tried: dict[tuple[str, int, bool], int] = {}
-        """By the character, length modulo 3 and ability to open of a closer: openers below this height do not match."""
-
-    def push(self, run: _Run) -> None:
-        """Add a run."""
-        self._all.append(run)
-        self._by_char[run.char].append(run)
-
-    def pop(self) -> None:
-        """Remove the last run."""
-        char = self._all.pop().char
-        self._by_char[char].pop()
-        height = len(self._by_char[char])
-        for key in self._tried:
-            if key[0] == char:
-                self._tried[key] = min(self._tried[key], height)
-
-    def remove_after(self, opener: _Run) -> None:
-        """Remove the runs after `opener`: emphasis does not overlap."""
-        while self._all[-1] is not opener:
-            self.pop()
-
-    def find(self, closer: _Run) -> _Run | None:
-        """Return the last run that `closer` can close; None if there is none."""
-        key = (closer.char, closer.length % 3, closer.can_open)
-        runs, tried = self._by_char[closer.char], self._tried.get(key, 0)
-        for height in range(len(runs), tried, -1):
-            if _match(runs[height - 1], closer):
-                return runs[height - 1]
-        self._tried[key] = len(runs)
-        return None
-
-
 def _match(opener: _Run, closer: _Run) -> bool:
-    """Apply the rule of three: runs that can both open and close do not pair if their lengths sum to a multiple."""
-    if closer.char in "~=":
-        return True
+    """Return whether a run closes another one: two that both open and close must not sum to a multiple of 3."""
+    if opener.char != closer.char or closer.char in "~=":
+        return opener.char == closer.char
     is_odd = (opener.can_close or closer.can_open) and (opener.length + closer.length) % 3 == 0
     return not is_odd or (opener.length % 3 == 0 and closer.length % 3 == 0)
 

@@ -9,18 +9,22 @@ from __future__ import annotations
 import html
 import re
 from bisect import bisect_right
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
 from docgraph.document import InlineMarkup
-from docgraph.formats.base import Span, has_content
+from docgraph.formats.base import JoinedLines, Span, has_content
 from docgraph.formats.html import ENTITY, attribute_blocks, note_end, tag_role
-from docgraph.formats.literals import PLACEHOLDER
+from docgraph.formats.literals import PLACEHOLDER, web_address
 from docgraph.formats.markdown_emphasis import DelimiterRuns
-from docgraph.formats.markdown_escapes import MARKDOWN_ADDRESS
 from docgraph.formats.paragraph import Block
 
+_ADDRESS = r"(?<![^\W_])" + web_address(stop=r"\[\]`|\\", trailing="*_~")
+_VERBATIM = re.compile(f"({_ADDRESS}|{PLACEHOLDER})")
+_LEADING = re.compile(
+    r"(?:[-+=>]|:(?=\s|::)|!(?=!!)|\?(?=\?\?)|/(?=//)|#{1,6}(?=\s|$)|~(?=~~))|(?P<number>\d{1,9})(?=[.)](?:\s|$))"
+)
 _ESCAPE = r"\\[!-/:-@\[-`{-~]"
 _ESCAPED = re.compile(rf"{_ESCAPE}|{ENTITY.pattern}")
 _TITLE = r"""(?P<title>"(?:[^"\\]|\\.){0,999}"|'(?:[^'\\]|\\.){0,999}'|\((?:[^()\\]|\\.){0,999}\))"""
@@ -53,7 +57,7 @@ _TOKEN_PATTERN = (
     r"|(?P<open>!?\[)"
     r"|(?P<close>\])"
     rf"|(?P<autolink>{_AUTOLINK})"
-    rf"|(?P<address>{MARKDOWN_ADDRESS})"
+    rf"|(?P<address>{_ADDRESS})"
     r"|(?P<html><(?:!--(?s:.{0,1999}?)--|/?[a-zA-Z][a-zA-Z0-9-]*+"
     rf"""(?:\s(?:[^<>"'{{]|{_EXPRESSION}|\{{|"[^"<]*+"|'[^'<]*+')*+)?/?)>)"""
     rf"|(?P<entity>{ENTITY.pattern})"
@@ -88,27 +92,15 @@ class _Token:
     """(syntax, start, end) of the texts in it: the title of a link, the description of an image."""
 
 
-@dataclass(slots=True)
-class _Bracket:
-    """An open `[` or `![`, and the number of delimiter runs before it."""
-
-    token: _Token
-    delimiters: int
-
-
-def inline_blocks(
-    source: str, lines: list[Span], labels: Collection[str], *, with_expressions: bool = False
-) -> Iterator[Block]:
+def inline_blocks(source: str, lines: list[Span], labels: Collection[str], with_expressions: bool) -> Iterator[Block]:
     """Yield the blocks of a paragraph, whose lines are spans in the source; `labels` are the defined link labels.
 
     A tag of a block element or line break (`<br>`) ends a block. `with_expressions`: text in braces is JavaScript.
     """
-    block, joined = Block(source), _JoinedLines(source, lines)
+    block, joined = Block(source), JoinedLines(source, lines)
     position = 0
     pattern = _TOKEN_OR_EXPRESSION if with_expressions else _TOKEN
     for token in _InlineParser(joined.text, labels, pattern).tokens():
-        if token.start < position:
-            continue  # inside an atom: an image, or a link by its own text
         block.text(joined.source_of(position), joined.source_of(token.start))
         start, end = joined.source_of(token.start), joined.source_of(token.end)
         position = token.end
@@ -147,24 +139,6 @@ def escaped_block(source: str, start: int, end: int, syntax: str) -> Block:
     return block
 
 
-class _JoinedLines:
-    """The lines of a paragraph joined by single newlines, without the markers between them in the source."""
-
-    def __init__(self, source: str, lines: list[Span]) -> None:
-        self.text = "\n".join(source[start:end] for start, end in lines)
-        self.starts = [start for start, _ in lines]
-        self.offsets: list[int] = []
-        offset = 0
-        for start, end in lines:
-            self.offsets.append(offset)
-            offset += end - start + 1
-
-    def source_of(self, position: int) -> int:
-        """Map a position of the joined text to the source."""
-        line = bisect_right(self.offsets, position) - 1
-        return self.starts[line] + position - self.offsets[line]
-
-
 class _InlineParser:
     """Finds tokens that are not plain text, and pairs brackets and emphasis; an unpaired one is plain text."""
 
@@ -181,7 +155,8 @@ class _InlineParser:
         self.pattern = pattern
         self.with_placeholders = with_placeholders
         self.found: list[_Token] = []
-        self.brackets: list[_Bracket] = []
+        self.brackets: list[tuple[_Token, int]] = []
+        """Each open `[` or `![`, with the number of delimiter runs before it."""
         self.links_end = 0
         """Brackets below this height contain a link, so that they open none: links are not nested."""
         self.delimiters = DelimiterRuns(text)
@@ -191,13 +166,17 @@ class _InlineParser:
         for run in re.finditer("`+", text):
             self.fences.setdefault(len(run[0]), []).append(run.start())
 
-    def tokens(self) -> list[_Token]:
-        """Return the tokens in order of their starts; of two with the same start, the longer one first."""
+    def tokens(self) -> Iterator[_Token]:
+        """Yield the tokens in order, without those inside an atom (an image, or a link by its own text)."""
         position = 0
         while match := self.pattern.search(self.text, position):
             position = max(self._read(match), position + 1)
         self._pair_emphasis(0)
-        return sorted(self.found, key=lambda token: (token.start, -token.end))
+        position = 0
+        for token in sorted(self.found, key=lambda token: (token.start, -token.end)):
+            if token.start >= position:
+                yield token
+                position = token.end
 
     def _read(self, match: re.Match[str]) -> int:
         """Add the tokens of a match and return where to go on."""
@@ -207,7 +186,7 @@ class _InlineParser:
         elif kind == "open":
             token = _Token("text", start, end)
             self.found.append(token)
-            self.brackets.append(_Bracket(token, len(self.delimiters)))
+            self.brackets.append((token, len(self.delimiters)))
         elif kind == "close":
             end = self._close_bracket(start)
         elif kind == "emphasis":
@@ -257,8 +236,7 @@ class _InlineParser:
         """Make a link or an image of the last open bracket and this one; a link by its own text is an atom."""
         if not self.brackets:
             return start + 1
-        bracket = self.brackets.pop()
-        opening = bracket.token
+        opening, first_delimiter = self.brackets.pop()
         is_image = opening.end - opening.start == 2
         contains_link = len(self.brackets) < self.links_end
         self.links_end = min(self.links_end, len(self.brackets))
@@ -289,7 +267,7 @@ class _InlineParser:
             opening.kind = "open"
             self.found.append(_Token("close", start, end, nested=nested))
             self.links_end = len(self.brackets)
-        self._pair_emphasis(bracket.delimiters)
+        self._pair_emphasis(first_delimiter)
         return end
 
     def _is_label(self, label: str, start: int) -> bool:
@@ -318,8 +296,6 @@ def is_intact(raw: str, flat: str, markup: Sequence[InlineMarkup]) -> bool:
     parts: list[str] = []
     position = 0
     for token in _InlineParser(wrapped, labels, with_placeholders=False).tokens():
-        if token.start < position:
-            continue
         parts.append(wrapped[position : token.start])
         content = wrapped[token.start : token.end]
         if token.kind in ("open", "close", "tag"):
@@ -353,15 +329,14 @@ def heading_text(text: str) -> str:
     """Return the text of a heading as its anchor is made from: without markup, but with the text of code."""
     parts, position = list[str](), 0
     for token in _InlineParser(text, ()).tokens():
-        if token.start >= position:
-            parts.append(text[position : token.start])
-            content = text[token.start : token.end]
-            if token.kind == "atom":
-                content = re.sub("<[^>]*>", "", content) if _CODE_TAG.match(content) else content.strip("`")
-                parts.append("" if content.startswith(("!", "[")) else content)
-            elif token.kind in ("text", "decoded"):
-                parts.append(token.text or content)
-            position = token.end
+        parts.append(text[position : token.start])
+        content = text[token.start : token.end]
+        if token.kind == "atom":
+            content = re.sub("<[^>]*>", "", content) if _CODE_TAG.match(content) else content.strip("`")
+            parts.append("" if content.startswith(("!", "[")) else content)
+        elif token.kind in ("text", "decoded"):
+            parts.append(token.text or content)
+        position = token.end
     return "".join([*parts, text[position:]]).strip()
 
 
@@ -371,3 +346,36 @@ def without_heading_id(text: str) -> tuple[int, bool]:
     if match is None or not has_content(text[: match.start()]):
         return len(text), False
     return match.start(), "#" in match[0]
+
+
+def escape(text: str) -> str:
+    """Escape plain text so that Markdown shows it unchanged; addresses and placeholders are not escaped."""
+    parts = _VERBATIM.split(text)
+    text = "".join(part if index % 2 else _escape_inline(part) for index, part in enumerate(parts))
+    leading = _LEADING.match(text)
+    if leading is None:
+        return text
+    position = leading.end() if leading["number"] else 0
+    return f"{text[:position]}\\{text[position:]}"
+
+
+def _escape_inline(text: str) -> str:
+    text = re.sub(r"([\\`*\[\]|]|~(?=~)|(?<=~)~|(?<!\w)=(?==\S)|(?<=\S)=(?==(?!\w)))", r"\\\1", text)
+    text = re.sub(r"(?<![^\W_])_|_(?![^\W_])", r"\\_", text)
+    if text.count("$") > 1:
+        text = text.replace("$", r"\$")
+    return re.sub(r"<(?=[A-Za-z/!?]|$)", "&lt;", re.sub(r"&(?=#?\w+;)", "&amp;", text))
+
+
+def _title_escape(delimiters: str) -> Callable[[str], str]:
+    """Return a function that escapes text for the title of a link between these delimiters."""
+    special = re.compile(rf"\\(?=[!-/:-@\[-`{{-~]|$)|[`|{delimiters}]|&(?=#?\w+;)")
+    return lambda text: special.sub(r"\\\g<0>", text)
+
+
+TITLE_ESCAPES = {
+    "title-double": _title_escape('"'),
+    "title-single": _title_escape("'"),
+    "title-round": _title_escape("()"),
+}
+"""Escape functions by the delimiters around the title of a link."""

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from docgraph.document import InlineMarkup, Sentence
-from docgraph.formats.base import ATOM_CHARACTERS, CJK, Span
+from docgraph.formats.base import ATOM_CHARACTERS, CJK, Span, around
 
 _RUN = re.compile(rf"[^\s'’{CJK}{ATOM_CHARACTERS}]+")
 _CORE = re.compile(rf"[^\W_{CJK}{ATOM_CHARACTERS}]+")
@@ -117,15 +117,10 @@ def inner_indices(sentence: Sentence) -> list[int]:
 
 def _note_marks(sentence: Sentence) -> Iterator[int]:
     """Yield the indices of the marks of notes, and of other atoms, directly after a word."""
-    text = sentence.text
     for index, markup in enumerate(sentence.markup):
-        offset = markup.offset
-        is_after_word = text[max(offset - 1, 0) : offset].isalnum() and not text[offset : offset + 1].isalnum()
-        if (
-            is_after_word
-            and not markup.raw[:1].isspace()
-            and (markup.role == "atom" or (markup.role == "" and _REFERENCE.search(markup.raw)))
-        ):
+        before, after = around(sentence.text, markup.offset)
+        is_after_word = before.isalnum() and not after.isalnum() and not markup.raw[:1].isspace()
+        if is_after_word and (markup.role == "atom" or (markup.role == "" and _REFERENCE.search(markup.raw))):
             yield index
 
 
@@ -161,7 +156,7 @@ def _parts(sentence: Sentence) -> Iterator[_Part]:
 
 def _is_inside(text: str, offset: int) -> bool:
     """Return whether a position is inside a word of a script with spaces."""
-    before, after = text[max(offset - 1, 0) : offset], text[offset : offset + 1]
+    before, after = around(text, offset)
     return _CORE.fullmatch(before) is not None and (_CORE.fullmatch(after) is not None or after in tuple(_SIGNS))
 
 

@@ -17,7 +17,7 @@ from dataclasses import replace
 from typing import Any, Literal
 
 from docgraph.document import InlineMarkup, Sentence
-from docgraph.formats.base import ATOM_CHARACTERS, CJK, Span
+from docgraph.formats.base import ATOM_CHARACTERS, CJK, Span, around
 from docgraph.formats.markup_in_words import anchored_markup, pairs, positions_in_words, script_indices
 
 _LANDMARK = re.compile(r"\d+(?:[.,:/-]\d+)*|[^\w\s'’-]")
@@ -65,10 +65,11 @@ def find_positions(sentence: Sentence, text: str, exact: Mapping[int, int], whol
         elif (index in exact or at_landmark) and not is_word:
             position = exact.get(index, int(target))
         else:
-            starts, ends = words if is_word or not _is_beside_space(sentence.text, markup.offset) else tokens
+            beside = around(sentence.text, markup.offset)
+            starts, ends = words if is_word or not any(map(str.isspace, beside)) else tokens
             choices = starts if side == "before" else ends
             place = _nearest(choices, target)
-            if is_word and _is_inside_word(sentence.text, markup.offset):  # of comm**a**, the start of the whole word
+            if is_word and all(map(str.isalnum, beside)):  # of comm**a**, the start of the whole word
                 place = max(bisect_right(starts, target) - 1, 0) if choices else place
             position = choices[place] if choices else 0
             # An element that was not empty encloses at least one word.
@@ -248,18 +249,6 @@ def _nearest(positions: list[int], target: float) -> int:
     return index if positions else -1
 
 
-def _is_inside_word(text: str, offset: int) -> bool:
-    return text[max(offset - 1, 0) : offset].isalnum() and text[offset : offset + 1].isalnum()
-
-
-def _follows_word(text: str, offset: int) -> bool:
-    return text[max(offset - 1, 0) : offset].isalnum() and not text[offset : offset + 1].isalnum()
-
-
-def _is_beside_space(text: str, offset: int) -> bool:
-    return text[max(offset - 1, 0) : offset].isspace() or text[offset : offset + 1].isspace()
-
-
 def _sides(sentence: Sentence) -> list[Side]:
     """Return what each markup is attached to.
 
@@ -270,17 +259,16 @@ def _sides(sentence: Sentence) -> list[Side]:
     sides: list[Side] = []
     for markup in sentence.markup:
         leads, trails = markup.raw[:1].isspace(), markup.raw[-1:].isspace()
-        space_before = text[max(markup.offset - 1, 0) : markup.offset].isspace()
-        space_after = text[markup.offset : markup.offset + 1].isspace()
+        before, after = around(text, markup.offset)
         if leads and trails:
             sides.append("between")
         elif markup.role in ("open", "close"):
             sides.append("before" if markup.role == "open" else "after")
         elif leads or trails:
             sides.append("after" if leads else "before")
-        elif space_before != space_after:
-            sides.append("before" if space_before else "after")
-        elif markup.role in ("", "atom") and _follows_word(text, markup.offset):
+        elif before.isspace() != after.isspace():
+            sides.append("before" if before.isspace() else "after")
+        elif markup.role in ("", "atom") and before.isalnum() and not after.isalnum():
             sides.append("after")
         elif markup.raw.startswith(("<", "[", "]")):
             sides.append("after" if markup.raw.startswith(("</", "]")) else "before")

@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from docgraph.document import Alignment, Document, InlineMarkup, Sentence
 from docgraph.formats.atoms import as_characters, text_with_atoms
-from docgraph.formats.base import space_between
+from docgraph.formats.base import DELIMITERS, Format, IsIntact, space_between, splice
 from docgraph.formats.markup_alignment import aligned_positions
 from docgraph.formats.markup_positions import (
     elements_with_text,
@@ -24,29 +24,21 @@ from docgraph.formats.markup_positions import (
 
 _CHANGE = "\0"
 """Stands for the change from one emphasis to another; new texts have no NUL."""
-_DELIMITERS = frozenset("`*_~$|")
-"""Characters that begin and end code and emphasis; a run of two means something else."""
 _PLACEHOLDER_STARTS = tuple(":-%$")
 """A placeholder that begins with one of these is no placeholder after a letter: `:smile:`, `--option`."""
-IsIntact = Callable[[str, str, Sequence[InlineMarkup]], bool]
-"""(raw form, its text with atoms and without other markup, the markup) -> whether the raw form reads back as these."""
 
 
 def replace_sentences(
     document: Document,
     texts: Sequence[str],
-    escape: Callable[[str], str],
-    escapes: Mapping[str, Callable[[str], str]] | None = None,
-    is_intact: IsIntact | None = None,
-    filler: str = "",
+    form: Format,
     cue_ends: Sequence[Sequence[int]] = (),
     alignments: Sequence[Alignment | None] = (),
 ) -> Document:
     """Return the document with `texts` as its sentences; changed sentences have no `markup`, only raw source.
 
-    `escapes`, `is_intact` and `filler` are those of `Format`. `cue_ends` has, for each sentence of subtitles, the
-    positions of its cue breaks in the new text (on one line). `alignments` has the links of each sentence with its new
-    text, if they are known.
+    `cue_ends` has, for each sentence of subtitles, the positions of its cue breaks in the new text (on one line).
+    `alignments` has the links of each sentence with its new text, if they are known.
     """
     parts: list[str] = []
     sentences: list[Sentence] = []
@@ -56,28 +48,18 @@ def replace_sentences(
         following = index + 1
         while following < len(document) and document.sentences[following].start < sentence.end:
             following += 1
-        own_escape = (escapes or {}).get(sentence.syntax, escape)
-        nested = [
-            (inner, _written_inside(inner, new, (escapes or {}).get(inner.syntax, escape)))
-            for inner, new in zip(document.sentences[index + 1 : following], texts[index + 1 : following], strict=True)
-            if new != inner.text
-        ]
-        markup = tuple(replace(mark, raw=_replace_nested(mark.raw, mark.start, nested)) for mark in sentence.markup)
+        inside = list(zip(document.sentences[index + 1 : following], texts[index + 1 : following], strict=True))
+        nested = [(inner, _written_inside(inner, new, form)) for inner, new in inside if new != inner.text]
         changed = text != sentence.text and text != text_with_atoms(sentence)[0]
+        gap = document.source[old_end : sentence.start]
         if changed:
-            check = is_intact if not sentence.syntax else None
-            if cue_ends and cue_ends[index]:
-                written = replace(sentence, markup=markup)
-                raw = _transfer_cues(written, one_line(text), cue_ends[index], own_escape, filler)
-            else:
-                links = alignments[index] if alignments else None
-                raw = _transfer(sentence, text, own_escape, check, filler, links, markup)
-            raw = _apart(document.source, sentence, raw)
+            ends = cue_ends[index] if cue_ends else ()
+            links = alignments[index] if alignments else None
+            raw = _apart(document.source, sentence, _rewritten(sentence, text, form, nested, ends, links))
+            if parts:
+                gap = space_between(gap, document.source[old_end - 1], parts[-1][-1:], raw[:1])
         else:
             raw = _replace_nested(document.source[sentence.start : sentence.end], sentence.start, nested)
-        gap = document.source[old_end : sentence.start]
-        if changed and parts:
-            gap = space_between(gap, document.source[old_end - 1], parts[-1][-1:], raw[:1])
         parts += [gap, raw]
         start = new_end + len(gap)
         old_end, new_end = sentence.end, start + len(raw)
@@ -85,7 +67,7 @@ def replace_sentences(
         sentences.append(replace(sentence, text=text, start=start, end=new_end, markup=keep_markup))
         position = 0
         raws = {inner.start: written_inner for inner, written_inner in nested}
-        for inner, new in zip(document.sentences[index + 1 : following], texts[index + 1 : following], strict=True):
+        for inner, new in inside:
             inner_raw = raws.get(inner.start, document.source[inner.start : inner.end])
             position = max(raw.find(inner_raw, position), position)
             inner_end = min(position + len(inner_raw), len(raw))
@@ -95,10 +77,27 @@ def replace_sentences(
     return replace(document, sentences=tuple(sentences), source="".join([*parts, document.source[old_end:]]))
 
 
-def _written_inside(sentence: Sentence, text: str, escape: Callable[[str], str]) -> str:
+def _rewritten(
+    sentence: Sentence,
+    text: str,
+    form: Format,
+    nested: list[tuple[Sentence, str]],
+    cue_ends: Sequence[int],
+    alignment: Alignment | None,
+) -> str:
+    """Return the raw form of a changed sentence; `nested` has new raw forms of the sentences inside its markup."""
+    escape = form.escapes.get(sentence.syntax, form.escape)
+    markup = tuple(replace(mark, raw=_replace_nested(mark.raw, mark.start, nested)) for mark in sentence.markup)
+    if cue_ends:
+        return _transfer_cues(replace(sentence, markup=markup), one_line(text), cue_ends, escape, form.filler)
+    is_intact = form.is_intact if not sentence.syntax else None
+    return transfer_markup(sentence, text, escape, alignment, markup, is_intact, form.filler)
+
+
+def _written_inside(sentence: Sentence, text: str, form: Format) -> str:
     """Return the raw form of a sentence inside markup (an attribute), which has no markup of its own but atoms."""
     atoms = tuple(markup for markup in sentence.markup if markup.role == "atom")
-    return _transfer(replace(sentence, markup=atoms), text, escape)
+    return transfer_markup(replace(sentence, markup=atoms), text, form.escapes.get(sentence.syntax, form.escape))
 
 
 def _apart(source: str, sentence: Sentence, raw: str) -> str:
@@ -121,44 +120,34 @@ def _grow_together(before: str, after: str) -> bool:
     """Return whether two characters belong to one word, or to one run of delimiters such as "``"."""
     if before.isalnum() and (after.isalnum() or after in _PLACEHOLDER_STARTS):
         return True
-    return before == after and before in _DELIMITERS
+    return before == after and before in DELIMITERS
 
 
 def _replace_nested(raw: str, start: int, nested: list[tuple[Sentence, str]]) -> str:
     """Return source[start:start + len(raw)] with the new texts of the sentences nested in it."""
     if start < 0:
         return raw
-    parts, position = list[str](), 0
     first = bisect_left(nested, start, key=lambda entry: entry[0].start)
     last = bisect_right(nested, start + len(raw), key=lambda entry: entry[0].end)
-    for inner, written in nested[first:last]:
-        parts += [raw[position : inner.start - start], written]
-        position = inner.end - start
-    return "".join([*parts, raw[position:]])
+    return splice(raw, ((inner.start - start, inner.end - start, new) for inner, new in nested[first:last]))
 
 
 def transfer_markup(
-    sentence: Sentence, text: str, escape: Callable[[str], str], alignment: Alignment | None = None
-) -> str:
-    """Return `text`, escaped and on one line, with the markup of the sentence inserted."""
-    return _transfer(sentence, text, escape, alignment=alignment)
-
-
-def _transfer(
     sentence: Sentence,
     text: str,
     escape: Callable[[str], str],
-    is_intact: IsIntact | None = None,
-    filler: str = "",
     alignment: Alignment | None = None,
     markup: Sequence[InlineMarkup] | None = None,
+    is_intact: IsIntact | None = None,
+    filler: str = "",
 ) -> str:
-    """Return the raw form of `text`, in the first of these ways that encloses words and, by `is_intact`, reads back.
+    """Return `text`, escaped and on one line, with the markup of the sentence inserted.
 
-    Atoms that the text has stay there. Other markup goes around words that both texts share and around words that the
-    alignment links; around shared words only; or not, because it would have to change its order; or around whole
-    words. At last, emphasis is given up, and emphasis that began before the sentence lasts until its end. `markup` is
-    the markup as it is written, if that is not the old one.
+    This is done in the first of these ways that encloses words and, by `is_intact`, reads back. Atoms that the text has
+    stay there. Other markup goes around words that both texts share and around words that the alignment links; around
+    shared words only; or not, because it would have to change its order; or around whole words. At last, emphasis is
+    given up, and emphasis that began before the sentence lasts until its end. `markup` is the markup as it is written,
+    if that is not the old one.
     """
     # The links are positions in the text as it was given.
     alignment, text = alignment if one_line(text) == text else None, one_line(text)
@@ -200,40 +189,24 @@ def _transfer_cues(
 
     Markup at the start or the end of a cue stays there. `ends` are the positions of the breaks in the text.
     """
-    breaks = [markup for markup in sentence.markup if markup.role == "break"]
-    parts: list[str] = []
-    bounds = [0, *(markup.offset for markup in breaks), len(sentence.text)]
-    new_bounds = [0, *ends, len(text)]
-    groups = _between_breaks(sentence.markup)
-    for number, (start, end) in enumerate(itertools.pairwise(bounds)):
-        markups = groups[number]
+    markups, parts = sentence.markup, list[str]()
+    breaks = [index for index, markup in enumerate(markups) if markup.role == "break"]
+    bounds = [0, *(markups[index].offset for index in breaks), len(sentence.text)]
+    cues = map(itertools.pairwise, ([-1, *breaks, len(markups)], bounds, [0, *ends, len(text)]))
+    for (before, after), (start, end), (new_start, new_end) in zip(*cues, strict=True):
+        own = markups[before + 1 : after]
         start += len(sentence.text[start:end]) - len(sentence.text[start:end].lstrip())
-        new = text[new_bounds[number] : new_bounds[number + 1]].strip()
-        opening = "".join(markup.raw for markup in markups if markup.offset <= start)
-        closing = "".join(markup.raw for markup in markups if markup.offset >= max(end, start + 1))
-        inner = tuple(
-            replace(markup, offset=markup.offset - start) for markup in markups if start < markup.offset < end
-        )
+        new = text[new_start:new_end].strip()
+        opening = [markup.raw for markup in own if markup.offset <= start]
+        closing = [markup.raw for markup in own if markup.offset >= max(end, start + 1)]
+        inner = tuple(replace(markup, offset=markup.offset - start) for markup in own if start < markup.offset < end)
         cue = replace(sentence, text=sentence.text[start:end], markup=inner)
-        raw = _transfer(cue, new, escape, None, filler) if new else _without_breaks(inner) + filler
-        parts += [opening, raw, closing, breaks[number].raw if number < len(breaks) else ""]
+        if new:
+            raw = transfer_markup(cue, new, escape, filler=filler)
+        else:  # without line breaks: a blank line would end the cue
+            raw = "".join(markup.raw for markup in inner if not _is_break(markup.raw)) + filler
+        parts += [*opening, raw, *closing, *(markup.raw for markup in markups[after : after + 1])]
     return "".join(parts)
-
-
-def _between_breaks(markups: Sequence[InlineMarkup]) -> list[list[InlineMarkup]]:
-    """Return the markup before, between and after the breaks."""
-    groups: list[list[InlineMarkup]] = [[]]
-    for markup in markups:
-        if markup.role == "break":
-            groups.append([])
-        else:
-            groups[-1].append(markup)
-    return groups
-
-
-def _without_breaks(markups: Sequence[InlineMarkup]) -> str:
-    """Return markup without line breaks: a blank line would end a subtitle."""
-    return "".join(markup.raw for markup in markups if not _is_break(markup.raw))
 
 
 def _insert(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from docgraph.document import Document
 from docgraph.formats.base import check_lines
 from docgraph.formats.markdown import MARKDOWN, MarkdownReader, block_parser
-from docgraph.formats.markdown_escapes import escape as escape_markdown
+from docgraph.formats.markdown_inline import escape as escape_markdown
 from docgraph.formats.paragraph import document_of
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from docgraph.document import Document, InlineMarkup, MarkupRole, Sentence
 from docgraph.errors import DocgraphError
-from docgraph.formats.base import CJK, has_content
+from docgraph.formats.base import CJK_CHARACTER, has_content
 from docgraph.formats.sentences import split_sentences
 
 MAX_PARAGRAPH = 1_000_000
@@ -25,7 +25,6 @@ _NO_WORD = re.compile(
     r"\s*(?:!\[|\[\^|<(?!code|kbd|samp|var|(?:x|ph)\s(?![^<>]*(?:LINE_BREAK|TAG_|\bICU))))", re.IGNORECASE
 )
 """Atoms that are no words: images, notes, tags, except the placeholders of XLIFF that stand for words."""
-_CJK = re.compile(f"[{CJK}]")
 
 _Place = tuple[int, int]
 """Position in the text of a block, and the index of the atom whose word is there, or -1."""
@@ -95,22 +94,17 @@ class Block:
                 self.markup(run.start(), run.end())
             else:
                 self._settle_space_before(run[0][:2])
-                self._chars.extend(run[0])
-                self._starts.extend(range(run.start(), run.end()))
-                self._ends.extend(range(run.start() + 1, run.end() + 1))
+                self._append(run[0], range(run.start(), run.end()), range(run.start() + 1, run.end() + 1))
 
     def decoded(self, text: str, start: int, end: int) -> None:
         """Add `text`, which source[start:end] (an entity, an escape) represents."""
         if not text.strip("\0"):
             self.markup(start, end)
-            return
-        if not text.strip(" \t\r\n\f\v"):
+        elif not text.strip(" \t\r\n\f\v"):
             self._space(start, end)
-            return
-        self._settle_space_before(text[:2])
-        self._chars.extend(text)
-        self._starts.extend([start] + [end] * (len(text) - 1))
-        self._ends.extend([end] * len(text))
+        else:
+            self._settle_space_before(text[:2])
+            self._append(text, [start] + [end] * (len(text) - 1), [end] * len(text))
 
     def markup(self, start: int, end: int, raw: str | None = None, role: MarkupRole = "") -> None:
         """Hide source[start:end] from the text; `raw` replaces it in a rewritten sentence."""
@@ -130,7 +124,7 @@ class Block:
         self.markup(start, end, role=role)
         if self._chars[-1] != " ":
             self._wrap = len(self._chars)
-            self._append(" ", end, end)
+            self._append(" ", [end], [end])
 
     def declare_language(self, code: str, start: int) -> None:
         """Record the language that the file declares for the text from character `start` of the block on."""
@@ -221,10 +215,10 @@ class Block:
             for span, start, end in zip(spans, starts, ends, strict=False)
         ]
 
-    def _append(self, char: str, start: int, end: int) -> None:
-        self._chars.append(char)
-        self._starts.append(start)
-        self._ends.append(end)
+    def _append(self, chars: str, starts: Iterable[int], ends: Iterable[int]) -> None:
+        self._chars.extend(chars)
+        self._starts.extend(starts)
+        self._ends.extend(ends)
 
     def _pop(self) -> int:
         """Remove the last character and return its start in the source."""
@@ -236,7 +230,7 @@ class Block:
         if not self._chars:
             return
         if self._chars[-1] != " ":
-            self._append(" ", start, end)
+            self._append(" ", [start], [end])
         elif self._ends[-1] == start:
             self._ends[-1] = end
         elif self._markup and self._markup[-1].end == start:
@@ -250,7 +244,7 @@ class Block:
         is_wrapped = self._wrap >= 0 and self._wrap == len(self._chars) - 1
         self._wrap = -1
         if is_wrapped:
-            if _CJK.match(self._chars[-2]) and _CJK.match(text):
+            if CJK_CHARACTER.match(self._chars[-2]) and CJK_CHARACTER.match(text):
                 self._pop()
                 for span in reversed(self._markup):
                     if span.offset <= len(self._chars):

@@ -83,8 +83,7 @@ def parse_prose(source: str, language: str) -> list[Document]:
 
 
 def _paragraphs(source: str) -> Iterator[Block]:
-    groups = [[strip_span(source, *line) for line in group] for group in line_groups(source)]
-    for lines in join_wrapped_lines(source, groups):
+    for lines in paragraph_lines(source, 0, len(source)):
         block = Block(source)
         for index, (start, end) in enumerate(lines):
             if index:
@@ -97,8 +96,9 @@ def _paragraphs(source: str) -> Iterator[Block]:
         yield block
 
 
-def join_wrapped_lines(source: str, groups: list[list[Span]]) -> Iterator[list[Span]]:
-    """Yield the lines of each paragraph, given the lines between blank lines without outer white space."""
+def paragraph_lines(source: str, start: int, end: int) -> Iterator[list[Span]]:
+    """Yield the lines of each paragraph of source[start:end], without outer white space."""
+    groups = [[strip_span(source, *line) for line in group] for group in line_groups(source, start, end)]
     width = _wrap_width(source, groups)
     for group in groups:
         lines: list[Span] = []

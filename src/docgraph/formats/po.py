@@ -11,17 +11,9 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from docgraph.errors import DocgraphError
-from docgraph.formats.base import NEWLINE, Span, names
-from docgraph.formats.catalog import (
-    LANGUAGE,
-    Catalog,
-    Edit,
-    Unit,
-    base_language,
-    catalog_format,
-    decode_text,
-    line_of,
-)
+from docgraph.formats.base import NEWLINE, Edit, Span, names
+from docgraph.formats.catalog import Catalog, Unit, catalog_format, decode_text, line_of
+from docgraph.languages import LANGUAGE_CODE, base_language
 
 _LINE = re.compile(
     rf"""[ \t]*(?:(?P<comment>\#[^\r\n]*)
@@ -62,11 +54,13 @@ _PLURALS = {
 class _Message:
     """A keyword with its string."""
 
+    content: str
     start: int
     strings: list[Span] = field(default_factory=list)
 
-    def text(self, content: str) -> str:
-        return "".join(_unescape(content[start + 1 : end - 1]) for start, end in self.strings)
+    @property
+    def text(self) -> str:
+        return "".join(_unescape(self.content[start + 1 : end - 1]) for start, end in self.strings)
 
     @property
     def span(self) -> Span:
@@ -77,6 +71,7 @@ class _Message:
 class _Entry:
     """A message with its context, plural and translations."""
 
+    content: str
     comments: list[Span] = field(default_factory=list)
     messages: dict[str, _Message] = field(default_factory=dict)
     """By keyword: msgctxt, msgid, msgid_plural, msgstr, or msgstr[0] and so on."""
@@ -85,101 +80,36 @@ class _Entry:
     def translations(self) -> dict[int, _Message]:
         """The translations by plural form."""
         return {
-            int(keyword[7:-1] or 0) if keyword != "msgstr" else 0: message
+            int(keyword[7:-1] or 0): message
             for keyword, message in self.messages.items()
             if keyword.startswith("msgstr")
         }
 
+    @property
+    def is_header(self) -> bool:
+        messages = self.messages
+        return messages.keys() >= {"msgid", "msgstr"} and "msgctxt" not in messages and not messages["msgid"].text
 
-def scan(data: bytes, name: str) -> Catalog:
-    """Read a PO or POT file."""
-    declared = _CHARSET.search(data)
-    content, encoding = decode_text(data, name, declared[1].decode() if declared else None)
-    entries = _entries(content, name)
-    header = next((entry.messages["msgstr"] for entry in entries if _is_header(entry, content)), None)
-    head = header.text(content) if header else ""
-    count = _PLURAL_COUNT.search(head)
-    forms = min(int(count[1]), 10) if count else 0
-    newline = next(iter(re.findall(NEWLINE, content[:10_000])), "\n")
-    units = [
-        unit
-        for entry in entries
-        if not _is_header(entry, content)
-        for unit in _Writer(content, entry, forms, newline).units()
-    ]
-    language = re.search(r"^Language:[ \t]*([\w@.-]+)", head, re.M)
-    code = language[1] if language and LANGUAGE.fullmatch(language[1]) else ""
-    to_utf8 = _charset_edits(content, header, _HEADER_CHARSET)
-    return Catalog(content, encoding, units, code, partial(_declare, content, header, newline), declare_utf8=to_utf8)
+    @property
+    def is_complete(self) -> bool:
+        """Whether the message has its strings, so that it can be translated."""
+        has_strings = all(message.strings for message in self.messages.values())
+        return "msgid" in self.messages and bool(self.translations) and has_strings
 
+    def units(self, forms: int) -> list[Unit]:
+        """Return the texts of the message, unless it has a translation.
 
-def _is_header(entry: _Entry, content: str) -> bool:
-    messages = entry.messages
-    return messages.keys() >= {"msgid", "msgstr"} and "msgctxt" not in messages and not messages["msgid"].text(content)
-
-
-def _entries(content: str, name: str) -> list[_Entry]:
-    """Return the entries that are not obsolete."""
-    entries, entry = list[_Entry](), _Entry()
-    position, current = int(content.startswith("\ufeff")), None
-    while position < len(content):
-        line = _LINE.match(content, position)
-        if line is None or line.end() == position or not (line["end"] or line["keyword"] or line.end() == len(content)):
-            raise DocgraphError(
-                "this is not a PO file: expected a comment, a keyword such as msgid, or a string in quotes; correct the"
-                " line",
-                path=name,
-                line=line_of(content, position),
-            )
-        position = line.end()
-        is_translated = any(keyword.startswith("msgstr") for keyword in entry.messages)
-        if line["string"] and current is not None:
-            current.strings.append(line.span("string"))
-            continue
-        if line["keyword"]:
-            keyword = f"msgstr[{int(line['index'])}]" if line["index"] else line["keyword"]
-            if is_translated and not keyword.startswith("msgstr"):
-                entries.append(entry)
-                entry = _Entry()
-            current = _Message(line.start("keyword"))
-            entry.messages[keyword] = current
-        elif line["comment"] is not None:
-            if is_translated:
-                entries.append(entry)
-                entry = _Entry()
-            entry.comments.append(line.span("comment"))
-            current = None
-    return [each for each in [*entries, entry] if _is_complete(each)]
-
-
-def _is_complete(entry: _Entry) -> bool:
-    """Return whether a message has its strings, so that it can be translated."""
-    has_translation = any(keyword.startswith("msgstr") for keyword in entry.messages)
-    return has_translation and "msgid" in entry.messages and all(m.strings for m in entry.messages.values())
-
-
-@dataclass(frozen=True, slots=True)
-class _Writer:
-    """Writes the translations of one entry."""
-
-    content: str
-    entry: _Entry
-    forms: int
-    """Number of plural forms by the header; 0 if the header does not say."""
-    newline: str
-
-    def units(self) -> list[Unit]:
-        """Return the texts of the message, unless it has a translation."""
-        messages = self.entry.messages
-        if any(message.text(self.content) for message in self.entry.translations.values()):
+        `forms` is the number of plural forms by the header; 0 if the header does not say.
+        """
+        if any(message.text for message in self.translations.values()):
             return []
-        singular = messages["msgid"].text(self.content)
-        if "msgid_plural" not in messages:
-            return [Unit(singular, self._write_singular, self._is_format)] if "msgstr" in messages else []
-        plural = messages["msgid_plural"].text(self.content)
+        singular = self.messages["msgid"].text
+        if "msgid_plural" not in self.messages:
+            return [Unit(singular, self._write_singular, self._is_format)] if "msgstr" in self.messages else []
+        plural = self.messages["msgid_plural"].text
         return [
-            Unit(singular, partial(self._write_forms, True), self._is_format),
-            Unit(plural, partial(self._write_forms, False), self._is_format),
+            Unit(singular, partial(self._write_forms, forms, True), self._is_format),
+            Unit(plural, partial(self._write_forms, forms, False), self._is_format),
         ]
 
     @property
@@ -190,17 +120,22 @@ class _Writer:
 
     @property
     def _flags(self) -> set[str]:
-        comments = (self.content[start:end] for start, end in self.entry.comments)
+        comments = (self.content[start:end] for start, end in self.comments)
         return {flag for text in comments if text.startswith("#,") for flag in re.split(r"[#,\s]+", text)}
 
-    def _write_singular(self, text: str, language: str) -> list[Edit]:
-        message = self.entry.messages["msgstr"]
-        return [(*message.span, self._quote(text, "msgid", len("msgstr "))), *self._mark_fuzzy()]
+    @property
+    def newline(self) -> str:
+        newline = re.search(NEWLINE, self.content[:10_000])
+        return newline[0] if newline else "\n"
 
-    def _write_forms(self, is_singular: bool, text: str, language: str) -> list[Edit]:
+    def _write_singular(self, text: str, language: str) -> list[Edit]:
+        quoted = self._quote(text, "msgid", len("msgstr "))
+        return [(*self.messages["msgstr"].span, quoted), *self._mark_fuzzy()]
+
+    def _write_forms(self, forms: int, is_singular: bool, text: str, language: str) -> list[Edit]:
         """Write the translation of the singular into the first form, or that of the plural into all others."""
-        slots = self.entry.translations
-        count = self.forms or _known_forms(language) or max(2, len(slots))
+        slots = self.translations
+        count = forms or int(_plural_rule(language)[9:10] or 0) or max(2, len(slots))
         wanted = range(count) if count == 1 else range(1) if is_singular else range(1, count)
         if count == 1 and is_singular:
             return []
@@ -217,19 +152,19 @@ class _Writer:
         return edits + self._mark_fuzzy()
 
     def _mark_fuzzy(self) -> list[Edit]:
-        comments = {self.content[start : start + 2]: (start, end) for start, end in reversed(self.entry.comments)}
+        comments = {self.content[start : start + 2]: (start, end) for start, end in reversed(self.comments)}
         if "#," in comments:
             start, end = comments["#,"]
             if "fuzzy" in self._flags:
                 return []
             return [(start + 2, start + 2, " fuzzy," if self.content[start + 2 : end].strip() else " fuzzy")]
-        place = comments["#|"][0] if "#|" in comments else min(m.start for m in self.entry.messages.values())
+        place = comments["#|"][0] if "#|" in comments else min(m.start for m in self.messages.values())
         return [(place, place, f"#, fuzzy{self.newline}")]
 
     def _quote(self, text: str, source: str, indent: int) -> str:
         """Return the text as a string, broken into lines if its source is."""
         escaped = text.translate(_ESCAPED)
-        if len(self.entry.messages[source].strings) == 1 or (len(escaped) + indent < _WIDTH and "\n" not in text[:-1]):
+        if len(self.messages[source].strings) == 1 or (len(escaped) + indent < _WIDTH and "\n" not in text[:-1]):
             return f'"{escaped}"'
         lines = [""]
         for paragraph in re.findall(r"[^\n]*\n|[^\n]+", text):
@@ -244,31 +179,77 @@ class _Writer:
         return self.newline.join(f'"{line}"' for line in lines)
 
 
-def _declare(content: str, header: _Message | None, newline: str, language: str) -> list[Edit]:
+def scan(data: bytes, name: str) -> Catalog:
+    """Read a PO or POT file."""
+    declared = _CHARSET.search(data)
+    content, encoding = decode_text(data, name, declared[1].decode() if declared else None)
+    entries = _entries(content, name)
+    header = next((entry for entry in entries if entry.is_header), None)
+    head = header.messages["msgstr"].text if header else ""
+    count = _PLURAL_COUNT.search(head)
+    forms = min(int(count[1]), 10) if count else 0
+    units = [unit for entry in entries if not entry.is_header for unit in entry.units(forms)]
+    language = re.search(r"^Language:[ \t]*([\w@.-]+)", head, re.M)
+    code = language[1] if language and LANGUAGE_CODE.fullmatch(language[1]) else ""
+    to_utf8 = _charset_edits(header, _HEADER_CHARSET)
+    return Catalog(content, encoding, units, code, partial(_declare, header), declare_utf8=to_utf8)
+
+
+def _entries(content: str, name: str) -> list[_Entry]:
+    """Return the entries that are not obsolete."""
+    entries, entry = list[_Entry](), _Entry(content)
+    position, current = int(content.startswith("\ufeff")), None
+    while position < len(content):
+        line = _LINE.match(content, position)
+        if line is None or line.end() == position or not (line["end"] or line["keyword"] or line.end() == len(content)):
+            raise DocgraphError(
+                "this is not a PO file: expected a comment, a keyword such as msgid, or a string in quotes; correct the"
+                " line",
+                path=name,
+                line=line_of(content, position),
+            )
+        position = line.end()
+        if line["string"] and current is not None:
+            current.strings.append(line.span("string"))
+            continue
+        keyword = f"msgstr[{int(line['index'])}]" if line["index"] else line["keyword"] or ""
+        begins_entry = line["comment"] is not None or (keyword and not keyword.startswith("msgstr"))
+        if begins_entry and any(known.startswith("msgstr") for known in entry.messages):
+            entries.append(entry)
+            entry = _Entry(content)
+        if keyword:
+            entry.messages[keyword] = current = _Message(content, line.start("keyword"))
+        elif line["comment"] is not None:
+            entry.comments.append(line.span("comment"))
+            current = None
+    return [each for each in [*entries, entry] if each.is_complete]
+
+
+def _declare(header: _Entry | None, language: str) -> list[Edit]:
     """Fill in what the header of a template leaves open: language, character set and plural forms."""
     if header is None:
         return []
-    start, end = header.span
-    edits = list(_charset_edits(content, header, re.compile(r"(?<=charset=)CHARSET\b")))
+    content, (start, end) = header.content, header.messages["msgstr"].span
+    edits = list(_charset_edits(header, re.compile(r"(?<=charset=)CHARSET\b")))
     declared = _HEADER_LANGUAGE.search(content, start, end)
     if declared is None:
-        edits.append((end, end, f'{newline}"Language: {language}\\n"'))
+        edits.append((end, end, f'{header.newline}"Language: {language}\\n"'))
     elif not declared["code"]:
         edits.append((*declared.span(), f"Language: {language}"))
-    rule = _PLURALS.get(language.lower().replace("-", "_")) or _PLURALS.get(base_language(language))
+    rule = _plural_rule(language)
     if rule and (forms := _PLURAL_FORMS.search(content, start, end)):
         edits.append((*forms.span(), rule))
     return edits
 
 
-def _charset_edits(content: str, header: _Message | None, pattern: re.Pattern[str]) -> tuple[Edit, ...]:
-    charset = pattern.search(content, *header.span) if header else None
+def _charset_edits(header: _Entry | None, pattern: re.Pattern[str]) -> tuple[Edit, ...]:
+    charset = pattern.search(header.content, *header.messages["msgstr"].span) if header else None
     return ((*charset.span(), "UTF-8"),) if charset else ()
 
 
-def _known_forms(language: str) -> int:
-    rule = _PLURALS.get(language.lower().replace("-", "_")) or _PLURALS.get(base_language(language))
-    return int(rule[9]) if rule else 0
+def _plural_rule(language: str) -> str:
+    """Return the plural rule of a language; empty if it is not known."""
+    return _PLURALS.get(language.lower().replace("-", "_")) or _PLURALS.get(base_language(language), "")
 
 
 def _unescape(text: str) -> str:

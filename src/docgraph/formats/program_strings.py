@@ -54,7 +54,10 @@ class ProgramString:
             text = text if "%%" in self._without_escapes else self._escape(text)
             if _arguments(text) != _arguments(self.raw):
                 return None
-        return text if self._mnemonic is None else _with_mnemonic(text, self._mnemonic[1], self._letter)
+        if self._mnemonic is None:
+            return text
+        start, mark = self._mnemonic
+        return _with_mnemonic(text, mark, self._without_escapes[start + len(mark)])
 
     @cached_property
     def _directives(self) -> list[str] | None:
@@ -84,12 +87,6 @@ class ProgramString:
         text = self._without_escapes
         found = ((text.find(mark), mark) for mark in self.marks if text.count(mark) == 1)
         return next(((start, mark) for start, mark in found if _is_mnemonic(text, start, mark)), None)
-
-    @property
-    def _letter(self) -> str:
-        assert self._mnemonic is not None
-        start, mark = self._mnemonic
-        return self._without_escapes[start + len(mark)]
 
 
 def _arguments(text: str) -> tuple[list[str], Counter[str]] | None:

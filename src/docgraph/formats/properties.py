@@ -6,11 +6,12 @@ as they are and is UTF-8.
 
 from __future__ import annotations
 
+import json
 import re
 from functools import partial
 
-from docgraph.formats.base import NEWLINE, check_lines
-from docgraph.formats.catalog import Catalog, Edit, Unit, catalog_format, decode_text
+from docgraph.formats.base import NEWLINE, Edit, check_lines
+from docgraph.formats.catalog import Catalog, Unit, catalog_format, decode_text
 from docgraph.formats.string_values import check_string_file, is_text
 
 _CONTINUATION = rf"\\{NEWLINE}[ \t\f]*"
@@ -77,13 +78,7 @@ def _write(span: tuple[int, int], old: str, doubled: bool, raw: bool, text: str,
     if text[:1] == " ":
         text = f"\\{text}"
     if not raw:
-        text = re.sub(
-            r"[^\x00-\x7f]",
-            lambda match: "".join(
-                f"\\u{unit:04x}" for unit in memoryview(match[0].encode("utf-16-le", "surrogatepass")).cast("H")
-            ),
-            text,
-        )
+        text = re.sub(r"[^\x00-\x7f]+", lambda match: json.dumps(match[0])[1:-1], text)
     return [(*span, text)]
 
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from docgraph.document import Document
 from docgraph.errors import DocgraphError
-from docgraph.formats.base import LINE, Format, Span, check_lines, decode, names
+from docgraph.formats.base import LINE, Format, Span, check_lines, decode, names, splice
 from docgraph.formats.paragraph import Block, document_of
 from docgraph.formats.rst_inline import escape, inline_block, referenced_names, separate
 from docgraph.formats.string_values import is_text
@@ -69,11 +69,7 @@ def unpack(data: bytes, name: str) -> str:
     if "\0" in text:
         raise DocgraphError("contains NUL characters; remove them", path=name)
     check_lines(text, name)
-    parts, position = [], 0
-    for start, _, _ in _adornments(text):
-        parts.append(text[position:start])
-        position = start
-    return "\0".join([*parts, text[position:]])
+    return splice(text, ((start, start, "\0") for start, _, _ in _adornments(text)))
 
 
 def pack(data: bytes, source: str) -> bytes:
@@ -104,28 +100,20 @@ def _adornments(text: str) -> list[tuple[int, int, Span]]:
     index = 0
     while index < len(lines) - 1:
         run = _run(text, lines[index])
-        title, under = lines[index], lines[index + 1]
-        over = None
-        if run and index + 2 < len(lines) and _run(text, lines[index + 2]) == run:
-            over, title, under = lines[index], lines[index + 1], lines[index + 2]
+        has_over = bool(run) and index + 2 < len(lines) and _run(text, lines[index + 2]) == run
+        title, under = lines[index + has_over : index + has_over + 2]
         content = text[slice(*title)].rstrip()
         before = text[slice(*lines[index - 1])] if index else ""
         starts = (
             not before.strip() or before[0] in " \t" or before.startswith("..") or _run(text, lines[index - 1]) != ""
         )
         fits = _run(text, under) and (under[1] - under[0] >= 4 or len(text[slice(*under)].rstrip()) >= _width(content))
-        is_title = (
-            content.strip()
-            and not _run(text, title)
-            and fits
-            and starts
-            and (over is not None or not content[0].isspace())
-        )
-        if is_title:
+        is_plain = content.strip() and not _run(text, title) and (has_over or not content[0].isspace())
+        if is_plain and fits and starts:
             span = (title[0], title[0] + len(content))
-            around = [line for line in (over, under) if line is not None]
-            adorned += [(line[0], line[0] + len(text[slice(*line)].rstrip()), span) for line in around]
-            index += 3 if over is not None else 2
+            around = [*lines[index : index + has_over], under]
+            adorned += [(start, start + len(text[start:end].rstrip()), span) for start, end in around]
+            index += 2 + has_over
         else:
             index += 1
     return adorned
@@ -207,13 +195,11 @@ class _Scanner:
                     if not literal:
                         yield from self._body(index, stop, depth + 1)
                     index, literal = stop, False
+                elif literal and (quote := re.match(r"[!-/:-@\[-`{-~]", self._text(index))):
+                    while index < end and self._text(index)[:1] == quote[0]:
+                        index += 1
+                    literal = False
                 else:
-                    quoted = literal and re.match(r"[!-/:-@\[-`{-~]", self._text(index))
-                    if quoted:
-                        while index < end and self._text(index)[:1] == quoted[0]:
-                            index += 1
-                        literal = False
-                        continue
                     index, literal, blocks = self._element(index, end, indent, depth, keep_terms)
                     yield from blocks
 
@@ -234,11 +220,8 @@ class _Scanner:
             return self._end_of_lines(index, last), False, iter(())
         if _run(self.source, self.lines[index][1:]) and len(text) >= 4:
             return index + 1, False, iter(())
-        marker = _BULLET.match(text) or self._enumerator(index, last, indent)
-        if marker:
+        if marker := _BULLET.match(text) or self._enumerator(index, last, indent) or _OPTION.match(text):
             return stop, False, self._item(index, marker.end(), stop, depth)
-        if option := _OPTION.match(text):
-            return stop, False, self._item(index, option.end(), stop, depth)
         if field := _FIELD.match(text):
             skipped = field["name"].split(" ")[0].lower() in _NO_FIELD
             return stop, False, iter(()) if skipped else self._item(index, field.end(), stop, depth)
@@ -278,19 +261,15 @@ class _Scanner:
             return marker if _ENUMERATOR.match(self._text(index + 1)) else None
         return marker
 
-    def _item(self, index: int, offset: int, stop: int, depth: int, keep_terms: bool = False) -> Iterator[Block]:
+    def _item(self, index: int, offset: int, stop: int, depth: int) -> Iterator[Block]:
         """Yield the blocks of a list item, whose text begins `offset` characters into the line."""
         indent, start, end = self.lines[index]
         if start + offset >= end:
-            yield from self._body(index + 1, stop, depth + 1, keep_terms)
+            yield from self._body(index + 1, stop, depth + 1)
             return
         following = [self.lines[i][0] for i in range(index + 1, stop) if not self._is_blank(i)]
-        self.lines[index] = (
-            min([indent + offset, *following[:1]]) if following else indent + offset,
-            start + offset,
-            end,
-        )
-        yield from self._body(index, stop, depth + 1, keep_terms)
+        self.lines[index] = min([indent + offset, *following[:1]]), start + offset, end
+        yield from self._body(index, stop, depth + 1)
 
     def _explicit(self, explicit: re.Match[str], index: int, stop: int, depth: int) -> Iterator[Block]:
         """Yield the texts of a directive (argument, options, body) or footnote; comments and targets have none."""

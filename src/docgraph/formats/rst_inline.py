@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
 
-from docgraph.formats.base import Span
+from docgraph.formats.base import JoinedLines, Span, splice
 from docgraph.formats.literals import MAIL_ADDRESS, web_address
 from docgraph.formats.paragraph import Block
 
@@ -38,22 +37,6 @@ _LEADING = re.compile(
     r"(?:[-+•‣⁃]|\.\.|>>>|\|)(?=\s|$)|\(?(?:[0-9]{1,4}|[A-Za-z#]|[ivxlcdmIVXLCDM]{1,6})[.)](?=\s|$)|:(?=[^:\s][^:]*:(?:\s|$))|__(?=\s|$)"
 )
 _MIN_WORDS = 3
-
-
-class JoinedLines:
-    """The lines of a paragraph joined by single newlines, without the indentation between them in the source."""
-
-    def __init__(self, source: str, lines: list[Span]) -> None:
-        self.text = "\n".join(source[start:end] for start, end in lines)
-        self.starts = [start for start, _ in lines]
-        self.offsets = [0]
-        for start, end in lines[:-1]:
-            self.offsets.append(self.offsets[-1] + end - start + 1)
-
-    def source_of(self, position: int) -> int:
-        """Map a position of the joined text to the source."""
-        line = bisect_right(self.offsets, position) - 1
-        return self.starts[line] + position - self.offsets[line]
 
 
 def referenced_names(source: str) -> set[str]:
@@ -154,13 +137,13 @@ def separate(text: str, original: str, units: set[str]) -> str:
     `units` are the hidden pieces of the original text.
     """
     units = {bare for unit in units if _UNIT.fullmatch(bare := unit.removeprefix("\\ "))}
-    parts, position = [], 0
-    for touched in _TOUCHED.finditer(text):
-        place = touched.start()
-        if any(_ends(text, place, unit) for unit in units) and text[max(place - 12, 0) : place + 12] not in original:
-            parts += [text[position:place], "\\ "]
-            position = place
-    return "".join([*parts, text[position:]])
+    places = [
+        place
+        for touched in _TOUCHED.finditer(text)
+        if any(_ends(text, place := touched.start(), unit) for unit in units)
+        and text[max(place - 12, 0) : place + 12] not in original
+    ]
+    return splice(text, ((place, place, "\\ ") for place in places))
 
 
 def _ends(text: str, place: int, unit: str) -> bool:

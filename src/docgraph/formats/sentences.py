@@ -8,6 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import pairwise
+
+from docgraph.formats.base import strip_span
+from docgraph.languages import base_language
 
 _WINDOW = 4000
 """Characters that sentencex sees at once: its time is quadratic for some texts (unclosed brackets)."""
@@ -57,15 +61,9 @@ _QUOTE_END = re.compile(r"[.!?…]\s?[\"”’'»]+\s*$")
 
 def split_sentences(text: str, language: str = "en") -> list[tuple[int, int]]:
     """Return the spans (start, end) of the sentences in order, without surrounding white space."""
-    code = language.replace("_", "-").split("-")[0].lower()
-    spans = []
-    for start, end in _segments(text, code):
-        sentence = text[start:end]
-        left = len(sentence) - len(sentence.lstrip())
-        right = len(sentence.rstrip())
-        if left < right:
-            spans.append((start + left, start + right))
-    return spans
+    code = base_language(language)
+    spans = (strip_span(text, *segment) for segment in _segments(text, code))
+    return [(start, end) for start, end in spans if start < end]
 
 
 def _segments(text: str, language: str) -> Iterator[tuple[int, int]]:
@@ -77,14 +75,11 @@ def _segments(text: str, language: str) -> Iterator[tuple[int, int]]:
         if cut <= start or (cut < len(text) and _continues(text, start, cut, language)):
             continue
         ends = [match.end() for match in missed_end.finditer(text, start, cut)] if missed_end is not None else []
-        for position in sorted({*ends, *_box_bounds(text, start, cut), cut}):
-            if position > start:
-                yield start, position
-                start = position
-    for position in [*_box_bounds(text, start, len(text)), len(text)]:
-        if position > start:
-            yield start, position
-            start = position
+        bounds = {*ends, *_box_bounds(text, start, cut), cut}
+        yield from pairwise([start, *sorted(bound for bound in bounds if bound > start)])
+        start = cut
+    bounds = {*_box_bounds(text, start, len(text)), len(text)}
+    yield from pairwise([start, *sorted(bound for bound in bounds if bound > start)])
 
 
 def _box_bounds(text: str, start: int, end: int) -> list[int]:

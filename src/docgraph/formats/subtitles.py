@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from docgraph.document import Document, Sentence
-from docgraph.formats.base import LINE, Cue, Format, Span, line_groups, strip_span
+from docgraph.formats.base import LINE, Cue, Format, Span, line_groups, splice, strip_span
 from docgraph.formats.html import add_text
 from docgraph.formats.html import escape as escape_html
 from docgraph.formats.paragraph import Block
@@ -175,14 +175,13 @@ def escape_srt(text: str) -> str:
 def wrap_cues(source: str, form: Format, limit: int) -> str:
     """Return subtitles with the lines of each cue that has a longer line than `limit` broken again, evenly."""
     assert form.cues is not None
-    parts, position = [], 0
+    edits = []
     for cue in form.cues(source):
         if any(_visible(source[start:end]) > limit for start, end in cue.lines):
             new = [line for group in _line_groups(source, cue) for line in _wrapped(group, limit)]
             newline = "\r\n" if "\r\n" in source[cue.lines[0][0] - 2 : cue.lines[0][0]] else "\n"
-            parts += [source[position : cue.lines[0][0]], newline.join(new)]
-            position = cue.lines[-1][1]
-    return "".join([*parts, source[position:]])
+            edits.append((cue.lines[0][0], cue.lines[-1][1], newline.join(new)))
+    return splice(source, edits)
 
 
 def fast_cues(source: str, form: Format, speed: float) -> tuple[int, int]:

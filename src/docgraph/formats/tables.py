@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from functools import cache, partial
 
 from docgraph.errors import DocgraphError, UntranslatableError
-from docgraph.formats.base import NEWLINE, Format, decode
-from docgraph.formats.catalog import Catalog, Edit, Unit, catalog_format, is_language
+from docgraph.formats.base import NEWLINE, Edit, Format, decode
+from docgraph.formats.catalog import Catalog, Unit, catalog_format, is_language
 
 _DELIMITERS = ",;\t|"
 _SEPARATOR_LINE = re.compile(rf"sep=(?P<delimiter>[^\r\n])(?:{NEWLINE}|\Z)", re.I)

@@ -10,17 +10,15 @@ from __future__ import annotations
 import html
 import re
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
 from docgraph.document import Document, MarkupRole
 from docgraph.errors import DocgraphError
-from docgraph.formats.base import Span, names
+from docgraph.formats.base import Edit, Span, names, splice
 from docgraph.formats.catalog import (
-    LANGUAGE,
     Catalog,
-    Edit,
     Unit,
     catalog_format,
     decode_text,
@@ -32,6 +30,7 @@ from docgraph.formats.catalog import (
 from docgraph.formats.html import add_text, tag_role
 from docgraph.formats.paragraph import Block, document_of
 from docgraph.formats.xml_text import escape
+from docgraph.languages import LANGUAGE_CODE
 
 MAX_DEPTH = 200
 """Maximum nesting of elements."""
@@ -89,9 +88,9 @@ class Pair:
 def read_pairs(data: bytes, name: str) -> Iterator[Pair]:
     """Yield the source and the translation of each unit of an XLIFF file, empty if it has none."""
     content, _ = _decode(data, name)
-    for element in _elements(content, name):
+    for element in _elements(content, name)[1]:
         source, target = element.child("source"), element.child("target")
-        if element.name in ("trans-unit", "segment") and source is not None:
+        if source is not None:
             text, translation = (
                 "" if each is None else _readable(content[each.tag_end : each.end_tag]) for each in (source, target)
             )
@@ -114,20 +113,15 @@ def _decode(data: bytes, name: str) -> tuple[str, str]:
 def scan(data: bytes, name: str) -> Catalog:
     """Read an XLIFF file."""
     content, encoding = _decode(data, name)
-    units: list[Unit] = []
-    files: list[_Element] = []
-    for element in _elements(content, name):
-        if element.name in ("xliff", "file"):
-            files.append(element)
-        elif element.translate and element.name in ("trans-unit", "segment"):
-            units += _units(content, element)
+    files, elements = _elements(content, name)
+    units = [unit for element in elements if element.translate for unit in _units(content, element)]
     if not files or files[0].name != "xliff":
         raise DocgraphError("is not an XLIFF file; name the format of the file with --format", path=name)
     is_v1 = files[0].attributes.get("version", "1.2").startswith("1")
     attribute = "target-language" if is_v1 else "trgLang"
     places = [element for element in files if element.name == ("file" if is_v1 else "xliff")]
-    codes = [code for each in places if LANGUAGE.fullmatch(code := each.attributes.get(attribute, ""))]
-    declare = partial(_declare, attribute, places)
+    codes = [code for each in places if LANGUAGE_CODE.fullmatch(code := each.attributes.get(attribute, ""))]
+    declare = partial(_declare, content, attribute, places)
     return Catalog(content, encoding, units, codes[0] if codes else "", declare, errors="xmlcharrefreplace")
 
 
@@ -168,9 +162,9 @@ def _check_xml(data: bytes, name: str) -> None:
         raise DocgraphError(f"is not well-formed XML ({error}); correct it", path=name) from error
 
 
-def _elements(content: str, name: str) -> Iterator[_Element]:
-    """Yield the elements, each when it ends and with its children, except files, which are yielded when they start."""
-    stack: list[_Element] = []
+def _elements(content: str, name: str) -> tuple[list[_Element], list[_Element]]:
+    """Return the elements xliff and file, and the units (1.2) or segments (2.x) with their children."""
+    files, units, stack = list[_Element](), list[_Element](), list[_Element]()
     for token in _TOKEN.finditer(content):
         if token["name"] is None:
             continue
@@ -184,7 +178,7 @@ def _elements(content: str, name: str) -> Iterator[_Element]:
         else:
             element = _start(token, stack[-1] if stack else None)
             if element.name in ("xliff", "file"):
-                yield element
+                files.append(element)
             if stack and element.name in ("source", "target", "seg-source"):
                 stack[-1].children.append(element)
             if not token["empty"]:
@@ -192,7 +186,8 @@ def _elements(content: str, name: str) -> Iterator[_Element]:
                 continue
             element.end_tag = element.end = token.end()
         if element.name in ("trans-unit", "segment"):
-            yield element
+            units.append(element)
+    return files, units
 
 
 def _start(token: re.Match[str], parent: _Element | None) -> _Element:
@@ -279,28 +274,23 @@ def _set_attributes(content: str, element: _Element, attributes: dict[str, str])
     return edits
 
 
-def _declare(attribute: str, places: list[_Element], language: str) -> list[Edit]:
+def _declare(content: str, attribute: str, places: list[_Element], language: str) -> list[Edit]:
     """Declare the target language of the files that declare none."""
-    edits: list[Edit] = []
-    for element in places:
-        if attribute not in element.attributes:
-            edits.append((element.tag_end - 1, element.tag_end - 1, f' {attribute}="{language}"'))
-        elif not element.attributes[attribute].strip():
-            edits.append((*element.attribute_spans[attribute], language))
-    return edits
+    undeclared = (element for element in places if not element.attributes.get(attribute, "").strip())
+    return [edit for element in undeclared for edit in _set_attributes(content, element, {attribute: language})]
 
 
 def parse(source: str, language: str) -> list[Document]:
     """Read units of text with inline elements, line by line, and the cases of ICU plurals and selects one by one."""
     elements = list(_inline_elements(source))
     # Lines and braces inside an element do not count.
-    shown = _without(source, elements)
+    shown = splice(source, ((start, end, _FILLER * (end - start)) for start, end, _ in elements))
     paragraphs = (each for unit in unit_spans(source) for each in message_paragraphs(shown, unit))
     return document_of(source, (_block(source, *each, elements) for each in paragraphs), language)
 
 
 def _inline_elements(source: str) -> Iterator[_Inline]:
-    """Yield the tags of inline elements; one with code, or that must not be translated, is a whole with its content."""
+    """Yield the tags of inline elements; an element with code or untranslatable text is yielded as a whole."""
     depth = start = 0
     for token in _TOKEN.finditer(source):
         if token["name"] is None:
@@ -319,15 +309,6 @@ def _inline_elements(source: str) -> Iterator[_Inline]:
             depth += 1
         else:
             yield *token.span(), "close" if token["close"] else "open"
-
-
-def _without(source: str, elements: Iterable[_Inline]) -> str:
-    """Return the source with other characters, as many, for its inline elements."""
-    parts, position = list[str](), 0
-    for start, end, _ in elements:
-        parts += [source[position:start], _FILLER * (end - start)]
-        position = end
-    return "".join([*parts, source[position:]])
 
 
 def _block(source: str, lines: Sequence[Span], counts: bool, elements: Sequence[_Inline]) -> Block:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from docgraph.errors import DocgraphError
 from docgraph.formats.html import add_text
@@ -72,17 +73,9 @@ def is_html(source: str, start: int, end: int) -> bool:
     return bool(root.rpartition(":")[2] == "html")
 
 
-def keep_xml(source: str, _: str) -> str:
-    """Return the source; for formats that declare no language."""
-    return source
-
-
+NameOf = Callable[[str | None], str]
 TextReader = Callable[[list[Block], int, int], None]
 """Adds source[start:end] to the last block, or to new ones."""
-
-
-def _accept_all(_: str) -> bool:
-    return True
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,14 +101,14 @@ class Vocabulary:
     """Readers of text elements with a syntax of their own."""
     hyphens: Mapping[str, str] = field(default_factory=dict)
     """Empty elements that stand for a character inside a word."""
-    accept: Callable[[str], bool] = field(default=_accept_all)
+    accept: Callable[[str], bool] = bool
     """Returns whether the text of a paragraph is to be translated."""
 
     def hoist(self, part: str) -> str:
         """Return the part with each `moved` element replaced by a mark; the elements follow the part as pieces."""
         if not self.moved or "<?docgraph-moved" in part:
             return part
-        name_of = _Names(part)
+        name_of = _names_in(part)
         pieces: list[str] = []
         open_pieces: list[list[str]] = [[]]
         position = 0
@@ -144,7 +137,7 @@ class Vocabulary:
         """Return the new part; its text elements that changed and have outer spaces now declare to preserve them."""
         if not self.preserve:
             return new
-        name_of = _Names(old)
+        name_of = _names_in(old)
         before = [match[0] for match in _TEXT_ELEMENT.finditer(old) if name_of(match["name"]) in self.preserve]
         originals = iter(before)
 
@@ -161,7 +154,7 @@ class Vocabulary:
     def blocks(self, source: str, start: int, end: int, kept: frozenset[str] = frozenset()) -> Iterator[Block]:
         """Yield the texts of the part source[start:end] and its pieces, without paragraphs whose text is in `kept`."""
         read = self._mixed_paragraphs if self.mixed else self._run_paragraphs
-        name_of = _Names(source[start:end])
+        name_of = _names_in(source[start:end])
         count = 0
         while start <= end:
             piece_end = source.find(_PIECE, start, end)
@@ -176,7 +169,7 @@ class Vocabulary:
                 yield from blocks
             start = piece_end + 1
 
-    def _run_paragraphs(self, source: str, start: int, end: int, name_of: _Names) -> Iterator[list[Block]]:
+    def _run_paragraphs(self, source: str, start: int, end: int, name_of: NameOf) -> Iterator[list[Block]]:
         """Yield paragraphs whose characters are in text elements; all source between two of them is one markup."""
         blocks = [Block(source)]
         text_start: int | None = None
@@ -199,16 +192,14 @@ class Vocabulary:
                 add(blocks, text_start, tag.start())
                 first.declare_language(run.language, begun)
                 text_start = tag.end()
-            if name in self.paragraphs or name in self.breaks:
-                hyphens = []
             if name in self.paragraphs:
                 if len(blocks) > 1 or len(blocks[0]):
                     yield blocks
                     blocks = [Block(source)]
-                run_end = text_start = None
+                run_end, text_start, hyphens = None, None, []
             elif name in self.breaks:
                 blocks.append(Block(source))
-                run_end = None
+                run_end, hyphens = None, []
             if name in self.hidden and not tag["close"] and not tag["rest"].endswith("/"):
                 hidden, depth = name, 1
             elif name in self.hyphens and tag["rest"].endswith("/"):
@@ -228,7 +219,7 @@ class Vocabulary:
                 blocks[-1].markup(tag.start(), tag.end())
         yield blocks
 
-    def _mixed_paragraphs(self, source: str, start: int, end: int, name_of: _Names) -> Iterator[list[Block]]:
+    def _mixed_paragraphs(self, source: str, start: int, end: int, name_of: NameOf) -> Iterator[list[Block]]:
         """Yield paragraphs that hold characters themselves; each tag of an inline element is one markup."""
         blocks = [Block(source)]
         position, inside = start, False
@@ -313,24 +304,19 @@ class _Run:
             self.is_raised = _RAISED.search(attributes) is not None
 
 
-class _Names:
-    """Maps the element names of a part to names with the prefixes of `NAMESPACES`; other names to ''."""
+def _names_in(part: str) -> NameOf:
+    """Return a function from the element names of a part to names with the prefixes of `NAMESPACES`, or to ''."""
+    prefixes: dict[str, str] = {}
+    for prefix, double, single in _XMLNS.findall(part):
+        prefixes.setdefault(prefix, NAMESPACES.get(double or single, ""))
 
-    def __init__(self, part: str) -> None:
-        self._prefixes: dict[str, str] = {}
-        for prefix, double, single in _XMLNS.findall(part):
-            self._prefixes.setdefault(prefix, NAMESPACES.get(double or single, ""))
-        self._names: dict[str | None, str] = {None: ""}
+    @lru_cache(_MAX_NAMES)
+    def name_of(raw: str | None) -> str:
+        prefix, _, local = (raw or "").rpartition(":")
+        known = prefixes.get(prefix)
+        return f"{known}:{local}" if raw and known else ""
 
-    def __call__(self, raw: str | None) -> str:
-        name = self._names.get(raw)
-        if name is None and raw is not None:
-            prefix, _, local = raw.rpartition(":")
-            known = self._prefixes.get(prefix, "")
-            name = f"{known}:{local}" if known else ""
-            if len(self._names) < _MAX_NAMES:
-                self._names[raw] = name
-        return name or ""
+    return name_of
 
 
 def _add_run_end(block: Block, start: int, end: int, hyphens: Sequence[tuple[int, int, str]]) -> None:

@@ -15,15 +15,8 @@ from functools import partial
 import yaml
 
 from docgraph.errors import DocgraphError
-from docgraph.formats.base import NEWLINE, decode
-from docgraph.formats.catalog import (
-    Catalog,
-    Edit,
-    Unit,
-    catalog_format,
-    is_language,
-    safe_apostrophes,
-)
+from docgraph.formats.base import NEWLINE, Edit, decode
+from docgraph.formats.catalog import Catalog, Unit, catalog_format, is_language, safe_apostrophes
 from docgraph.formats.string_values import check_string_file, is_text
 
 MAX_BYTES = 4 * 2**20
@@ -137,15 +130,9 @@ def _can_write(content: str, scalar: _Scalar) -> bool:
         return not re.search("[\ud800-\udfff]", scalar.value)
     header = _HEADER.match(raw)
     lines = [line for line in scalar.value.split("\n") if line]
-    return (
-        header is not None
-        and not any(char.isdigit() for char in header["indicators"])
-        and bool(
-            lines
-            and not lines[0][0].isspace()
-            and (scalar.style == "|" or not any(line[0].isspace() for line in lines))
-        )
-    )
+    if header is None or re.search("[0-9]", header["indicators"]) or not lines:
+        return False
+    return not any(line[0].isspace() for line in (lines[:1] if scalar.style == "|" else lines))
 
 
 def _write(content: str, scalar: _Scalar, text: str, language: str) -> list[Edit]:
@@ -155,14 +142,11 @@ def _write(content: str, scalar: _Scalar, text: str, language: str) -> list[Edit
         start, end, new = _block(raw, text, scalar.style == ">")
         return [(scalar.start + start, scalar.start + end, new)]
     if _UNPRINTABLE.search(text) or "\n" in text or "\t" in text or scalar.style == '"':
-        return [(scalar.start, scalar.end, _double_quoted(text))]
+        quoted = json.dumps(text, ensure_ascii=False)
+        return [(scalar.start, scalar.end, _UNPRINTABLE.sub(lambda match: f"\\u{ord(match[0]):04x}", quoted))]
     if scalar.style is None and _is_plain(text, scalar.in_flow):
         return [(scalar.start, scalar.end, text)]
     return [(scalar.start, scalar.end, "'" + text.replace("'", "''") + "'")]
-
-
-def _double_quoted(text: str) -> str:
-    return _UNPRINTABLE.sub(lambda match: f"\\u{ord(match[0]):04x}", json.dumps(text, ensure_ascii=False))
 
 
 def _is_plain(text: str, in_flow: bool) -> bool:

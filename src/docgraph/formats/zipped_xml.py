@@ -17,7 +17,7 @@ from docgraph.document import Document
 from docgraph.errors import DocgraphError
 from docgraph.formats.base import Format, decode
 from docgraph.formats.paragraph import Block, document_of
-from docgraph.formats.xml_text import Vocabulary, escape, escape_attribute, is_html, keep_xml
+from docgraph.formats.xml_text import Vocabulary, escape, escape_attribute, is_html
 
 if TYPE_CHECKING:
     from zipfile import ZipFile
@@ -200,7 +200,7 @@ def zipped_format(
     parts: Callable[[Archive], Sequence[str]],
     vocabulary: Vocabulary,
     *,
-    declare: Callable[[str, str], str] = keep_xml,
+    declare: Callable[[str, str], str],
     fixed: Callable[[Archive], Iterable[str]] | None = None,
     html_blocks: Callable[[str, int, int, str], Iterator[Block]] | None = None,
     escapes: Mapping[str, Callable[[str], str]] | None = None,
@@ -234,15 +234,13 @@ def zipped_format(
         return document_of(source, blocks(source, language), language)
 
     def blocks(source: str, language: str) -> Iterator[Block]:
-        ends = [*(match.start() for match in re.finditer("\0", source)), len(source)]
-        kept = frozenset(source[source.rfind("\0") + 1 :].split("\n")) if fixed is not None else frozenset()
-        start = 0
-        for end in ends[:-1] if fixed is not None else ends:
+        spans = [part.span(1) for part in re.finditer(r"(?:\A|\0)([^\0]*)", source)]
+        kept = frozenset(source[slice(*spans.pop())].split("\n")) if fixed is not None else frozenset()
+        for start, end in spans:
             if html_blocks is not None and is_html(source, start, end):
                 yield from html_blocks(source, start, end, language)
             else:
                 yield from vocabulary.blocks(source, start, end, kept)
-            start = end + 1
 
     all_escapes = {"attribute": escape_attribute, **(escapes or {})}
     return Format(name, extensions, parse, escape, unpack, pack, declare, escapes=all_escapes)

@@ -14,6 +14,7 @@ from docgraph.document import Document
 from docgraph.errors import DocgraphError
 from docgraph.graph.graph import DocumentGraph, build_graph
 from docgraph.graph.relations import RelationOptions, resolve_relations
+from docgraph.languages import base_language
 
 T = TypeVar("T")
 Source = str | Path | Document
@@ -86,7 +87,7 @@ def _is_conllu(source: Source, format: str | None) -> bool:
 def _read_documents(source: Source, format: str | None, language: str) -> list[Document]:
     if isinstance(source, Document):
         return [source]
-    code = language.replace("_", "-").partition("-")[0]
+    code = base_language(language)
     if _is_path(source):
         return formats.read(source, format, language=code)
     return formats.read(io.StringIO(str(source)), format or "text", language=code)

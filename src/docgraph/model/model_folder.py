@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 from docgraph import __version__
-from docgraph.config import LANGUAGE_CODE, parse
+from docgraph.config import parse
 from docgraph.errors import DocgraphError
+from docgraph.languages import LANGUAGE_CODE
 from docgraph.model.config import ModelConfig
 
 EMBEDDED = Path(__file__).parent.parent / "data" / "models"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 from fastapi import APIRouter, Body, Depends, Path, Request
 
@@ -21,15 +21,15 @@ from docgraph.server.schemas import (
     error_answers,
 )
 from docgraph.server.session import Session
-from docgraph.server.storage import JobRecord
 
 router = APIRouter(prefix="/v1/jobs/{id}", dependencies=[Depends(with_key)], tags=["corrections"])
 Place = Annotated[int, Path(ge=0, le=2**31 - 1)]
 Changes = list[dict[str, Any]]
+T = TypeVar("T")
 _ERRORS = error_answers(404, 408, 409, 422, 429, 507)
 
 
-async def _change(request: Request, id: str, apply: Callable[[Session, JobRecord], Changes]) -> ChangesAnswer:
+async def _change(request: Request, id: str, apply: Callable[[Session], Changes]) -> ChangesAnswer:
     """Applies a change to the session of a job and notifies its event streams."""
     state = state_of(request)
     changes, record = await state.translating(request, lambda: state.sessions.change(id, apply))
@@ -46,7 +46,7 @@ async def correct(request: Request, id: str, index: Place, body: CorrectionBody)
     """
     state = state_of(request)
 
-    def apply(session: Session, _: JobRecord) -> Changes:
+    def apply(session: Session) -> Changes:
         if index >= len(session):
             raise ApiError(404, f"there is no sentence {index}")
         if body.revision is not None and state.store.sentences(id, first=index, limit=1)[0]["revision"] > body.revision:
@@ -65,7 +65,7 @@ async def correct(request: Request, id: str, index: Place, body: CorrectionBody)
 async def proposals(request: Request, id: str, body: ProposalsBody) -> ChangesAnswer:
     """Replaces translations by their proposals, or drops the proposals."""
 
-    def apply(session: Session, _: JobRecord) -> Changes:
+    def apply(session: Session) -> Changes:
         if max([*(body.accept or []), *(body.refuse or [])], default=-1) >= len(session):
             raise ApiError(404, "there is no such sentence")
         accepted = session.accept(body.accept) if body.accept is not None else []
@@ -78,7 +78,7 @@ async def proposals(request: Request, id: str, body: ProposalsBody) -> ChangesAn
 async def undo(request: Request, id: str) -> ChangesAnswer:
     """Undoes the last correction, acceptance, refusal or change of the glossary; 409 if there is none."""
 
-    def apply(session: Session, _: JobRecord) -> Changes:
+    def apply(session: Session) -> Changes:
         if not session.can_undo:
             raise ApiError(409, "there is no change to undo")
         return session.undo()
@@ -90,7 +90,7 @@ async def undo(request: Request, id: str) -> ChangesAnswer:
 async def redo(request: Request, id: str) -> ChangesAnswer:
     """Makes the last undone change again; 409 if there is none."""
 
-    def apply(session: Session, _: JobRecord) -> Changes:
+    def apply(session: Session) -> Changes:
         if not session.can_redo:
             raise ApiError(409, "there is no undone change")
         return session.redo()
@@ -98,7 +98,7 @@ async def redo(request: Request, id: str) -> ChangesAnswer:
     return await _change(request, id, apply)
 
 
-async def _view(request: Request, id: str, look: Callable[[Session], Any]) -> Any:
+async def _view(request: Request, id: str, look: Callable[[Session], T]) -> T:
     state = state_of(request)
     return await state.translating(request, lambda: state.sessions.view(id, look))
 
@@ -116,14 +116,13 @@ async def put_glossary(
 ) -> ChangesAnswer:
     """Replaces the glossary; returns the proposals that follow from it. An empty target keeps a term as it is."""
     terms = [entry.model_dump() for entry in entries]
-    return await _change(request, id, lambda session, _: session.set_glossary(terms))
+    return await _change(request, id, lambda session: session.set_glossary(terms))
 
 
 @router.get("/graph", summary="Chains of linked words, with their translations", responses=_ERRORS)
 async def graph(request: Request, id: str) -> dict[str, Any]:
     """Returns the chains of the document, whether they are translated consistently, and links between sentences."""
-    answer: dict[str, Any] = await _view(request, id, lambda session: session.chains())
-    return answer
+    return await _view(request, id, Session.chains)
 
 
 @router.get("/sentences/{index}/explain", summary="What a sentence read", responses=_ERRORS)
@@ -135,12 +134,10 @@ async def explain(request: Request, id: str, index: Place) -> dict[str, Any]:
             raise ApiError(404, f"there is no sentence {index}")
         return session.explain(index)
 
-    answer: dict[str, Any] = await _view(request, id, look)
-    return answer
+    return await _view(request, id, look)
 
 
 @router.get("/compare", summary="Translations without context", responses=_ERRORS)
 async def compare(request: Request, id: str) -> list[dict[str, Any]]:
     """Returns what the model makes of each sentence alone."""
-    answer: list[dict[str, Any]] = await _view(request, id, lambda session: session.compare())
-    return answer
+    return await _view(request, id, Session.compare)

@@ -32,14 +32,14 @@ CODES = {
     503: "unavailable",
     507: "storage_full",
 }
-RETRY_SECONDS = "1"
+RETRY = {"Retry-After": "1"}
 
 
 class ApiError(HTTPException):
     """An answer other than success."""
 
     def __init__(self, status: int, message: str) -> None:
-        super().__init__(status, message, {"Retry-After": RETRY_SECONDS} if status in (429, 503) else None)
+        super().__init__(status, message, RETRY if status in (429, 503) else None)
 
 
 class OtherLanguageError(DocgraphError):
@@ -69,14 +69,13 @@ def _answer(request: Request, error: Exception) -> JSONResponse:
         case NotFoundError():
             return error_response(path, 404, "there is no such job; GET /v1/jobs lists the jobs")
         case QueueFullError():
-            headers = {"Retry-After": RETRY_SECONDS}
-            return error_response(path, 429, "the queue is full; try again later", headers)
+            return error_response(path, 429, "the queue is full; try again later", RETRY)
         case OtherLanguageError():
             return error_response(path, 422, str(error), code="other_language")
         case DocgraphError():
             return error_response(path, 422, str(error))
         case Cancelled():
-            return error_response(path, 503, "the server is stopping; try again", {"Retry-After": RETRY_SECONDS})
+            return error_response(path, 503, "the server is stopping; try again", RETRY)
         case SQLAlchemyError():
             return _storage_answer(path, error)
         case _:
@@ -102,7 +101,7 @@ def _storage_answer(path: str, error: SQLAlchemyError) -> JSONResponse:
     text = str(error).lower()
     if "is full" in text or "no space left" in text or "disk full" in text:
         return error_response(path, 507, "the disk of the database is full; delete jobs or free space, then try again")
-    return error_response(path, 503, "the database does not answer; try again later", {"Retry-After": RETRY_SECONDS})
+    return error_response(path, 503, "the database does not answer; try again later", RETRY)
 
 
 def add_error_handlers(app: FastAPI) -> None:

@@ -184,7 +184,8 @@ async def languages(request: Request) -> list[dict[str, Any]]:
 async def translate_file(request: Request) -> dict[str, str]:
     """Translates a file as a job; returns the address of the translated file, which needs no key."""
     state, form = state_of(request), await form_of(request)
-    key, source, target = (value if isinstance(value := form.get(name), str) else "" for name in _FILE_FIELDS)
+    names = ("api_key", "source", "target")
+    key, source, target = (value if isinstance(value := form.get(name), str) else "" for name in names)
     _check_key(request, key)
     file = form.get("file")
     if not isinstance(file, UploadFile):
@@ -193,9 +194,6 @@ async def translate_file(request: Request) -> dict[str, str]:
     upload = Upload(safe_name(file.filename), await file.read())
     id = await state.translating(request, lambda: _finished_job(state, upload))
     return {"translatedFileUrl": str(request.url_for("download_translated_file", id=id))}
-
-
-_FILE_FIELDS = ("api_key", "source", "target")
 
 
 def _finished_job(state: ServerState, upload: Upload) -> str:

@@ -56,6 +56,8 @@ class Session:
         """`documents` are those of one file; sentences are numbered through all of them. `state` is the state of an
         earlier session. `formality` defaults to `Translator.formality`."""
         self._draft = Draft(documents, translator, search, formality)
+        self.documents, self.translator, self.search = self._draft.documents, translator, search
+        self._texts = self._draft.texts
         self.deferred = False
         """Whether affected sentences are left to another session, which runs `translate`."""
         self._undone: list[Step] = []
@@ -95,21 +97,6 @@ class Session:
         }
 
     @property
-    def documents(self) -> list[Document]:
-        """The documents of the file."""
-        return self._draft.documents
-
-    @property
-    def translator(self) -> Translator:
-        """The translator."""
-        return self._draft.translator
-
-    @property
-    def search(self) -> SearchConfig:
-        """How the model searches for translations."""
-        return self._draft.search
-
-    @property
     def glossary(self) -> GlossaryEntries:
         """Terms and their translations."""
         return self._draft.glossary
@@ -117,10 +104,6 @@ class Session:
     @property
     def _states(self) -> list[SentenceState]:
         return self._draft.states
-
-    @property
-    def _texts(self) -> list[str]:
-        return self._draft.texts
 
     def copy(self) -> Session:
         """Returns an independent copy of the session."""
@@ -305,16 +288,15 @@ class Session:
         places = {
             index: (number, index - span.start) for number, span in enumerate(self._draft.spans) for index in span
         }
-        alone = [self._alone(*places[index]) for index in indices]
-        translations = self.translator.translate_all(alone, self.search)
+        alone = (
+            replace(self.documents[number], sentences=self.documents[number].sentences[m : m + 1])
+            for number, m in map(places.__getitem__, indices)
+        )
+        translations = self.translator.translate_all(list(alone), self.search)
         return [
             {"index": index, "translation": translation.texts[0]}
             for index, translation in zip(indices, translations, strict=True)
         ]
-
-    def _alone(self, number: int, m: int) -> Document:
-        """Returns a sentence as a document of its own."""
-        return replace(self.documents[number], sentences=self.documents[number].sentences[m : m + 1])
 
     def chains(self) -> dict[str, Any]:
         """Returns the chains of linked words with their translations, and the links between sentences."""

@@ -21,17 +21,11 @@ KEPT = 16
 """Sessions kept in memory."""
 
 
-class NamedBytes(io.BytesIO):
-    """The content of an uploaded file, whose name determines the format; the name is never used as a path."""
-
-    def __init__(self, content: bytes, name: str) -> None:
-        super().__init__(content)
-        self.name = name
-
-
 def read_upload(content: bytes, name: str, format: str | None, language: str, max_bytes: int) -> list[Document]:
-    """Returns the documents of an uploaded file."""
-    return read(NamedBytes(content, name), format, language=language, max_bytes=max_bytes)
+    """Returns the documents of an uploaded file, whose name may determine the format but is never used as a path."""
+    stream: Any = io.BytesIO(content)
+    stream.name = name
+    return read(stream, format, language=language, max_bytes=max_bytes)
 
 
 def difference(session: Session, before: Sequence[Any]) -> SessionRecord:
@@ -72,7 +66,7 @@ class Sessions:
             session = self._current(id)[1].copy()
         return look(session)
 
-    def change(self, id: str, apply: Callable[[Session, JobRecord], T]) -> tuple[T, JobRecord]:
+    def change(self, id: str, apply: Callable[[Session], T]) -> tuple[T, JobRecord]:
         """Applies a change to a session, saves it, and returns its result with the changed job.
 
         If another thread or server saves a change at the same time, this change is applied again on top of it. While
@@ -84,7 +78,7 @@ class Sessions:
                 before = session.state["sentences"]
                 session.deferred = record.state in ("queued", "running")
                 self._kept.pop(id, None)  # unless everything below succeeds
-                result = apply(session, record)
+                result = apply(session)
                 try:
                     saved = self._store.save_change(id, record.revision, difference(session, before))
                 except ConflictError:

@@ -58,12 +58,12 @@ class CorefAnnotator:
     def _links(self, document: Document, annotation: Annotation) -> IntArray:
         """Returns [C, 2]: (antecedent, mention), in the order of the mentions."""
         mentions = find_mentions(document, annotation, self._lists)
-        candidates = find_candidates(mentions)
+        anaphor, antecedent = find_candidates(mentions)
         choose = self._chooser(mentions)
         links = [np.zeros((0, 2), dtype=np.int32)]
-        for start in range(0, len(candidates.anaphor), CHUNK_MENTIONS):
+        for start in range(0, len(anaphor), CHUNK_MENTIONS):
             rows = slice(start, start + CHUNK_MENTIONS)
-            pairs = Pairs(mentions, candidates.anaphor[rows], candidates.antecedent[rows])
+            pairs = Pairs(mentions, anaphor[rows], antecedent[rows])
             chosen = choose(pairs)
             chosen = chosen[chosen >= 0]
             links.append(mentions.word[np.stack([pairs.j[chosen], pairs.i[chosen]], axis=1)])

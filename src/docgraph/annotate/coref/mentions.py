@@ -204,7 +204,7 @@ def _definiteness(trees: Trees, lower: Strings, lists: WordLists) -> IntArray:
         definiteness[trees.heads[determiner & (kinds[lower.ids] == value)]] = value
     possessor = mark(trees.deprels, lambda relation: relation in POSSESSOR_RELATIONS)
     definiteness[trees.heads[possessor & ~trees.is_root]] = Definiteness.POSSESSED
-    if not lists.has_articles:  # bare nouns may be definite in such languages
+    if Definiteness.DEFINITE not in lists.determiners.values():  # without articles, bare nouns may be definite
         definiteness[definiteness == Definiteness.BARE] = Definiteness.DEFINITE
     return definiteness
 
@@ -228,14 +228,6 @@ def _pleonastic(trees: Trees, lemmas: Strings, pronouns: IntArray, lists: WordLi
     return possible & (trees.has_relation({"expl"}) | (trees.has_relation({"nsubj"}) & predicate[trees.heads]))
 
 
-class _Ids(dict[Hashable, int]):
-    """Assigns ids in order of first use."""
-
-    def __missing__(self, key: Hashable) -> int:
-        self[key] = len(self)
-        return self[key]
-
-
 def _find_wording(
     word: IntArray, is_name: BoolArray, annotation: Annotation, trees: Trees, lower: Strings, lemmas: Strings
 ) -> Wording:
@@ -244,7 +236,7 @@ def _find_wording(
     forms, form_ids, lemma_ids = annotation.forms.to_list(), lower.ids.tolist(), lemmas.ids.tolist()
     core_left, core_right = (side.tolist() for side in trees.cores)
     complements = _complements(trees)
-    core_ids, phrase_ids, acronym_ids = _Ids(), _Ids(), _Ids()
+    ids: tuple[dict[Hashable, int], ...] = ({}, {}, {"": -1})
     columns = np.zeros((len(word), 3), dtype=np.int32)
     words: list[tuple[int, ...]] = []
     for row, (head, name) in enumerate(zip(word.tolist(), is_name.tolist(), strict=True)):
@@ -252,13 +244,14 @@ def _find_wording(
         core = tuple(form_ids[w] for w in inner)
         outer = complements.get(head, [])
         acronym = _acronym([forms[w] for w in inner]) if name else ""
-        phrase = (core, *(form_ids[w] for w in outer))
-        columns[row] = core_ids[core], phrase_ids[phrase], acronym_ids[acronym] if acronym else -1
+        keys = (core, (core, *(form_ids[w] for w in outer)), acronym)
+        columns[row] = [known.setdefault(key, len(known)) for known, key in zip(ids, keys, strict=True)]
         words.append((head, *(w for w in inner if w != head), *outer))
     bits = [1 << (lemma % 64) for lemma in lemma_ids]
     modifiers = np.array([sum({bits[w] for w in entry[1:]}) for entry in words], dtype=np.uint64)
     heads = np.array([bits[entry[0]] for entry in words], dtype=np.uint64)
-    return Wording(columns[:, 0].copy(), columns[:, 1].copy(), columns[:, 2].copy(), heads, modifiers, words)
+    core_column, phrase_column, acronym_column = columns.T.copy()
+    return Wording(core_column, phrase_column, acronym_column, heads, modifiers, words)
 
 
 def _complements(trees: Trees) -> dict[int, list[int]]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import numpy.typing as npt
 
@@ -22,25 +20,18 @@ EVENTS = 5
 """Number of preceding events that are candidates."""
 
 
-@dataclass(frozen=True, eq=False)
-class Candidates:
-    """R mentions that may refer back, each with up to K candidates; both are indices of mentions."""
+def find_candidates(mentions: Mentions) -> tuple[IntArray, IntArray]:
+    """Returns [R], [R, K]: every mention except events, and its candidates: indices of mentions, -1 for none.
 
-    anaphor: IntArray
-    """[R]"""
-    antecedent: IntArray
-    """[R, K]: nearest first, then those before the window, then events; -1 for none."""
-
-
-def find_candidates(mentions: Mentions) -> Candidates:
-    """Returns the candidates of every mention except events. Their number is linear in the document length."""
+    The nearest candidate is first; then come those before the window, then events. K does not depend on the document.
+    """
     nominal = np.flatnonzero(mentions.kind != MentionKind.EVENT).astype(np.int32)
     order = np.arange(len(nominal), dtype=np.int32)
     window = order[:, None] - np.arange(1, WINDOW + 1, dtype=np.int32)
     positions = np.concatenate([window, _far_candidates(mentions, nominal)], axis=1)
     chosen = np.where(positions >= 0, nominal[np.maximum(positions, 0)] if len(nominal) else -1, -1)
     events = _event_candidates(mentions, nominal)
-    return Candidates(nominal, np.concatenate([chosen, events], axis=1).astype(np.int32))
+    return nominal, np.concatenate([chosen, events], axis=1).astype(np.int32)
 
 
 def _far_candidates(mentions: Mentions, nominal: IntArray) -> IntArray:
@@ -103,13 +94,13 @@ def _event_candidates(mentions: Mentions, nominal: IntArray) -> IntArray:
 
 
 class Pairs:
-    """P pairs: all candidates of some mentions, grouped by mention, in the order of `Candidates`.
+    """P pairs: all candidates of some mentions, grouped by mention, in the order of `find_candidates`.
 
     `i` is the later mention, which may refer back, and `j` the candidate. Every comparison is an array [P].
     """
 
     def __init__(self, mentions: Mentions, anaphor: IntArray, antecedent: IntArray) -> None:
-        """`anaphor` [R] and `antecedent` [R, K], as in `Candidates`."""
+        """`anaphor` [R] and `antecedent` [R, K] are those of `find_candidates`, or some of their rows."""
         valid = antecedent >= 0
         self.mentions = mentions
         self.anaphor = anaphor[valid.any(axis=1)]

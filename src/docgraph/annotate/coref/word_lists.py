@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from docgraph.annotation import Annotation, Strings
 from docgraph.errors import DocgraphError
+from docgraph.languages import base_language
 
 FOLDER = resources.files("docgraph") / "data" / "coref"
 NUMBER = {"s": 1, "p": 2}
@@ -110,11 +111,6 @@ class WordLists:
                 numbers.setdefault(pronoun.form, number)
         return numbers
 
-    @property
-    def has_articles(self) -> bool:
-        """Whether the language has a definite article."""
-        return Definiteness.DEFINITE in self.determiners.values()
-
 
 def languages() -> list[str]:
     """Returns the codes of the languages that have word lists."""
@@ -124,7 +120,7 @@ def languages() -> list[str]:
 @cache
 def load_word_lists(language: str) -> WordLists:
     """Loads the word lists of a language code such as `en` or `zh-Hans`, where only the part before `-` counts."""
-    code = language.replace("_", "-").split("-")[0].lower()
+    code = base_language(language)
     file = FOLDER / f"{code}.toml"
     if not file.is_file():
         known = ", ".join(languages())

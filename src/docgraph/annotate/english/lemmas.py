@@ -158,14 +158,13 @@ class LemmaRefiner:
         self, tokens: Sequence[tuple[str, str, str]], logits: NDArray[np.float32], labels: Sequence[str]
     ) -> list[str]:
         """Returns the lemmas of a sentence of (form, tag, guessed lemma); `logits` [words, labels] are the tagger's."""
-        sentence = TaggedSentence.of([word for word, _, _ in tokens], [tag for _, tag, _ in tokens])
-        all_caps = sentence.is_all_caps
-        lemmas = [self._lemma(word, tag, guess, all_caps) for word, tag, guess in tokens]
+        sentence = TaggedSentence([word for word, _, _ in tokens], [tag for _, tag, _ in tokens])
+        lemmas = [self._lemma(word, tag, guess, sentence.is_all_caps) for word, tag, guess in tokens]
         for i, probabilities in self.reranker(sentence, logits, labels):
             word, _, guess = tokens[i]
             mass: dict[str, float] = {}  # several tags may give the same lemma, such as VBD and VBN
             for tag, probability in probabilities.items():
-                lemma = self._lemma(word, tag, guess, all_caps)
+                lemma = self._lemma(word, tag, guess, sentence.is_all_caps)
                 mass[lemma] = mass.get(lemma, 0.0) + probability
             lemmas[i] = max(mass, key=mass.__getitem__)
         return lemmas

@@ -73,26 +73,16 @@ def sentence_style(words: Sequence[str]) -> str:
     return style + length + ("." if words[-1] in _STOPS else "_")
 
 
-@dataclass(frozen=True, slots=True)
 class TaggedSentence:
     """The words of a sentence with the tagger's tags, and attributes of the whole sentence."""
 
-    words: Sequence[str]
-    tags: Sequence[str]
-    style: str
-    initial: int
-    """Index of the first word that begins with a letter."""
-
-    @classmethod
-    def of(cls, words: Sequence[str], tags: Sequence[str]) -> TaggedSentence:
-        """Computes the style and the initial word."""
-        initial = next((i for i, word in enumerate(words) if word[0].isalpha()), 0)
-        return cls(words, tags, sentence_style(words), initial)
-
-    @property
-    def is_all_caps(self) -> bool:
+    def __init__(self, words: Sequence[str], tags: Sequence[str]) -> None:
+        self.words, self.tags = words, tags
+        self.style = sentence_style(words)
+        self.is_all_caps = self.style[0] == ALL_CAPS
         """Whether most words are in capitals."""
-        return self.style[0] == ALL_CAPS
+        self.initial = next((i for i, word in enumerate(words) if word[0].isalpha()), 0)
+        """Index of the first word that begins with a letter."""
 
 
 @dataclass(frozen=True, slots=True)

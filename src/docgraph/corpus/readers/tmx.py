@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 from docgraph.corpus.config import DataEntry
 from docgraph.corpus.readers.aligned import DocumentBuilder
 from docgraph.corpus.readers.text_files import MAX_LINE, Problems, clean, read_blocks
-from docgraph.corpus.readers.xml_stream import XmlStream, declared_language, primary_language
+from docgraph.corpus.readers.xml_stream import XmlStream, declared_language
 from docgraph.document import ParallelDocument
 from docgraph.errors import DocgraphError
+from docgraph.languages import base_language
 
 CODES = frozenset({"bpt", "ept", "it", "ph", "sub", "ut"})
 """Elements that contain markup of the original document, not text."""
@@ -66,7 +67,7 @@ class _UnitParser(XmlStream):
 
     def start(self, name: str, attributes: dict[str, str]) -> None:
         if name == "header":
-            self.source = primary_language(attributes.get("srclang", ""))
+            self.source = base_language(attributes.get("srclang", ""))
         elif name == "tu":
             self._unit, self._language = Unit(self.line), ""
         elif name == "tuv":
@@ -136,7 +137,7 @@ def _chosen_languages(entry: DataEntry) -> tuple[str, str] | None:
     """Returns the languages that the entry names, or None."""
     if entry.languages is None:
         return None
-    source, target = (primary_language(tag) for tag in entry.languages)
+    source, target = (base_language(tag) for tag in entry.languages)
     if not source or not target or source == target:
         languages = ", ".join(entry.languages)
         message = f"'languages' is [{languages}]; it must name two languages, source first, such as [en, fr]"

@@ -11,6 +11,7 @@ from pathlib import Path
 from xml.parsers import expat
 
 from docgraph.errors import DocgraphError
+from docgraph.languages import base_language
 
 MAX_DEPTH = 100
 """Maximum depth of nested elements; translation memories and glossaries have about six."""
@@ -88,9 +89,4 @@ class XmlStream(ABC):
 
 def declared_language(attributes: dict[str, str]) -> str:
     """Returns the primary language of an element with xml:lang or lang; empty if it has neither."""
-    return primary_language(attributes.get("xml:lang") or attributes.get("lang", ""))
-
-
-def primary_language(tag: str) -> str:
-    """Returns a language tag without region and script: en for EN-us and en_GB."""
-    return tag.strip().lower().replace("_", "-").partition("-")[0]
+    return base_language(attributes.get("xml:lang") or attributes.get("lang", ""))

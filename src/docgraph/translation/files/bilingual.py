@@ -20,12 +20,12 @@ from xml.sax.saxutils import escape, quoteattr
 
 from docgraph.corpus.readers.text_files import Problems, clean, read_lines
 from docgraph.corpus.readers.tmx import read_units
-from docgraph.corpus.readers.xml_stream import primary_language
 from docgraph.document import Document
 from docgraph.errors import DocgraphError
 from docgraph.files import replacing
 from docgraph.formats import MAX_BYTES
 from docgraph.formats.atoms import shown_texts
+from docgraph.languages import base_language
 
 STATUS_PROPERTY = "x-status"
 """Type of the TMX property that holds the status of a unit."""
@@ -209,7 +209,7 @@ def _write_tmx(segments: Sequence[BilingualSegment], languages: Languages) -> st
 
 
 def _read_tmx(path: Path, languages: Languages) -> Iterator[BilingualSegment]:
-    source, target = (primary_language(language) for language in languages or ("und", "und"))
+    source, target = (base_language(language) for language in languages or ("und", "und"))
     for unit in read_units(str(path)):
         if source in unit.segments and target in unit.segments:
             (_, text), (_, translation) = unit.segments[source], unit.segments[target]

@@ -15,9 +15,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from docgraph.corpus.readers.xml_stream import XmlStream, declared_language, primary_language
+from docgraph.corpus.readers.xml_stream import XmlStream, declared_language
 from docgraph.errors import DocgraphError
 from docgraph.formats.base import decode
+from docgraph.languages import base_language
 
 MAX_BYTES = 64 << 20
 """Maximum size of a glossary file."""
@@ -88,12 +89,12 @@ def _table(text: str, path: Path, languages: tuple[str, str] | None) -> Iterator
 def _header(cells: list[str], languages: tuple[str, str] | None) -> tuple[int, int] | None:
     """Returns the columns of terms and translations if the first row names them."""
     names = [cell.lower() for cell in cells]
-    codes = [primary_language(cell) for cell in cells]
+    codes = [base_language(cell) for cell in cells]
     sources = [place for place, name in enumerate(names) if name in _SOURCE_NAMES]
     targets = [place for place, name in enumerate(names) if name in _TARGET_NAMES]
     if languages is not None:
-        sources += [place for place, code in enumerate(codes) if code == primary_language(languages[0])]
-        targets += [place for place, code in enumerate(codes) if code == primary_language(languages[1])]
+        sources += [place for place, code in enumerate(codes) if code == base_language(languages[0])]
+        targets += [place for place, code in enumerate(codes) if code == base_language(languages[1])]
     return (sources[0], targets[0]) if sources and targets else None
 
 
@@ -151,7 +152,7 @@ def _tbx(data: bytes, path: Path, languages: tuple[str, str] | None) -> Iterator
     """Yields the terms of the source language with those of the target language, as synonyms."""
     if languages is None:
         raise DocgraphError("the model does not state its languages; pass the glossary as a .tsv file", path=path)
-    source, target = map(primary_language, languages)
+    source, target = map(base_language, languages)
     parser, count = _TermParser(path), 0
     parser.feed(data, final=True)
     for concept in parser.concepts:
