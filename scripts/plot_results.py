@@ -167,11 +167,16 @@ def paper_ablations() -> Figure:
 
 
 def language_pairs() -> Figure:
-    """BLEU minus that of Base for each language pair, ours beside the paper's, for the rows that all tables have."""
+    """BLEU minus that of Base for each language pair, ours beside the paper's, for the rows that were translated."""
     tables = {name: rendered(name) for name in ("en-de", "en-ru", "zh-en")}
     first = tables["en-de"]
     common = [row for row in first.results if all(row in table.results for table in tables.values())]
-    rows = [row for row in common if first.results[row] is not first.base]
+    measured = [differences(table, "base", "test", common).values for table in tables.values()]
+    rows = [
+        row
+        for row, *values in zip(common, *measured, strict=True)
+        if any(value is not None for value in values) and first.results[row] is not first.base
+    ]
     labels = [first.results[row].row.label for row in rows]
     figure = Figure(figsize=(9, 4.4), layout="constrained")
     panels = figure.subplots(1, 3, sharey=True)
