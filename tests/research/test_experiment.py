@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 import yaml
 from experiment_examples import toy_experiment
 
@@ -199,6 +200,17 @@ def test_runs_side_by_side_have_the_results_of_runs_one_after_the_other(done: Ex
         assert "training" in (runs / run.path).with_suffix(".log").read_text(encoding="utf-8")
     started = [line.split(":")[0] for line in said if "started" in line]
     assert started.index("toy/base/seed1") < started.index("toy/graph/seed1")
+
+
+def test_runs_wait_for_free_memory_of_a_gpu(done: Experiment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    said: list[str] = []
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda: (10, 140))
+    table = replace(done.table, config=replace(done.table.config, data=str(tmp_path / "none")))
+    experiment = Experiment(table, tmp_path / "runs", tmp_path / "results", log=said.append)
+    with pytest.raises(DocgraphError, match="2 of 2 runs failed"):
+        experiment.run([done.table.row("base")], parallel=2)
+    assert ["started" in line for line in said[:4]] == [True, False, True, False]
 
 
 def test_a_failed_run_keeps_those_that_start_from_it_from_starting(done: Experiment, tmp_path: Path) -> None:

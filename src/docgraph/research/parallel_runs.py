@@ -14,12 +14,18 @@ from multiprocessing.connection import wait
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 
+import torch
+
 from docgraph.research.table_config import SeedRun
 from docgraph.workers import end_with_parent
 
 Work = Callable[[SeedRun], None]
 POLL_SECONDS = 1.0
 """How often it is looked whether a run has trained the model that others start from."""
+GPU_SHARE = 1 / 6
+"""Share of the memory of a GPU that must be free before another run starts on it."""
+GPU_SECONDS = 10.0
+"""Time between two starts on a GPU: a run takes its memory some seconds after it starts."""
 
 
 def run_in_parallel(
@@ -32,14 +38,17 @@ def run_in_parallel(
 ) -> list[SeedRun]:
     """Calls `work`, which is pickled, for every run, at most `limit` at a time; returns the runs that failed.
 
-    A run waits until `can_start`; if nothing that is running can change that, it has failed. What a run prints goes to
-    its log file. Ctrl-C reaches every process; this function waits for all of them to stop.
+    A run waits until `can_start`; if nothing that is running can change that, it has failed. On a GPU it also waits for
+    free memory, unless nothing is running. What a run prints goes to its log file. Ctrl-C reaches every process; this
+    function waits for all of them to stop.
     """
     waiting, failed = list(runs), list[SeedRun]()
     running: dict[SeedRun, tuple[BaseProcess, float]] = {}
     try:
         while waiting or running:
             for run in [run for run in waiting if can_start(run)][: limit - len(running)]:
+                if running and not _has_room(time.monotonic() - max(begin for _, begin in running.values())):
+                    break
                 waiting.remove(run)
                 running[run] = _start(run, work, log_path(run)), time.monotonic()
                 log(f"{run.path}: started, logs to {log_path(run)}")
@@ -57,6 +66,14 @@ def run_in_parallel(
         for process, _ in running.values():
             process.join()
     return failed
+
+
+def _has_room(seconds: float) -> bool:
+    """Returns whether the GPU, if there is one, has memory for another run, `seconds` after the last start."""
+    if not torch.cuda.is_available():
+        return True
+    free, total = torch.cuda.mem_get_info()
+    return seconds >= GPU_SECONDS and free >= GPU_SHARE * total
 
 
 def _start(run: SeedRun, work: Work, path: Path) -> BaseProcess:
