@@ -26,7 +26,7 @@ from docgraph.model.transformer import Decoder
 from docgraph.translation import translation_memory
 from docgraph.translation.decoding import document_chunks, state_cache
 from docgraph.translation.decoding.hypotheses import SearchConfig
-from docgraph.translation.files.page import to_html
+from docgraph.translation.result import to_html
 from docgraph.translation.translation_memory import MIN_SHARED, MIN_WORDS, TranslationMemory
 from docgraph.translation.translator import Precision, Translator
 from translation.translator_examples import RecordingRequest, model_folder

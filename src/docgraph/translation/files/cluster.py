@@ -60,12 +60,8 @@ class TranslationTask:
         return translator
 
 
-@dataclass(frozen=True)
-class _File:
-    """The documents of a file, and the number of the file in this process."""
-
-    number: int
-    documents: tuple[tuple[Document, Sequence[str | None]], ...]
+_File = tuple[int, list[tuple[Document, Sequence[str | None]]]]
+"""The number of a file in this process, and its documents with their known translations."""
 
 
 class RayEngine:
@@ -82,7 +78,7 @@ class RayEngine:
             for number, file in enumerate(files):
                 if file:
                     requests[number] = file
-                    yield _File(number, tuple((request.document, request.known) for request in file))
+                    yield number, [(request.document, request.known) for request in file]
 
         for number, translations in run_on_ray(_translate, self.task, send(), self.jobs):
             yield from zip(requests.pop(number), translations, strict=True)
@@ -96,8 +92,9 @@ def _translate(task: TranslationTask, file: _File) -> tuple[int, list[Translatio
     global _loaded
     if _loaded is None or _loaded[0] != task.id:
         _loaded = task.id, task.load()
-    options, requests = task.options, [TranslationRequest(*each) for each in file.documents]
+    number, documents = file
+    options, requests = task.options, [TranslationRequest(*each) for each in documents]
     translations = _loaded[1].translate_requests(
         requests, options.search, options.mode, explain=options.explain, tokens=options.tokens
     )
-    return file.number, [translation for _, translation in translations]
+    return number, [translation for _, translation in translations]

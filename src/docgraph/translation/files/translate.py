@@ -108,7 +108,7 @@ def translate_files(
         run.report.skipped += 1
         progress.note(reason)
     for job in jobs.copied:
-        run.copy(job)
+        run.copy(job, f"{display_name(job.source)}: {unreadable(job.source)}")
     files: Iterator[list[TranslationRequest]] = ([*run.read(job)] for job in jobs.translated)
     last: list[Translation] = []
     for request, translation in (engine or run.translate)(files):
@@ -214,7 +214,7 @@ class _Run:
         ]
 
     def _read_known(self, path: Path, documents: Sequence[Document]) -> list[list[str]]:
-        from docgraph.translation.files.known_translations import read_known  # its readers are slow to import
+        from docgraph.translation.files.bilingual import read_known  # its readers are slow to import
 
         found = read_known(path, documents, self.translator.languages)
         if found.unused:
@@ -240,7 +240,7 @@ class _Run:
         if self.single:
             raise error
         if self.options.form == "document":
-            self._copy(job, str(error))
+            self.copy(job, str(error))
         else:
             self.report.skipped += 1
             self.progress.note(f"{error}; skipped")
@@ -286,11 +286,8 @@ class _Run:
             message = f"{name}: {fast:,} of {total:,} subtitles exceed {limits.reading_speed:g} characters per second"
             self.progress.note(message)
 
-    def copy(self, job: Job) -> None:
-        """Copies a file that no format reads."""
-        self._copy(job, f"{display_name(job.source)}: {unreadable(job.source)}")
-
-    def _copy(self, job: Job, reason: str) -> None:
+    def copy(self, job: Job, reason: str) -> None:
+        """Copies a file that is not translated."""
         try:
             if not (self.options.resume and job.is_up_to_date):
                 with replacing(job.output) as temporary:
