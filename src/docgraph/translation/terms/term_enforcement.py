@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 import re
-import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -20,7 +19,7 @@ from docgraph.translation.checks.doubts import Doubt, weight
 from docgraph.translation.checks.lexicon import invented_words
 from docgraph.translation.checks.repair import Attempt
 from docgraph.translation.checks.repetition import split_words
-from docgraph.translation.decoding.constraints import Constraint, ConstraintEncoder
+from docgraph.translation.decoding.constraints import Constraint, ConstraintEncoder, initial
 from docgraph.translation.decoding.forbidden_words import ForbiddenWords
 from docgraph.translation.decoding.hypotheses import Hypothesis
 from docgraph.translation.terms.dictionary_terms import dictionary_terms
@@ -92,7 +91,12 @@ class DocumentTerms:
 
     def doubts(self, segment: Segment, translation: str) -> list[Doubt]:
         """Returns a doubt for each term that a translation lacks."""
-        return [Doubt(_reason(term), _WEIGHT) for term in self.missing(segment, translation)]
+        found = []
+        for term in self.missing(segment, translation):
+            is_kept = term.source in term.targets
+            reason = f"{term.source} is missing" if is_kept else f"{term.source} is not '{term.target}'"
+            found.append(Doubt(reason, _WEIGHT))
+        return found
 
     def disagrees(self, segment: Segment, translation: str) -> bool:
         """Returns whether a translation has another formality than the document."""
@@ -103,10 +107,6 @@ class DocumentTerms:
         terms = [term for each in segments for term in self.find(each.text) if term.origin == "glossary"]
         used = are_used(terms, translation)
         return tuple(TermUse(term.source, term.target, each) for term, each in zip(terms, used, strict=True))
-
-
-def _reason(term: Term) -> str:
-    return f"{term.source} is missing" if term.source in term.targets else f"{term.source} is not '{term.target}'"
 
 
 def _badness(segment: Segment, attempt: Attempt, first: Attempt, terms: DocumentTerms, words: Sequence[Term]) -> int:
@@ -179,12 +179,8 @@ def _kept_names(terms: Sequence[Term]) -> list[Term]:
     return [
         term
         for term in terms
-        if term.origin == "name" and term.source not in term.targets and _initial(term.source) == _initial(term.target)
+        if term.origin == "name" and term.source not in term.targets and initial(term.source) == initial(term.target)
     ]
-
-
-def _initial(text: str) -> str:
-    return unicodedata.normalize("NFD", text[:1].lower())[:1]
 
 
 @dataclass(frozen=True)
