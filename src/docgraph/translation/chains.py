@@ -69,8 +69,8 @@ class DocumentChains:
             entries, lemmas = [], {True: set[str](), False: set[str]()}
             for word in words:
                 m = int(sentence_of[word])
-                span = self._translation_of(m, word - int(offsets[m]), translations[m])
                 text = translations[m] or ""
+                span = None if translations[m] is None else self._aligned[m, text][word - int(offsets[m])]
                 entries.append(
                     {
                         "sentence": first + m,
@@ -105,9 +105,6 @@ class DocumentChains:
             own = slice(int(annotation.offsets[m]), int(annotation.offsets[m + 1]))
             words = list(zip(annotation.starts[own].tolist(), annotation.ends[own].tolist(), strict=True))
             self._aligned[m, text] = each.translations(words, text)
-
-    def _translation_of(self, sentence: int, word: int, translation: str | None) -> Span | None:
-        return None if translation is None else self._aligned[sentence, translation][word]
 
     def _is_verb(self, word: int) -> bool:
         """Whether a word of the document is a verb; False if the annotation has no parts of speech."""

@@ -13,12 +13,11 @@ from docgraph.translation.checks.lexicon import invented_words
 from docgraph.translation.checks.repair import Attempt, Piece, Repairer
 from docgraph.translation.decoding.constraints import Constraints
 from docgraph.translation.decoding.decoder import DecoderInput, DecodingOptions
-from docgraph.translation.decoding.document_chunks import chunks
 from docgraph.translation.decoding.forbidden_words import ForbiddenWords
 from docgraph.translation.decoding.hypotheses import Hypotheses, Hypothesis, SearchConfig
-from docgraph.translation.model_input import PreparedDocument
-from docgraph.translation.segment_decoding import DecodedSegments, TranslationOptions, with_enforced_words
-from docgraph.translation.single_sentences import SingleSentences
+from docgraph.translation.model_input import PreparedDocument, chunks
+from docgraph.translation.result import HintUse
+from docgraph.translation.segment_decoding import DecodedSegments, TranslationOptions
 from docgraph.translation.terms.dictionary_names import DictionaryNames
 from docgraph.translation.terms.formality import Sample, decide, has_forms
 from docgraph.translation.terms.names import find_names
@@ -35,18 +34,11 @@ CANDIDATES = 4
 """Minimum number of constrained translations, of which the least doubtful one is chosen."""
 
 
-def _samples(prepared: PreparedDocument, translations: Sequence[str | None]) -> Iterator[Sample]:
-    """Yields the (source, translation) samples by which the formality of a document is decided."""
-    yield from (Sample(text, given, given=True) for text, given in prepared.given_pairs().values())
-    for m in prepared.segments_of():
-        yield Sample(prepared.segments[m].text, translations[m] or "")
-
-
 class Redecoder:
     """Decodes segments again with the model of a translator, in the context of their document."""
 
-    def __init__(self, translator: Translator, single: SingleSentences) -> None:
-        self._translator, self._single = translator, single
+    def __init__(self, translator: Translator) -> None:
+        self._translator = translator
         self._language, tokenizer = translator.languages[1] if translator.languages else None, translator.tokenizer
         self._enforcer = TermEnforcer(tokenizer.source, tokenizer.target, self._language, translator.tag)
 
@@ -81,7 +73,7 @@ class Redecoder:
         for k, prepared in enumerate(documents):
             words = self._replace_hypotheses(prepared, results[k], lacking[k], found[k])
             if options.explain:
-                results[k] = with_enforced_words(prepared, results[k], words)
+                results[k] = _with_enforced_words(prepared, results[k], words)
         return results
 
     def find_terms(self, prepared: PreparedDocument, hypotheses: Hypotheses, names: bool = True) -> DocumentTerms:
@@ -89,21 +81,21 @@ class Redecoder:
         translator, request = self._translator, prepared.request
         glossary, formality = request.glossary or translator.glossary, request.formality or translator.formality
         finders: list[TermFinder] = [] if glossary is None else [glossary]
-        segments, translations = prepared.segments.segments, list[str | None]()
-        names, addresses = names and translator.names, has_forms(translator.languages) and formality in ("any", "auto")
-        if names or addresses:
-            translations = [
-                translator.translation_builder.text(found[0], segment.source) if found and found[0].tokens else None
-                for segment, found in zip(segments, hypotheses, strict=True)
-            ]
-        if names:
+        segments = prepared.segments.segments
+        translations = [
+            translator.translation_builder.text(found[0], segment.source) if found and found[0].tokens else None
+            for segment, found in zip(segments, hypotheses, strict=True)
+        ]
+        if names and translator.names:
             texts, own = [segment.text for segment in segments], dictionaries(translator.needs.hints)
             finders += [DictionaryNames(each).following(prepared.given_pairs().values()) for each in own]
             translated = {word for each in own for text in texts for word in each.proper_words(text)}
-            finders.append(find_names(texts, translations, translator.languages, self._single.translate, translated))
-        decided = decide(formality, _samples(prepared, translations))
-        utterances = {}
-        if addresses:
+            translate = translator.translate_texts
+            finders.append(find_names(texts, translations, translator.languages, translate, translated))
+        samples = [Sample(text, given, given=True) for text, given in prepared.given_pairs().values()]
+        samples += [Sample(segments[m].text, translations[m] or "") for m in prepared.segments_of()]
+        decided, utterances = decide(formality, samples), {}
+        if has_forms(translator.languages) and formality in ("any", "auto"):
             utterances = utterance_formalities(request.document, prepared.segments, translations, prepared.given)
         return DocumentTerms(finders, decided, utterances)
 
@@ -174,10 +166,10 @@ class Redecoder:
     ) -> tuple[DecoderInput, Sequence[int]]:
         """Returns pieces with what their segments read as model input; parts of segments have no hints."""
         first, inputs = dict(enumerate(decoded.before_terms)), self._translator.input_builder
-        excerpt = inputs.excerpt(prepared, shown, [m for m, _ in pieces], first)
+        document, _ = inputs.excerpt(prepared, shown, [m for m, _ in pieces], first)
         parts = {row: piece for row, (m, piece) in enumerate(pieces) if piece.text != prepared.segments[m].text}
         base = {row: first[m][0].base_tokens for row, (m, _) in enumerate(pieces) if row not in parts}
-        return replace(inputs.with_source(excerpt, parts).document, base=base), range(len(pieces))
+        return replace(inputs.with_source(document, parts), base=base), range(len(pieces))
 
     def _within_document(
         self, prepared: PreparedDocument, decoded: DecodedSegments, shown: range, pieces: Sequence[Piece]
@@ -259,3 +251,18 @@ class Redecoder:
             elif invented := self._invented_words(segment, text, decoded.terms):
                 found[place] = [ForbiddenWords(self._translator.tokenizer.target, invented)]
         return found
+
+
+def _with_enforced_words(
+    prepared: PreparedDocument, decoded: DecodedSegments, enforced: Mapping[int, Sequence[Term]]
+) -> DecodedSegments:
+    """Returns a decoded document whose hints include the dictionary words that were enforced, by segment."""
+    sentences, hints = prepared.segments.sentence_indices(), dict(decoded.hints)
+    for m, words in enforced.items():
+        for word in words:
+            hint = next(hint for hint in decoded.lookups[m] if hint.entry == word.entry)
+            said = word.target if word.entry is None else word.entry.translations[0]
+            sentence = None if hint.printed_in is None else sentences[hint.printed_in]
+            use = HintUse(word.source.strip(), said, sentence, hint.relation)
+            hints[m] = [*(each for each in hints.get(m, ()) if each.words != use.words), use]
+    return replace(decoded, hints=hints)

@@ -22,6 +22,7 @@ from docgraph.model.document_transformer import DocumentTransformer
 from docgraph.model.hints import referents
 from docgraph.model.memory import Memories
 from docgraph.model.output import DecoderOutput
+from docgraph.model.packing import windows
 from docgraph.model.systems import context_class, context_needs
 from docgraph.model.tokenizer import SubwordCoder, Tokenizer
 from docgraph.translation.decoding.decoder import DecoderInput
@@ -251,7 +252,9 @@ class ContinuousDecoder:
         rows = [group.rows for group in groups]
         decoded = self._model.extend_all([each.newest for each in rows], [each.state for each in rows])
         end = 0
-        for scored in _scored_together(groups):
+        # So many rows that the output matrix is read only a few times, and so few that their scores fit the caches.
+        for part in windows([group.num_rows for group in groups], GROUP):
+            scored = groups[part.start : part.stop]
             sizes = [group.num_rows for group in scored]
             begin, end = end, end + sum(sizes)
             parts = self._log_probabilities(decoded.rows(slice(begin, end))).split_with_sizes(sizes)
@@ -277,21 +280,6 @@ class ContinuousDecoder:
         self._documents.clear()
         self._groups.clear()
         return forgotten
-
-
-def _scored_together(groups: Iterable[_Group]) -> Iterable[list[_Group]]:
-    """Yields consecutive groups of together up to GROUP rows.
-
-    So many rows that the output matrix is read only a few times in a step, and so few that their scores fit the caches
-    of a CPU.
-    """
-    chosen: list[_Group] = []
-    for group in groups:
-        if chosen and sum(each.num_rows for each in chosen) + group.num_rows > GROUP:
-            yield chosen
-            chosen = []
-        chosen.append(group)
-    yield chosen
 
 
 def _groups(limits: Mapping[int, int], beams: int) -> Iterable[list[int]]:

@@ -35,9 +35,8 @@ from docgraph.translation.decoding.forbidden_words import ForbiddenWords
 from docgraph.translation.decoding.hints import hinted_sources
 from docgraph.translation.decoding.hypotheses import Hypothesis, SearchConfig, any_given
 from docgraph.translation.decoding.lookups import with_constraints
-from docgraph.translation.decoding.relevance import judges_relevance, relevant_sentences
+from docgraph.translation.decoding.relevance import evict, judges_relevance, relevant_sentences
 from docgraph.translation.decoding.search import search, verify_greedy
-from docgraph.translation.decoding.state_cache import evict
 
 AT_ONCE = {"cpu": 64, "cuda": 1 << 12}
 """Sentences x beams decoded together, if changed context means a new search: just enough to keep a device busy, because
@@ -129,11 +128,11 @@ class _GroupDecoder:
                 windowed.source_memory = model.source_memory(self._collate([windowed.document]))
             self.batch = self._collate([windowed.without_graph(windowed.window)])
             self.memories = Memories(windowed.memory_of(windowed.window))
-            self.encoded = torch.cat([self._encode_part(windowed, part) for part in self._parts(windowed)])
-
-    def _encode_part(self, draft: DocumentDraft, window: range) -> Tensor:
-        batch = self._collate([draft.without_graph(window)])
-        return self.model.encode(batch, Memories(draft.memory_of(window)))
+            encoded = [
+                model.encode(self._collate([windowed.without_graph(part)]), Memories(windowed.memory_of(part)))
+                for part in self._parts(windowed)
+            ]
+            self.encoded = torch.cat(encoded)
 
     def _parts(self, draft: DocumentDraft) -> Iterator[range]:
         """Yields parts of a window for which context attention over the long document fits into memory."""
@@ -166,7 +165,8 @@ class _GroupDecoder:
             draft.passes = 1
         done = 0
         for level in self._levels(mode):
-            inputs = self._inputs(level)
+            has_open_hints = any(draft.open_hints(m) for draft, m in (self.places[s] for s in level))
+            inputs = self._with_hints(level) if has_open_hints else None
             fresh = [s for s in level if self.places[s][1] not in self.places[s][0].base]
             if len(fresh) < len(level):
                 self._select_translations([s for s in level if s not in {*fresh}])
@@ -225,12 +225,6 @@ class _GroupDecoder:
         if mode == "sequential" and any(depth.values()):
             return [[s] for s in self.pending]
         return [[s for s in self.pending if depth[s] == level] for level in range(max(depth.values(), default=-1) + 1)]
-
-    def _inputs(self, sentences: list[int]) -> _Inputs | None:
-        """Returns some sentences with their hints as model input; None if no hint has to be filled."""
-        if not any(self.places[s][0].open_hints(self.places[s][1]) for s in sentences):
-            return None
-        return self._with_hints(sentences)
 
     def _with_hints(self, sentences: list[int]) -> _Inputs:
         """Returns some sentences with their hints as model input."""

@@ -21,7 +21,7 @@ from docgraph.model.device import to_device
 from docgraph.model.document_transformer import DocumentTransformer
 from docgraph.model.memory import Queries
 from docgraph.model.output import CHUNK_ELEMENTS, DecoderOutput
-from docgraph.model.packing import Blocks, Packing
+from docgraph.model.packing import Blocks, Packing, windows
 from docgraph.model.systems import context_class, prepare
 
 TOKENS = 16_000
@@ -103,16 +103,9 @@ def _prepared(task: ScoringTask, model: ModelConfig) -> ScoringTask:
 
 def _batches(tasks: Sequence[ScoringTask], tokens: int) -> Iterator[list[int]]:
     """Yields the indices of tasks of similar length, up to `tokens` sub-words, at least one task."""
-    chosen: list[int] = []
-    size = 0
-    for index in sorted(range(len(tasks)), key=lambda index: tasks[index].longest):
-        if chosen and size + tasks[index].size > tokens:
-            yield chosen
-            chosen, size = [], 0
-        chosen.append(index)
-        size += tasks[index].size
-    if chosen:
-        yield chosen
+    order = sorted(range(len(tasks)), key=lambda index: tasks[index].longest)
+    for part in windows([tasks[index].size for index in order], tokens) if order else ():
+        yield order[part.start : part.stop]
 
 
 def _split_by_candidate(values: LogProbabilities, tasks: Sequence[ScoringTask]) -> list[LogProbabilities]:
