@@ -22,12 +22,12 @@ from docgraph.model.document_transformer import DocumentTransformer
 from docgraph.model.hints import referents
 from docgraph.model.memory import Memories
 from docgraph.model.output import DecoderOutput
-from docgraph.model.packing import windows
-from docgraph.model.systems import context_class, context_needs
+from docgraph.model.packing import split_by_size
+from docgraph.model.systems import context_needs
 from docgraph.model.tokenizer import SubwordCoder, Tokenizer
 from docgraph.translation.decoding.decoder import DecoderInput
 from docgraph.translation.decoding.hints import HintedDocument, hinted_sources
-from docgraph.translation.decoding.hypotheses import Hypotheses, Hypothesis, SearchConfig, any_given
+from docgraph.translation.decoding.hypotheses import Hypotheses, Hypothesis, SearchConfig, any_given, with_base
 from docgraph.translation.decoding.relevance import judges_relevance
 from docgraph.translation.decoding.search import CACHE_POSITIONS, CUDA_GRAPH_DEVICES, GroupSearch
 
@@ -81,10 +81,11 @@ class OpenDocument(HintedDocument):
 
         If the translation lacks dictionary words, the sentence itself becomes ready again, once.
         """
-        translation = context_class(self.config).translation
-        hypotheses = [replace(each, tokens=translation(self.config, each.tokens)) for each in found]
+        hypotheses = self.without_prefixes(found)
         if self.lookups.has_begun(m):
-            hypotheses = self._with_base(self.lookups.end(m, hypotheses), self.hypotheses[m])
+            hypotheses = self.lookups.end(m, hypotheses)
+            if judges_relevance(self.config):
+                hypotheses = with_base(hypotheses, self.hypotheses[m][0].tokens)
         elif self.lookups.begin(m, hypotheses):
             self.hypotheses[m] = hypotheses
             self.ready.append(m)
@@ -96,11 +97,6 @@ class OpenDocument(HintedDocument):
             if not read:
                 del self._blocked[waiting]
                 self.ready.append(waiting)
-
-    def _with_base(self, hypotheses: list[Hypothesis], without: list[Hypothesis]) -> list[Hypothesis]:
-        """Returns hypotheses with their base translation, if the model judges relevance by it."""
-        base = without[0].tokens if judges_relevance(self.config) else None
-        return [replace(each, base=base if each.tokens != base else None) for each in hypotheses]
 
     def new_sentences(self, at_least: int) -> tuple[int, Hypotheses] | None:
         """Returns the final sentences that were not returned before, after the index of the first one.
@@ -253,8 +249,7 @@ class ContinuousDecoder:
         decoded = self._model.extend_all([each.newest for each in rows], [each.state for each in rows])
         end = 0
         # So many rows that the output matrix is read only a few times, and so few that their scores fit the caches.
-        for part in windows([group.num_rows for group in groups], GROUP):
-            scored = groups[part.start : part.stop]
+        for scored in split_by_size(groups, GROUP, lambda group: group.num_rows):
             sizes = [group.num_rows for group in scored]
             begin, end = end, end + sum(sizes)
             parts = self._log_probabilities(decoded.rows(slice(begin, end))).split_with_sizes(sizes)

@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 
 import torch
 from torch import Tensor
@@ -33,7 +33,7 @@ from docgraph.translation.decoding.decoder import DecodedDocument, DecoderInput,
 from docgraph.translation.decoding.document_draft import DocumentDraft, groups, untranslated
 from docgraph.translation.decoding.forbidden_words import ForbiddenWords
 from docgraph.translation.decoding.hints import hinted_sources
-from docgraph.translation.decoding.hypotheses import Hypothesis, SearchConfig, any_given
+from docgraph.translation.decoding.hypotheses import SearchConfig, any_given, with_base
 from docgraph.translation.decoding.lookups import with_constraints
 from docgraph.translation.decoding.relevance import evict, judges_relevance, relevant_sentences
 from docgraph.translation.decoding.search import search, verify_greedy
@@ -70,12 +70,15 @@ def decode_documents(
     total = sum(len(draft.window) for draft in drafts)
     final = total - sum(m not in draft.fixed for draft in drafts for m in draft.window)
     state_cache = {} if state_cache is None else state_cache
+
+    def report(done: int) -> None:
+        if options.progress is not None:
+            options.progress(final + done, total)
+
     for group in groups(drafts, options.tokens or batch_tokens(model.device)):
-        report = None if options.progress is None else partial(_report, options.progress, final, total)
         decoder = _GroupDecoder(model, tokenizer, options.search, group, state_cache, report)
         for done in decoder.decode(options.mode):
-            if report is not None:
-                report(done)
+            report(done)
         final += len(decoder.pending)
         evict(state_cache)
         if options.on_final is not None:
@@ -83,10 +86,6 @@ def decode_documents(
                 window = draft.window
                 options.on_final(index_of[id(draft)], window.start, draft.hypotheses[window.start : window.stop])
     return [DecodedDocument(draft.hypotheses, draft.passes) for draft in drafts]
-
-
-def _report(progress: Callable[[int, int], None], final: int, total: int, done: int) -> None:
-    progress(final + done, total)
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,7 +107,7 @@ class _GroupDecoder:
         config: SearchConfig,
         drafts: list[DocumentDraft],
         state_cache: StateCache,
-        report: Callable[[int], None] | None = None,
+        report: Callable[[int], None],
     ) -> None:
         """`report` receives the number of final sentences while they are decoded."""
         self.model, self.tokenizer, self.config, self.drafts = model, tokenizer, config, drafts
@@ -179,8 +178,7 @@ class _GroupDecoder:
             self._look_up(level)
             if judges:
                 for draft, m in (self.places[s] for s in level):
-                    base, found = draft.base[m], draft.hypotheses[m]
-                    draft.hypotheses[m] = [replace(each, base=base if each.tokens != base else None) for each in found]
+                    draft.hypotheses[m] = with_base(draft.hypotheses[m], draft.base[m])
             done += len(level)
             yield done
 
@@ -309,22 +307,15 @@ class _GroupDecoder:
 
         def report(count: int) -> None:
             nonlocal done
-            if self.report is not None and done is not None:
+            if done is not None:
                 done += count
                 self.report(done)
 
         rows = [row_of[s] for s in sentences]
-        self._keep(sentences, search(self.model, batch, encoded, memories, self.config, rows, constraints, report))
-
-    def _keep(self, sentences: list[int], found: list[list[Hypothesis]]) -> None:
-        """Stores the hypotheses of some sentences."""
-        config = self.model.config
-        context = context_class(config)
+        found = search(self.model, batch, encoded, memories, self.config, rows, constraints, report)
         for s, hypotheses in zip(sentences, found, strict=True):
             draft, m = self.places[s]
-            draft.hypotheses[m] = [
-                replace(each, tokens=context.translation(config, each.tokens)) for each in hypotheses
-            ]
+            draft.hypotheses[m] = draft.without_prefixes(hypotheses)
 
     def _constraints(self, sentences: Iterable[int]) -> Constraints:
         """Returns the constraints of sentences; sentences without constraints are left out."""

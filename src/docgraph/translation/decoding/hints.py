@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -11,7 +11,8 @@ from docgraph.model.batch import DocumentExample, Ids
 from docgraph.model.config import ModelConfig
 from docgraph.model.document_transformer import DocumentTransformer
 from docgraph.model.hints import Hint, hints_by_sentence, insert, resolve
-from docgraph.model.packing import windows
+from docgraph.model.packing import split_by_size
+from docgraph.model.systems import context_class
 from docgraph.model.tokenizer import SubwordCoder, Tokenizer
 from docgraph.translation.decoding.decoder import DecoderInput
 from docgraph.translation.decoding.hypotheses import Hypotheses, Hypothesis
@@ -37,6 +38,11 @@ class HintedDocument:
     def visible(self, m: int) -> Hypothesis | None:
         """Returns the translation of a sentence as other sentences read it; None if there is none yet."""
         return next(iter(self.input.known.get(m, self.hypotheses[m])), None)
+
+    def without_prefixes(self, found: Iterable[Hypothesis]) -> list[Hypothesis]:
+        """Returns the hypotheses of a sentence without the sentences that a model may have decoded before it."""
+        translation = context_class(self.config).translation
+        return [replace(each, tokens=translation(self.config, each.tokens)) for each in found]
 
     def open_hints(self, m: int) -> list[OpenHint]:
         """Returns the hints of a sentence that must be filled from the translation of their referent."""
@@ -74,8 +80,7 @@ def fill_hints(model: DocumentTransformer, coder: SubwordCoder, hints: Sequence[
     pairs = {key: pair for key, (_, *pair) in zip(keys, hints, strict=True) if len(pair[1]) > 1}
     order = sorted(pairs, key=lambda key: len(key[1]))
     weights = {}
-    for part in windows([max(map(len, key)) for key in order], TOKENS) if order else ():
-        chosen = order[part.start : part.stop]
+    for chosen in split_by_size(order, TOKENS, lambda key: max(map(len, key))):
         example = DocumentExample([pairs[key][0] for key in chosen], [pairs[key][1] for key in chosen])
         for key, table in zip(chosen, cross_attention(model, example).cpu().numpy(), strict=True):
             weights[key] = table[: len(key[1]), : len(key[0])]

@@ -25,7 +25,7 @@ from docgraph.graph.selection import Selection
 from docgraph.model.batch import DocumentExample, StateCache, collate
 from docgraph.model.config import ModelConfig
 from docgraph.model.document_transformer import DocumentTransformer
-from docgraph.model.packing import windows
+from docgraph.model.packing import split_by_size
 from docgraph.model.systems import context_needs, prepare
 from docgraph.translation.decoding.hypotheses import Hypothesis
 
@@ -90,10 +90,8 @@ def relevant_sentences(
     given = {m: (source[m], (*known[m][0].tokens, eos)) for m in set[int]().union(*linked.values())}
     pairs = {m: [((source[m], (*base[m], eos)), given[other]) for other in linked[m]] for m in base}
     judged = {} if judged is None else judged
-    missing = dict.fromkeys(pair for own in pairs.values() for pair in own if pair not in judged)
-    lengths = [len(translation) for (_, translation), _ in missing]
-    for part in windows(lengths, BATCH_TOKENS) if missing else ():
-        chosen = [*missing][part.start : part.stop]
+    missing = [*dict.fromkeys(pair for own in pairs.values() for pair in own if pair not in judged)]
+    for chosen in split_by_size(missing, BATCH_TOKENS, lambda pair: len(pair[0][1])):
         judged.update(zip(chosen, _judge(model, chosen, state_cache), strict=True))
     found = {}
     for m, own in pairs.items():
@@ -107,8 +105,7 @@ def relevant_sentences(
 @torch.inference_mode()
 def cache_states(model: DocumentTransformer, sentences: Sequence[TranslatedSentence], state_cache: StateCache) -> None:
     """Computes the states that judging translations of sentences needs."""
-    for part in windows([len(own) for _, own in sentences], BATCH_TOKENS) if sentences else ():
-        chosen = sentences[part.start : part.stop]
+    for chosen in split_by_size(sentences, BATCH_TOKENS, lambda sentence: len(sentence[1])):
         source, target = ([np.array(each[side]) for each in chosen] for side in (0, 1))
         batch = collate([DocumentExample(source, target)], model.config.transformer.bos).to(model.device)
         model.context.output_states(replace(batch, state_cache=state_cache), model)

@@ -128,11 +128,6 @@ class _OpenFile:
     progress: Progress
     translations: list[Translation] = field(default_factory=list)
 
-    def advance(self, sentences: int, resumed: bool) -> None:
-        """Reports final sentences; those of an earlier run count for the progress bar but not for the rate."""
-        share = sentences / max(sum(map(len, self.documents)), 1)
-        self.progress.advance(self.job, 0 if resumed else sentences, share)
-
 
 @dataclass(eq=False)
 class _FileRequest(TranslationRequest):
@@ -164,8 +159,10 @@ class _FileRequest(TranslationRequest):
         self._advance(first + count, resumed=False)
 
     def _advance(self, final: int, resumed: bool) -> None:
+        """Reports final segments; those of an earlier run count for the progress bar but not for the rate."""
         new, self.final = max(final - self.final, 0), max(final, self.final)
-        self.file.advance(new, resumed)
+        share = new / max(sum(map(len, self.file.documents)), 1)
+        self.file.progress.advance(self.file.job, 0 if resumed else new, share)
 
 
 class _Run:
