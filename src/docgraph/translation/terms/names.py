@@ -91,9 +91,8 @@ class _Word:
     end: int
     inside: bool
     """True if it is capitalised inside a sentence that is not in Title Case."""
-    title: str | None = None
+    title: re.Match[str] | None = None
     """The title before it."""
-    title_start: int = 0
 
 
 @dataclass(eq=False)
@@ -143,13 +142,13 @@ class NameTable:
         return [self.words[singular], word] if word != singular and singular in self.words else []
 
     def _term(self, text: str, first: _Word, end: int, forms: tuple[str, ...]) -> Term:
-        titles = self.titles.get(first.title or "", [])
-        if not titles:
+        if first.title is None:
             has_article = _ARTICLE.search(text, 0, first.start) is not None or text[first.start : end].endswith("shire")
             return Term(text[first.start : end], first.start, end, forms, "name", has_article)
-        titled = tuple(f"{title} {form}" for title in titles for form in forms)
-        titled += forms if first.title in _LOOSE_TITLES else ()
-        return Term(text[first.title_start : end], first.title_start, end, titled, "name")
+        titled = tuple(f"{title} {form}" for title in self.titles[first.title[0]] for form in forms)
+        titled += forms if first.title[0] in _LOOSE_TITLES else ()
+        start = first.title.start()
+        return Term(text[start:end], start, end, titled, "name")
 
 
 def find_names(
@@ -196,16 +195,7 @@ def _capitalised(text: str, titles: Iterable[str]) -> Iterator[_Word]:
         if bare[:1].isupper() and not is_title and not _ABBREVIATION.fullmatch(bare):
             between = text[matches[place - 1].end() : match.start()] if place else ""
             joined = (between != "" and not between.strip(" ,'’-")) or (between.strip() == "." and before is not None)
-            inside = joined and not in_title_case
-            title = before if before is not None and place and before is matches[place - 1] else None
-            yield _Word(
-                bare,
-                match.start(),
-                match.start() + len(bare),
-                inside,
-                None if title is None else title[0],
-                0 if title is None else title.start(),
-            )
+            yield _Word(bare, match.start(), match.start() + len(bare), joined and not in_title_case, before)
         before = match if is_title else None
 
 
