@@ -18,7 +18,7 @@ from docgraph.model.model_folder import CONFIG, ModelFolder
 from docgraph.translation.files.translate import FileOptions
 from docgraph.translation.model_input import TranslationRequest
 from docgraph.translation.result import Translation
-from docgraph.translation.translator import SETTINGS, Precision, Translator
+from docgraph.translation.translator import SETTINGS, Translator
 from docgraph.workers import run_on_ray
 
 
@@ -29,10 +29,8 @@ class TranslationTask:
     model: tuple[tuple[str, bytes], ...] = field(repr=False)
     """The files of the model folder, which other machines do not have."""
     options: FileOptions
-    device: str | None = None
-    precision: Precision | None = None
-    annotator: str | None = None
-    tag: str | None = None
+    loaded_with: Mapping[str, Any] = field(default_factory=dict)
+    """Arguments of `Translator.load`."""
     settings: Mapping[str, Any] = field(default_factory=dict, repr=False)
     """The values of the translator's attributes `SETTINGS`."""
     id: str = field(default_factory=lambda: uuid.uuid4().hex)
@@ -42,19 +40,18 @@ class TranslationTask:
     def of(
         cls, folder: ModelFolder, translator: Translator, options: FileOptions, **loaded_with: str | None
     ) -> TranslationTask:
-        """Returns the task for workers that translate as `translator` does; `loaded_with` are arguments of
-        `Translator.load`."""
+        """Returns the task for workers that translate as `translator` does, which was `loaded_with` these arguments."""
         names = (CONFIG, folder.weights.name, *(path.name for path in folder.tokenizer_files()))
         files = tuple((name, (folder.path / name).read_bytes()) for name in names)
         settings = {name: getattr(translator, name) for name in SETTINGS}
-        return cls(files, options, settings=settings, **loaded_with)  # type: ignore[arg-type]
+        return cls(files, options, loaded_with, settings)
 
     def load(self) -> Translator:
         """Loads the translator on a worker."""
         with tempfile.TemporaryDirectory() as folder:
             for name, content in self.model:
                 Path(folder, name).write_bytes(content)
-            translator = Translator.load(folder, self.device, self.precision, 1, self.annotator, self.tag)
+            translator = Translator.load(folder, threads=1, **self.loaded_with)
         for name, value in self.settings.items():
             setattr(translator, name, value)
         return translator
