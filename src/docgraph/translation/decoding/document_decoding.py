@@ -8,7 +8,7 @@ it, and the result equals that of sequential decoding.
 
 A model that copies from given translations reads the relevant ones (relevance.py): a sentence is first translated
 without given translations, and again if one of them proposes another word. Dictionary words are handled in the same way
-(lookups.py).
+(hints.py).
 """
 
 from __future__ import annotations
@@ -32,9 +32,8 @@ from docgraph.translation.decoding.constraints import Constraints
 from docgraph.translation.decoding.decoder import DecodedDocument, DecoderInput, DecodingOptions, Mode, batch_tokens
 from docgraph.translation.decoding.document_draft import DocumentDraft, groups, untranslated
 from docgraph.translation.decoding.forbidden_words import ForbiddenWords
-from docgraph.translation.decoding.hints import hinted_sources
+from docgraph.translation.decoding.hints import hinted_sources, with_constraints
 from docgraph.translation.decoding.hypotheses import SearchConfig, any_given, with_base
-from docgraph.translation.decoding.lookups import with_constraints
 from docgraph.translation.decoding.relevance import evict, judges_relevance, relevant_sentences
 from docgraph.translation.decoding.search import search, verify_greedy
 

@@ -82,7 +82,7 @@ class Hypothesis:
     """The base translation, found without given translations and a dictionary (relevance.py); None if it has the same
     tokens."""
     looked_up: tuple[str, ...] = ()
-    """Dictionary entries that the sentence read (lookups.py)."""
+    """Dictionary entries that the sentence read (hints.py)."""
 
     @property
     def base_tokens(self) -> tuple[int, ...]:

@@ -5,7 +5,7 @@
     the model:  Le rapport sur les dommages est tardif.
 
 So the user wants *état des dégâts* instead of the model's *rapport sur les dommages*, and not in this sentence alone.
-Other sentences read such words like dictionary words (lookups.py): a sentence whose translation has the words of the
+Other sentences read such words like dictionary words (hints.py): a sentence whose translation has the words of the
 model is decoded again, with the words of the user as a hint. A noun that the user translates as the model does gives no
 hint, so a known translation changes only what it corrects.
 
