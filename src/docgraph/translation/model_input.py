@@ -99,9 +99,9 @@ class PreparedDocument:
     @property
     def size(self) -> float:
         """Number of source sub-words; infinite for a document in chunks, which is decoded alone."""
-        return (
-            math.inf if self.model_input is None else sum(map(len, self.model_input.example.source[: len(self.shown)]))
-        )
+        if self.model_input is None:
+            return math.inf
+        return sum(map(len, self.model_input.example.source[: len(self.shown)]))
 
     def segments_of(self, sentences: Iterable[int] | None = None) -> list[int]:
         """Returns the segments of some sentences (default: all) that have no known translation."""
@@ -123,8 +123,8 @@ class PreparedDocument:
 
     def given_pairs(self) -> dict[int, tuple[str, str]]:
         """Returns (source, translation) of each sentence with a known translation; sources as the model reads them."""
-        texts = {m: self.segments.texts(self.segments.of_sentence[m]) for m in self.given}
-        return {m: (" ".join(texts[m]), translation) for m, translation in self.given.items()}
+        of_sentence = self.segments.of_sentence
+        return {m: (" ".join(self.segments.texts(of_sentence[m])), text) for m, text in self.given.items()}
 
     def record(self, first: int, hypotheses: Hypotheses) -> None:
         """Reports to the request that the hypotheses from position `first` of the example on are final."""
@@ -264,8 +264,7 @@ class InputBuilder:
         Segments with a known translation are left out. `translations`, by segment, may be read by hints; the caller may
         add new translations before it requests the next excerpt.
         """
-        given = {m for sentence in prepared.given for m in prepared.segments.of_sentence[sentence]}
-        wanted = {*wanted} - given
+        wanted = {*prepared.segments_of()}.intersection(wanted)
         for shown, own in chunks(len(prepared.segments)):
             if rows := [m for m in own if m in wanted]:
                 yield rows, *self.excerpt(prepared, shown, rows, translations)

@@ -195,14 +195,12 @@ class Redecoder:
 
         Doubtful translations are repaired unless `Translator.repair` is False. Known translations are left out.
         """
-        segments, attempts = prepared.segments, dict[int, Attempt]()
-        for index in sentences:
-            if index not in prepared.given:
-                attempts |= {
-                    m: self._attempt(segments[m], decoded.hypotheses[m][0], decoded.terms)
-                    for m in segments.of_sentence[index]
-                    if decoded.hypotheses[m]
-                }
+        segments = prepared.segments
+        attempts = {
+            m: self._attempt(segments[m], decoded.hypotheses[m][0], decoded.terms)
+            for m in prepared.segments_of(sentences)
+            if decoded.hypotheses[m]
+        }
         doubtful = [m for m, attempt in attempts.items() if attempt.doubts]
         if doubtful and self._translator.repair:
             decode = partial(self._decode_again, prepared, decoded)
