@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from docgraph.model.packing import Blocks, Packing
+from docgraph.model.packing import Blocks, Packing, split_by_size
 
 
 @settings(max_examples=50)
@@ -33,6 +35,14 @@ def test_each_token_knows_its_sequence_and_position(lengths: list[int]) -> None:
     assert packing.positions.tolist() == [t for length in lengths for t in range(length)]
     assert packing.boundaries.diff().tolist() == lengths
     assert packing.mask.sum(1).tolist() == lengths
+
+
+@given(sizes=st.lists(st.integers(1, 6), max_size=8), room=st.integers(1, 12))
+def test_items_are_split_by_size(sizes: list[int], room: int) -> None:
+    parts = [[*part] for part in split_by_size(sizes, room, int)]
+    assert [size for part in parts for size in part] == sizes
+    assert all(sum(part) <= room or len(part) == 1 for part in parts)
+    assert all(sum(part) + following[0] > room for part, following in pairwise(parts))
 
 
 def test_padding_passes_no_gradient_to_the_token_it_points_at() -> None:

@@ -26,7 +26,7 @@ from docgraph.model.memory import Memories
 from docgraph.model.model_folder import ModelFolder
 from docgraph.model.systems import context_needs, pointer, prepare
 from docgraph.model.systems.pointer import Pointer, add_recall
-from docgraph.translation.decoding import document_chunks
+from docgraph.translation import model_input
 from docgraph.translation.decoding.hypotheses import SearchConfig
 from docgraph.translation.explain import ContextWeights
 from docgraph.translation.model_input import TranslationRequest, example_from_text
@@ -204,7 +204,7 @@ def test_only_parts_of_a_long_document_with_known_translations_are_annotated(
     recalling: Path, annotated: list[list[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name, size in (("CHUNK_BEFORE", 1), ("CHUNK", 2), ("CHUNK_AFTER", 1)):
-        monkeypatch.setattr(document_chunks, name, size)
+        monkeypatch.setattr(model_input, name, size)
     ours = load(recalling, device="cpu")
     found = ours.translate(SENTENCES, GREEDY, explain=True, known=["le renard", *[None] * 4])
     assert annotated == [["en"], SENTENCES[:3]]
@@ -238,7 +238,7 @@ def test_sentences_before_a_known_one_follow_it_in_documents_windows_and_stretch
     assert windows.texts == whole.texts
     assert [one.context and list(one.context.target) for one in windows] == [[3], [3], [3], [], [3]]
     for name, size in (("CHUNK_BEFORE", 1), ("CHUNK", 2), ("CHUNK_AFTER", 1)):
-        monkeypatch.setattr(document_chunks, name, size)
+        monkeypatch.setattr(model_input, name, size)
     found = ours.translate(SENTENCES, GREEDY, explain=True, known=known)
     assert [one.context and list(one.context.target) for one in found] == [[], [], [3], [], [3]]
 
@@ -247,8 +247,7 @@ def test_sentences_before_a_known_one_follow_it_in_documents_windows_and_stretch
 def test_only_the_mixture_changes(recalling: Path) -> None:
     translator = load(recalling, device="cpu", precision="float32")
     model = checkpoint.load(recalling)
-    assert translator.pipeline is not None
-    annotation = translator.pipeline(DOCUMENT)
+    annotation = translator.input_builder.pipeline(DOCUMENT)
     plain = example_from_text(SENTENCES, translator.tokenizer, annotation, context_needs(model.config).relations)
     target = list(translator.tokenizer.target.ids(text or "le chien" for text in KNOWN))
     example = replace(plain, target=target, given=np.array([text is not None for text in KNOWN]))

@@ -8,8 +8,8 @@ import pytest
 
 from docgraph.document import Document
 from docgraph.model.systems import pointer
+from docgraph.translation import model_input
 from docgraph.translation.corrections import follow_correction, translate_sentences
-from docgraph.translation.decoding import document_chunks
 from docgraph.translation.decoding.hypotheses import SearchConfig
 from docgraph.translation.explain import explain_sentence
 from docgraph.translation.model_input import TranslationRequest
@@ -136,7 +136,7 @@ def test_only_readers_of_a_correction_are_translated_again(fast: Translator) -> 
 
 def test_a_long_document_is_corrected_in_chunks(fast: Translator, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, size in (("CHUNK", 4), ("CHUNK_BEFORE", 3), ("CHUNK_AFTER", 1)):
-        monkeypatch.setattr(document_chunks, name, size)
+        monkeypatch.setattr(model_input, name, size)
     source = Document.from_sentences(REFERRING * 3)
     wanted = whole(fast, [], source)
     everything = translate_sentences(fast, TranslationRequest(source), range(len(source)), SEARCH)
@@ -193,5 +193,5 @@ def test_a_definition_is_named_by_its_sentence(fast: Translator) -> None:
 
 
 def test_a_document_without_pronouns_is_not_annotated(fast: Translator, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fast.input_builder, "_annotate", None)
+    monkeypatch.setattr(fast.input_builder, "annotate", None)
     assert len(fast.translate(["The fox met the dog.", "The dog is quick."], SEARCH)) == 2

@@ -23,10 +23,10 @@ from docgraph.model.packing import Packing
 from docgraph.model.systems import base_states, pointer
 from docgraph.model.systems.pointer import add_recall
 from docgraph.model.transformer import Decoder
-from docgraph.translation import translation_memory
-from docgraph.translation.decoding import document_chunks, state_cache
+from docgraph.translation import model_input, translation_memory
+from docgraph.translation.decoding import relevance
 from docgraph.translation.decoding.hypotheses import SearchConfig
-from docgraph.translation.files.page import to_html
+from docgraph.translation.result import to_html
 from docgraph.translation.translation_memory import MIN_SHARED, MIN_WORDS, TranslationMemory
 from docgraph.translation.translator import Precision, Translator
 from translation.translator_examples import RecordingRequest, model_folder
@@ -145,7 +145,7 @@ def test_documents_windows_and_chunks_read_the_same_entries(
     assert [(request.firsts, len(request.recorded)) for request in requests] == [([0], 3), ([0], 3)]
     assert [each.texts for each in translator.translate_all(documents, GREEDY, tokens=12)] == whole
     for name, size in (("CHUNK_BEFORE", 1), ("CHUNK", 1), ("CHUNK_AFTER", 0)):
-        monkeypatch.setattr(document_chunks, name, size)
+        monkeypatch.setattr(model_input, name, size)
     assert translator.translate(SENTENCES, GREEDY, explain=True).texts == whole[0]
 
 
@@ -180,7 +180,7 @@ def test_states_of_entries_are_cached_and_do_not_depend_on_the_batch(
     assert again.keys() == states.keys()
     for ids, found in states.items():
         torch.testing.assert_close(again[ids], found)
-    monkeypatch.setattr(state_cache, "CACHED_TOKENS", 0)
+    monkeypatch.setattr(relevance, "CACHED_TOKENS", 0)
     assert translated(SENTENCES[:1], SENTENCES[1:]) == (whole, {})
     assert len(made) == 4, "both documents read both entries"
 

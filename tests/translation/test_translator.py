@@ -15,7 +15,7 @@ from docgraph.document import Document
 from docgraph.errors import DocgraphError
 from docgraph.formats import read, render, write
 from docgraph.model.checkpoint import save
-from docgraph.translation.decoding import document_chunks
+from docgraph.translation import model_input
 from docgraph.translation.decoding import search as search_module
 from docgraph.translation.decoding.hypotheses import SearchConfig
 from docgraph.translation.model_input import TranslationRequest
@@ -203,9 +203,9 @@ def test_threads_share_a_translator(translator: Translator) -> None:
 
 
 def test_only_a_model_that_reads_graphs_annotates(base: Translator, translator: Translator) -> None:
-    assert base.pipeline is None
-    assert translator.pipeline is not None
-    assert translator.pipeline.spec == "en"
+    base.translate(["The fox met the dog.", "It is quick."], GREEDY)
+    assert "pipeline" not in vars(base.input_builder)
+    assert translator.input_builder.pipeline.spec == "en"
 
 
 def test_the_translated_document_is_written_as_it_is(base: Translator, tmp_path: Path) -> None:
@@ -257,12 +257,12 @@ def test_mistakes_are_reported(tmp_path: Path, folder: Path) -> None:
 @pytest.fixture
 def short_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in (("CHUNK", 3), ("CHUNK_BEFORE", 2), ("CHUNK_AFTER", 1)):
-        monkeypatch.setattr(document_chunks, name, value)
+        monkeypatch.setattr(model_input, name, value)
 
 
 def test_chunks_cover_a_document_once(short_chunks: None) -> None:
     for texts in range(30):
-        parts = list(document_chunks.chunks(texts))
+        parts = list(model_input.chunks(texts))
         assert [place for _, own in parts for place in own] == list(range(texts))
         assert all(shown.start <= own.start and own.stop <= shown.stop <= texts for shown, own in parts)
         assert (len(parts) == 1) == (texts <= 6)
@@ -305,7 +305,7 @@ def test_known_translations_are_kept_and_read(target: Translator, known: list[st
     mixed = [*SENTENCES, "34", "The word " * 20, *SENTENCES[:2]]
     with pytest.MonkeyPatch.context() as patch:
         for name, value in (("CHUNK", 3), ("CHUNK_BEFORE", 2), ("CHUNK_AFTER", 1)) if long else ():
-            patch.setattr(document_chunks, name, value)
+            patch.setattr(model_input, name, value)
         found = target.translate(mixed, GREEDY, known=known)
         sequential = target.translate(mixed, GREEDY, "sequential", known=known)
         request = RecordingRequest(Document.from_sentences(mixed), known)

@@ -52,7 +52,7 @@ def write_bilingual_files(
 def write_page(path: Path, translations: list[Translation], languages: tuple[str, str] | None) -> None:
     """Writes the page that shows what each sentence read."""
     from docgraph.files import replacing
-    from docgraph.translation.files.page import to_html
+    from docgraph.translation.result import to_html
 
     with replacing(path) as temporary:
         temporary.write_text(to_html(translations, languages), "utf-8")

@@ -1,12 +1,8 @@
-"""The interactive page: one self-contained HTML file that loads nothing and executes no text of the document."""
+"""The interactive page of a document graph: one self-contained HTML file."""
 
 from __future__ import annotations
 
-import html
-import json
-import re
 from collections.abc import Iterator
-from importlib.resources import files
 from typing import Any
 
 import numpy as np
@@ -18,18 +14,14 @@ from docgraph.graph.graph import DocumentGraph
 from docgraph.graph.links import Edges
 from docgraph.graph.relations import RELATIONS, is_function_word
 from docgraph.graph.summary import missing_layers
+from docgraph.html_page import html_page
 
 
 def to_html(graph: DocumentGraph, title: str | None = None) -> str:
     """Returns the page of a graph; `title` is by default the document's id."""
     document, annotation = graph.annotated_document()
     title = title if title is not None else document.id
-    folder = files("docgraph") / "data"
-    # Only "<" could end the script element; JSON may write any character as an escape.
-    data = json.dumps(_page_data(graph, document, annotation, title), ensure_ascii=False).replace("<", "\\u003c")
-    parts = {"title": html.escape(title), "data": data, "script": (folder / "graph_page.js").read_text("utf-8")}
-    template = (folder / "graph_page.html").read_text("utf-8")
-    return re.sub(r"\{\{(title|data|script)\}\}", lambda match: parts[match[1]], template)
+    return html_page("graph_page", _page_data(graph, document, annotation, title), title=title)
 
 
 def _page_data(graph: DocumentGraph, document: Document, annotation: Annotation, title: str) -> dict[str, Any]:

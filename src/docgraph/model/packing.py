@@ -6,15 +6,17 @@ sentences: on a GPU the variable-length kernel reads `boundaries`; otherwise `in
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
 from docgraph.model.device import to_device
+
+T = TypeVar("T")
 
 VECTOR = 16
 """fp32 numbers in the widest CPU vector. Sums over a row whose length is a multiple of it do not depend on padding."""
@@ -210,3 +212,9 @@ def windows(lengths: Sequence[int], room: int, begin: int = 0) -> Iterator[range
             begin, size = place, 0
         size += length
     yield range(begin, len(lengths))
+
+
+def split_by_size(items: Sequence[T], room: int, size: Callable[[T], int]) -> Iterator[Sequence[T]]:
+    """Splits items into parts of together at most `room`, or of a single item; yields nothing for no items."""
+    for part in windows([size(item) for item in items], room) if items else ():
+        yield items[part.start : part.stop]

@@ -25,7 +25,7 @@ from docgraph.server.decoder_process import SENTENCES_PER_MESSAGE, BatchSize, De
 from docgraph.server.tickets import Cancelled, current_ticket
 from docgraph.translation.decoding.continuous_decoding import ContinuousDecoder, OpenDocument, can_join
 from docgraph.translation.decoding.decoder import DecodedDocument, DecoderInput, DecodingOptions
-from docgraph.translation.decoding.excerpt import Excerpt
+from docgraph.translation.decoding.excerpt import excerpt
 from docgraph.translation.decoding.hypotheses import Hypotheses, SearchConfig
 from docgraph.translation.translator import Translator
 
@@ -316,4 +316,4 @@ class BatchDecoder:
         if len(part.span) == len(document.example.source):
             return document
         whole = replace(document, known=part.decoded)
-        return Excerpt.of(whole, part.span, self._translator.model.config).document
+        return excerpt(whole, part.span, self._translator.model.config)[0]

@@ -8,7 +8,7 @@ lexical chain is inconsistent if its word has several translations with differen
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from itertools import pairwise
 from threading import Lock
@@ -58,10 +58,7 @@ class DocumentChains:
         The weight of a link is the number of chains that make it.
         """
         with self._lock:
-            return self._graph(translations, first)
-
-    def _graph(self, translations: Sequence[str | None], first: int) -> dict[str, Any]:
-        self._align(translations)
+            aligned = self._align(translations)
         annotation, chains = self._annotation, []
         sentence_of, offsets = annotation.sentence_of, annotation.offsets
         links: Counter[tuple[int, int, str]] = Counter()
@@ -69,8 +66,8 @@ class DocumentChains:
             entries, lemmas = [], {True: set[str](), False: set[str]()}
             for word in words:
                 m = int(sentence_of[word])
-                span = self._translation_of(m, word - int(offsets[m]), translations[m])
                 text = translations[m] or ""
+                span = None if translations[m] is None else aligned[m, text][word - int(offsets[m])]
                 entries.append(
                     {
                         "sentence": first + m,
@@ -94,8 +91,8 @@ class DocumentChains:
             ],
         }
 
-    def _align(self, translations: Sequence[str | None]) -> None:
-        """Aligns the sentences whose translations have changed."""
+    def _align(self, translations: Sequence[str | None]) -> Mapping[tuple[int, str], list[Span | None]]:
+        """Returns the translation of each word by sentence and translation; aligns those that have changed."""
         wanted = {(m, text) for m, text in enumerate(translations) if text is not None}
         self._aligned = {key: spans for key, spans in self._aligned.items() if key in wanted}
         pairs = sorted(wanted - self._aligned.keys())
@@ -105,9 +102,7 @@ class DocumentChains:
             own = slice(int(annotation.offsets[m]), int(annotation.offsets[m + 1]))
             words = list(zip(annotation.starts[own].tolist(), annotation.ends[own].tolist(), strict=True))
             self._aligned[m, text] = each.translations(words, text)
-
-    def _translation_of(self, sentence: int, word: int, translation: str | None) -> Span | None:
-        return None if translation is None else self._aligned[sentence, translation][word]
+        return self._aligned
 
     def _is_verb(self, word: int) -> bool:
         """Whether a word of the document is a verb; False if the annotation has no parts of speech."""

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import compress
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 
@@ -20,27 +19,30 @@ from docgraph.formats.atoms import shown_texts
 from docgraph.model.hints import Hint
 from docgraph.model.systems import prepare
 from docgraph.translation.decoding.decoder import DecodingOptions
-from docgraph.translation.decoding.document_chunks import chunks
 from docgraph.translation.decoding.document_draft import untranslated
-from docgraph.translation.decoding.hints import fill_hints
+from docgraph.translation.decoding.hints import OpenHint, fill_hints
 from docgraph.translation.decoding.hypotheses import Hypotheses, Hypothesis, Known, SearchConfig, any_given
 from docgraph.translation.decoding.relevance import (
+    CACHED_TOKENS,
     Judgements,
     TranslatedSentence,
     cache_states,
+    evict,
     judges_relevance,
     relevant_sentences,
 )
-from docgraph.translation.decoding.state_cache import CACHED_TOKENS, evict
-from docgraph.translation.model_input import FinishedSentences, PreparedDocument, TranslationRequest, lookups_by_segment
+from docgraph.translation.model_input import (
+    FinishedSentences,
+    PreparedDocument,
+    TranslationRequest,
+    chunks,
+    lookups_by_segment,
+)
 from docgraph.translation.result import Candidate, SentenceTranslation
 from docgraph.translation.segment_decoding import DecodedSegments, TranslationOptions
 from docgraph.translation.terms.formality import formality_of, has_you
 from docgraph.translation.text.stand_ins import restore
 from docgraph.translation.translator import Translator
-
-if TYPE_CHECKING:
-    pass
 
 Place = tuple[int, int]
 """A sentence and the position of a segment in it: stays valid if other sentences are segmented differently."""
@@ -140,9 +142,9 @@ class _PartialTranslation:
         """
         inputs = self.translator.input_builder
         wanted = inputs.with_referents(self.prepared, segments, self.translations)
-        for rows, excerpt in inputs.excerpts(self.prepared, wanted, self.translations):
+        for rows, document, _ in inputs.excerpts(self.prepared, wanted, self.translations):
             base = {row: self.translations[m][0].base_tokens for row, m in enumerate(rows) if m in based}
-            [part] = self.translator.decoder([replace(excerpt.document, base=base)], DecodingOptions(self.search))
+            [part] = self.translator.decoder([replace(document, base=base)], DecodingOptions(self.search))
             self.translations.update(zip(rows, part.sentences, strict=False))
 
     def read(self, judged: Judgements | None) -> Read:
@@ -276,17 +278,12 @@ class _PartialTranslation:
 
 @dataclass(frozen=True)
 class _HintInput:
-    """The inputs that determine the words of a hint: printed words, or the translation of the referent."""
+    """A hint, and what determines its words: they are printed, or in the translation of the referent."""
 
-    place: int
-    ids: tuple[int, ...]
+    key: tuple[Any, ...]
     hint: Hint = field(compare=False)
-    referent: tuple[Place, tuple[int, ...], tuple[int, ...]] | None = None
-    """The segment of the referent, and the head and the determiner of the referent in it."""
-    source: tuple[int, ...] = ()
-    translation: tuple[int, ...] | None = None
-    entry: Entry | None = None
-    """The dictionary entry, which determines when the hint is read."""
+    open: OpenHint | None = field(compare=False)
+    """The hint with the sentence of its referent, if its words are in the translation of that sentence."""
 
 
 class _DocumentHints:
@@ -310,24 +307,21 @@ class _DocumentHints:
         )
 
     def _input(self, hint: Hint, read: int, source: tuple[int, ...], translations: Known) -> _HintInput:
+        own = hint.place, hint.ids, hint.entry
         if hint.referent is None or not hint.is_open:
-            return _HintInput(hint.place, hint.ids, hint, entry=hint.entry)
-        referent = self._work.place(read), hint.referent.head, hint.referent.determiner
-        best = next(iter(translations.get(read, ())), None)
-        said = None if best is None else best.tokens
-        return _HintInput(hint.place, hint.ids, hint, referent, source, said)
+            return _HintInput(own, hint, None)
+        said = translations[read][0].tokens if translations.get(read) else None
+        eos = self._work.translator.model.config.transformer.eos
+        key = (*own, self._work.place(read), hint.referent.head, hint.referent.determiner, source, said)
+        return _HintInput(key, hint, (hint, np.array(source), np.array([*(said or ()), eos])))
 
 
 def _fill(translator: Translator, hints: Sequence[_HintInput]) -> list[tuple[int, tuple[int, ...], Entry | None]]:
     """Returns the place, the words and the entry of each hint."""
-    eos = translator.model.config.transformer.eos
-    found = [(each.hint, np.array(each.source), np.array([*(each.translation or ()), eos])) for each in hints]
-    is_open = [each.referent is not None for each in hints]
-    filled = iter(fill_hints(translator.model, translator.tokenizer.target, list(compress(found, is_open))))
-    return [
-        (each.place, next(filled).ids if open_ else each.ids, each.entry)
-        for each, open_ in zip(hints, is_open, strict=True)
-    ]
+    open_hints = [each.open for each in hints if each.open is not None]
+    filled = iter(fill_hints(translator.model, translator.tokenizer.target, open_hints))
+    words = [each.hint.ids if each.open is None else next(filled).ids for each in hints]
+    return [(each.hint.place, ids, each.hint.entry) for each, ids in zip(hints, words, strict=True)]
 
 
 def warm_up(translator: Translator, document: Document, finished: FinishedSentences) -> None:

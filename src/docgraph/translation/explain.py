@@ -22,7 +22,7 @@ from docgraph.model.tokenizer import SubwordCoder, Tokenizer, words_by_space
 from docgraph.translation.decoding.hints import with_filled_hints
 from docgraph.translation.decoding.hypotheses import Hypothesis
 from docgraph.translation.decoding.relevance import judges_relevance, linked_columns, relevant_sentences
-from docgraph.translation.model_input import FinishedSentences, PreparedDocument, TranslationRequest
+from docgraph.translation.model_input import FinishedSentences, TranslationRequest
 from docgraph.translation.result import HintUse
 
 if TYPE_CHECKING:
@@ -95,31 +95,23 @@ def explain_sentence(
     prepared, inputs = translator.prepare(request), translator.input_builder
     texts = {m: text for m, text in enumerate(translations) if text is not None}
     first = prepared.finished_segments(finished or {})
-    targets = {
-        m: [replace(best, base=first[m][0].base_tokens, looked_up=first[m][0].looked_up) if m in first else best]
-        for m, (best, *_) in _own(translator, prepared, texts).items()
-    }
+    targets = {}
+    for m, [given] in inputs.given_segments(texts, prepared.segments):
+        best = replace(given, given=False)  # as if the model had decoded it
+        if m in first:
+            best = replace(best, base=first[m][0].base_tokens, looked_up=first[m][0].looked_up)
+        targets[m] = [best]
     owners = prepared.segments.sentence_indices()
     weights: list[ContextWeights] = []
     hints: list[HintUse] = []
-    for rows, excerpt in inputs.excerpts(prepared, prepared.segments_of([sentence]), targets):
-        hypotheses = [targets[m] for m in rows] + list(excerpt.document.known.values())
-        shown = [owners[m] for m in excerpt.origins if m < len(owners)]
-        with translator.model_lock:
-            example = with_filled_hints(translator.model, translator.tokenizer, excerpt.document.example, hypotheses)
-            weights += context_weights_of(translator.model, translator.tokenizer, example, hypotheses, shown)[
-                : len(rows)
-            ]
-        read = {place: prepared.segments[m].text for place, m in enumerate(rows)}
-        found = hint_uses(example, translator.tokenizer, read, shown, owners)
-        hints += [use for place in read for use in found.get(place, ())]
+    for rows, document, origins in inputs.excerpts(prepared, prepared.segments_of([sentence]), targets):
+        hypotheses = [targets[m] for m in rows] + list(document.known.values())
+        shown = [owners[m] for m in origins if m < len(owners)]
+        texts_read = {place: prepared.segments[m].text for place, m in enumerate(rows)}
+        own, uses = explain_texts(translator, document.example, hypotheses, texts_read, shown, owners)
+        weights += own[: len(rows)]
+        hints += [use for place in texts_read for use in uses.get(place, ())]
     return Explanation(ContextWeights.mean(weights), tuple(hints))
-
-
-def _own(translator: Translator, prepared: PreparedDocument, texts: Mapping[int, str]) -> dict[int, list[Hypothesis]]:
-    """Returns translations as if the model had made them, by segment."""
-    found = translator.input_builder.given_segments(texts, prepared.segments)
-    return {m: [replace(best, given=False)] for m, (best, *_) in found}
 
 
 @torch.inference_mode()
@@ -151,26 +143,33 @@ def context_weights(
     return weights
 
 
-def context_weights_of(
-    model: DocumentTransformer,
-    tokenizer: Tokenizer,
+def explain_texts(
+    translator: Translator,
     example: DocumentExample,
     hypotheses: Sequence[Sequence[Hypothesis]],
+    texts: Mapping[int, str],
     owners: Sequence[int],
-) -> list[ContextWeights]:
-    """Returns the context weights of texts whose translations are the first of their hypotheses.
+    document_owners: Sequence[int],
+) -> tuple[list[ContextWeights], dict[int, list[HintUse]]]:
+    """Returns the context weights of the texts of a model input, and what the hints of some `texts` contain, by index.
 
-    Texts beyond `owners` are entries of a translation memory; attention to them is left out.
+    The translation of a text is the first of its hypotheses. `owners` has the sentence of each text, and
+    `document_owners` that of each text of the document, of which the model input may be an excerpt. Texts beyond
+    `owners` are entries of a translation memory; attention to them is left out.
     """
-    target = [np.array([*best.tokens, model.config.transformer.eos]) for best, *_ in hypotheses]
-    words = [words_by_space(tokenizer.target.pieces(ids)) for ids in target]
-    given = np.array([best.given for best, *_ in hypotheses])
-    example = replace(example, target=target, target_words=words, given=given, window=None)
-    if judges_relevance(model.config):
-        example = _with_relevant(model, example, hypotheses)
-    memory = max(owners, default=-1) + 1
-    weights = context_weights(model, example, [*owners, *[memory] * (len(example.source) - len(owners))])
-    return [each.without(memory) for each in weights]
+    model, tokenizer = translator.model, translator.tokenizer
+    with translator.model_lock:
+        filled = with_filled_hints(model, tokenizer, example, hypotheses)
+        target = [np.array([*best.tokens, model.config.transformer.eos]) for best, *_ in hypotheses]
+        words = [words_by_space(tokenizer.target.pieces(ids)) for ids in target]
+        given = np.array([best.given for best, *_ in hypotheses])
+        document = replace(filled, target=target, target_words=words, given=given, window=None)
+        if judges_relevance(model.config):
+            document = _with_relevant(model, document, hypotheses)
+        memory = max(owners, default=-1) + 1
+        weights = context_weights(model, document, [*owners, *[memory] * (len(document.source) - len(owners))])
+    uses = _hint_uses(filled, tokenizer, texts, owners, document_owners)
+    return [each.without(memory) for each in weights], uses
 
 
 def _with_relevant(
@@ -190,18 +189,14 @@ def _with_relevant(
     return replace(example, graph=None, source_words=(), selection=selection)
 
 
-def hint_uses(
+def _hint_uses(
     example: DocumentExample,
     tokenizer: Tokenizer,
     texts: Mapping[int, str],
     owners: Sequence[int],
     document_owners: Sequence[int],
 ) -> dict[int, list[HintUse]]:
-    """Returns what the hints of some `texts` of a document contain, by the index of the text; all hints are filled.
-
-    owners [P] is the sentence that each text belongs to, and `document_owners` the same for all texts of the document,
-    of which the P may be an excerpt.
-    """
+    """Returns what the hints of some `texts` contain, by the index of the text; all hints are filled."""
     uses: dict[int, list[HintUse]] = {}
     for hint in example.hints:
         if hint.sentence in texts and hint.ids:

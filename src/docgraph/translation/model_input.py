@@ -37,8 +37,7 @@ from docgraph.model.hints import (
 from docgraph.model.systems import context_needs
 from docgraph.model.tokenizer import Tokenizer
 from docgraph.translation.decoding.decoder import DecoderInput
-from docgraph.translation.decoding.document_chunks import chunks
-from docgraph.translation.decoding.excerpt import Excerpt, with_referents
+from docgraph.translation.decoding.excerpt import excerpt, with_referents
 from docgraph.translation.decoding.hypotheses import Hypotheses, Hypothesis, Known, any_given, given_hypotheses
 from docgraph.translation.terms.corrected_words import CorrectedWordFinder, CorrectedWords
 from docgraph.translation.terms.formality import FormalityOption
@@ -51,6 +50,8 @@ if TYPE_CHECKING:  # imported only if they are used: their readers are slow to i
 
 ANNOTATIONS = 8
 """Number of documents whose annotation is cached, so that a correction does not annotate its document again."""
+CHUNK, CHUNK_BEFORE, CHUNK_AFTER = 1024, 256, 32
+"""Number of segments that are translated together, and of context segments before and after them."""
 FinishedSentences = Mapping[int, Sequence[Hypothesis]]
 """The hypotheses of the segments of translated sentences, by sentence."""
 
@@ -98,9 +99,9 @@ class PreparedDocument:
     @property
     def size(self) -> float:
         """Number of source sub-words; infinite for a document in chunks, which is decoded alone."""
-        return (
-            math.inf if self.model_input is None else sum(map(len, self.model_input.example.source[: len(self.shown)]))
-        )
+        if self.model_input is None:
+            return math.inf
+        return sum(map(len, self.model_input.example.source[: len(self.shown)]))
 
     def segments_of(self, sentences: Iterable[int] | None = None) -> list[int]:
         """Returns the segments of some sentences (default: all) that have no known translation."""
@@ -122,8 +123,8 @@ class PreparedDocument:
 
     def given_pairs(self) -> dict[int, tuple[str, str]]:
         """Returns (source, translation) of each sentence with a known translation; sources as the model reads them."""
-        texts = {m: self.segments.texts(self.segments.of_sentence[m]) for m in self.given}
-        return {m: (" ".join(texts[m]), translation) for m, translation in self.given.items()}
+        of_sentence = self.segments.of_sentence
+        return {m: (" ".join(self.segments.texts(of_sentence[m])), text) for m, text in self.given.items()}
 
     def record(self, first: int, hypotheses: Hypotheses) -> None:
         """Reports to the request that the hypotheses from position `first` of the example on are final."""
@@ -159,14 +160,9 @@ class InputBuilder:
         """Cached annotations, least recently used first."""
         self._annotation_lock = Lock()
 
-    @property
-    def pipeline(self) -> Pipeline | None:
-        """The annotation pipeline, loaded on first use; None if the model needs no annotations."""
-        return None if self._needs.relations is None and not self._needs.hints else self._any_pipeline
-
     @cached_property
-    def _any_pipeline(self) -> Pipeline:
-        """The annotation pipeline, even if the model needs no annotations."""
+    def pipeline(self) -> Pipeline:
+        """The annotation pipeline, loaded on first use."""
         from docgraph.annotate.registry import default_pipeline, load_pipeline
 
         if self._annotator is not None:
@@ -176,10 +172,6 @@ class InputBuilder:
                 "the model reads document graphs but does not state its languages; pass an annotator, such as words:fr"
             )
         return default_pipeline(self._languages[0])
-
-    def annotate(self, document: Document) -> Annotation:
-        """Returns the annotation of a document, by the annotator of the model or of its source language."""
-        return self._annotate(Document.from_sentences(shown_texts(document)))
 
     def prepare(self, request: TranslationRequest, foreign: frozenset[int] = frozenset()) -> PreparedDocument:
         """Segments a document and builds its model input; the sentences in `foreign` are not translated."""
@@ -196,16 +188,12 @@ class InputBuilder:
         known_segments: Known = {**request.resumed, **dict(self.given_segments(given, segments))}
         (shown, own), *more = chunks(len(segments))
         prepared = PreparedDocument(request, segments, given, known_segments, shown, own)
-        prepared = replace(prepared, corrected=self._find_corrected_words(prepared))
+        if self.corrected_words is not None and given:
+            others = [segments[m].text for m in prepared.segments_of()]
+            prepared = replace(prepared, corrected=self.corrected_words.find(prepared.given_pairs(), others))
         if more:
             return prepared
         return replace(prepared, model_input=self.encode(segments, shown, known_segments, prepared.corrected))
-
-    def _find_corrected_words(self, prepared: PreparedDocument) -> CorrectedWords | None:
-        if self.corrected_words is None or not prepared.given:
-            return None
-        texts = prepared.segments.texts(range(len(prepared.segments)))
-        return self.corrected_words.find(prepared.given_pairs(), [texts[m] for m in prepared.segments_of()])
 
     def given_segments(self, given: Mapping[int, str], segments: Segments) -> Iterator[tuple[int, list[Hypothesis]]]:
         """Yields known translations by segment; the translation of a sentence is divided among its segments."""
@@ -231,7 +219,7 @@ class InputBuilder:
         own = None if corrected is None else corrected.dictionary
         annotation = None
         if texts and (relations is not None or may_have_hints(texts, hints, own)):
-            annotation = self._annotate(segments.document(span))
+            annotation = self.annotate(segments.document(span))
         example = example_from_text(texts, self._tokenizer, annotation, relations, tag=self._tag, hints=hints, own=own)
         moved = [_shifted(hint, span.start) for hint in example.hints]
         lookups = _valid_lookups(example.lookups, known, corrected, segments)
@@ -243,10 +231,10 @@ class InputBuilder:
         )
         return DecoderInput(example, {**known, **{place: self._given(ids[:-1]) for place, ids in entries.items()}})
 
-    def _annotate(self, document: Document) -> Annotation:
+    def annotate(self, document: Document) -> Annotation:
         """Returns the annotation of a document; annotations of the latest documents are cached."""
         with self._annotation_lock:
-            annotation = self._annotations.pop(document.sentences, None) or self._any_pipeline(document)
+            annotation = self._annotations.pop(document.sentences, None) or self.pipeline(document)
             self._annotations[document.sentences] = annotation
             for old in list(self._annotations)[:-ANNOTATIONS]:
                 del self._annotations[old]
@@ -270,39 +258,54 @@ class InputBuilder:
 
     def excerpts(
         self, prepared: PreparedDocument, wanted: Iterable[int], translations: Known
-    ) -> Iterator[tuple[list[int], Excerpt]]:
-        """Yields (segments, model input with everything they read) for each chunk that has some of the wanted segments.
+    ) -> Iterator[tuple[list[int], DecoderInput, list[int]]]:
+        """Yields (segments, `excerpt` with everything they read) for each chunk that has some of the wanted segments.
 
         Segments with a known translation are left out. `translations`, by segment, may be read by hints; the caller may
         add new translations before it requests the next excerpt.
         """
-        given = {m for sentence in prepared.given for m in prepared.segments.of_sentence[sentence]}
-        wanted = {*wanted} - given
+        wanted = {*prepared.segments_of()}.intersection(wanted)
         for shown, own in chunks(len(prepared.segments)):
             if rows := [m for m in own if m in wanted]:
-                yield rows, self.excerpt(prepared, shown, rows, translations)
+                yield rows, *self.excerpt(prepared, shown, rows, translations)
 
-    def excerpt(self, prepared: PreparedDocument, shown: range, rows: Iterable[int], translations: Known) -> Excerpt:
-        """Returns segments of one chunk and everything they read as model input; `rows` may repeat a segment."""
+    def excerpt(
+        self, prepared: PreparedDocument, shown: range, rows: Iterable[int], translations: Known
+    ) -> tuple[DecoderInput, list[int]]:
+        """Returns segments of one chunk and everything they read as model input, and the segment at each position.
+
+        `rows` may repeat a segment. Entries of a translation memory come after all segments.
+        """
         chunk = self.chunk(prepared, shown, translations)
-        excerpt = Excerpt.of(chunk, [m - shown.start for m in rows], self._config)
-        # Entries of a translation memory come after all segments.
+        found, origins = excerpt(chunk, [m - shown.start for m in rows], self._config)
         end = len(prepared.segments)
-        origins = [m + (shown.start if m < len(shown) else end) for m in excerpt.origins]
-        return replace(excerpt, origins=origins)
+        return found, [m + (shown.start if m < len(shown) else end) for m in origins]
 
-    def with_source(self, excerpt: Excerpt, segments: Mapping[int, Segment]) -> Excerpt:
-        """Returns an excerpt with other texts, without hints, at some positions."""
+    def with_source(self, document: DecoderInput, segments: Mapping[int, Segment]) -> DecoderInput:
+        """Returns a model input with other texts, without hints, at some positions."""
+        example = document.example
         source = [
             self._tokenizer.source.encode(segments[place].text, self._tag)[0] if place in segments else ids
-            for place, ids in enumerate(excerpt.document.example.source)
+            for place, ids in enumerate(example.source)
         ]
-        example = excerpt.document.example
         hints, lookups = (
             [hint for hint in each if hint.sentence not in segments] for each in (example.hints, example.lookups)
         )
-        example = replace(example, source=source, hints=hints, lookups=lookups)
-        return replace(excerpt, document=replace(excerpt.document, example=example))
+        return replace(document, example=replace(example, source=source, hints=hints, lookups=lookups))
+
+
+def chunks(segments: int) -> Iterator[tuple[range, range]]:
+    """Yields (shown, own) for each chunk of a document: the segments that the model reads and those that it translates.
+
+    Attention over a whole document has quadratic cost. A document much longer than any in training is translated in
+    overlapping chunks, each with the translations of earlier chunks. Any other document is one chunk.
+    """
+    if segments <= CHUNK_BEFORE + CHUNK + CHUNK_AFTER:
+        yield range(segments), range(segments)
+        return
+    for begin in range(0, segments, CHUNK):
+        own = range(begin, min(begin + CHUNK, segments))
+        yield range(max(0, own.start - CHUNK_BEFORE), min(own.stop + CHUNK_AFTER, segments)), own
 
 
 def lookups_by_segment(example: DocumentExample, shown: range, own: range) -> dict[int, list[Hint]]:

@@ -50,16 +50,16 @@ def pretranslate(
     place, source = find_device(device), ModelFolder(model)
     system = checkpoint.load(source, place)
     system = system.to(torch.bfloat16) if system.device.type == "cuda" else pack_for_cpu(system)
-    parts = translate_split(system, corpus, search, tokens, progress)
+    parts = _translate_split(system, corpus, search, tokens, progress)
     return write_translations(folder, corpus, parts, {"model": source.fingerprint, "search": asdict(search)})
 
 
-def translate_split(
+def _translate_split(
     model: DocumentTransformer,
     corpus: PreparedCorpus,
-    search: SearchConfig = GREEDY,
-    tokens: int = TOKENS,
-    progress: Callable[[int, int], None] = lambda done, total: None,
+    search: SearchConfig,
+    tokens: int,
+    progress: Callable[[int, int], None],
 ) -> Iterator[list[DocumentTranslation]]:
     """Yields the translations of all documents of a split, in order, in groups of documents."""
     needs, end = context_needs(model.config), (model.config.transformer.eos,)

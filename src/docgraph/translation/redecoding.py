@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -11,19 +11,18 @@ from docgraph.model.hints import dictionaries
 from docgraph.translation.checks.doubts import Doubt, doubts, word_doubts
 from docgraph.translation.checks.lexicon import invented_words
 from docgraph.translation.checks.repair import Attempt, Piece, Repairer
-from docgraph.translation.decoding.constraints import Constraint, Constraints
+from docgraph.translation.decoding.constraints import Constraints
 from docgraph.translation.decoding.decoder import DecoderInput, DecodingOptions
-from docgraph.translation.decoding.document_chunks import chunks
 from docgraph.translation.decoding.forbidden_words import ForbiddenWords
 from docgraph.translation.decoding.hypotheses import Hypotheses, Hypothesis, SearchConfig
-from docgraph.translation.model_input import PreparedDocument
-from docgraph.translation.segment_decoding import DecodedSegments, TranslationOptions, with_enforced_words
-from docgraph.translation.single_sentences import SingleSentences
+from docgraph.translation.model_input import PreparedDocument, chunks
+from docgraph.translation.result import HintUse
+from docgraph.translation.segment_decoding import DecodedSegments, TranslationOptions
 from docgraph.translation.terms.dictionary_names import DictionaryNames
 from docgraph.translation.terms.formality import Sample, decide, has_forms
 from docgraph.translation.terms.names import find_names
 from docgraph.translation.terms.term import Term, TermFinder
-from docgraph.translation.terms.term_enforcement import DocumentTerms, TermEnforcer
+from docgraph.translation.terms.term_enforcement import DocumentTerms, Lacking, TermEnforcer
 from docgraph.translation.terms.utterances import utterance_formalities
 from docgraph.translation.text.preprocessing import Segment, Segments
 from docgraph.translation.text.stand_ins import without
@@ -35,18 +34,11 @@ CANDIDATES = 4
 """Minimum number of constrained translations, of which the least doubtful one is chosen."""
 
 
-def _samples(prepared: PreparedDocument, translations: Sequence[str | None]) -> Iterator[Sample]:
-    """Yields the (source, translation) samples by which the formality of a document is decided."""
-    yield from (Sample(text, given, given=True) for text, given in prepared.given_pairs().values())
-    for m in prepared.segments_of():
-        yield Sample(prepared.segments[m].text, translations[m] or "")
-
-
 class Redecoder:
     """Decodes segments again with the model of a translator, in the context of their document."""
 
-    def __init__(self, translator: Translator, single: SingleSentences) -> None:
-        self._translator, self._single = translator, single
+    def __init__(self, translator: Translator) -> None:
+        self._translator = translator
         self._language, tokenizer = translator.languages[1] if translator.languages else None, translator.tokenizer
         self._enforcer = TermEnforcer(tokenizer.source, tokenizer.target, self._language, translator.tag)
 
@@ -65,13 +57,23 @@ class Redecoder:
         results = []
         for prepared, result in zip(documents, decoded, strict=True):
             first = result.hypotheses
-            found = self.find_terms(prepared, first, names=not options.search.sampling)
-            terms = replace(found, lookups=result.lookups)
+            terms = self.find_terms(prepared, first, names=not options.search.sampling)
             results.append(replace(result, hypotheses=[*first], terms=terms, before_terms=first))
-        if not options.search.sampling:
-            enforced = self._enforce_terms(documents, results, sentences, options)
+        if options.search.sampling:
+            return results
+        lacking = [self._lacking(*each, sentences) for each in zip(documents, results, strict=True)]
+        if not any(lacking):
+            return results
+        wanted = []
+        for prepared, result, own in zip(documents, results, lacking, strict=True):
+            constraints = {m: each.constraints for m, each in own.items()}
+            wanted.append((prepared, result, [(m, prepared.segments[m]) for m in own], constraints))
+        beams, n_best = max(options.search.beams, CANDIDATES), max(options.search.n_best, CANDIDATES)
+        found = self._decode(wanted, replace(options, search=replace(options.search, beams=beams, n_best=n_best)))
+        for k, prepared in enumerate(documents):
+            words = self._replace_hypotheses(prepared, results[k], lacking[k], found[k])
             if options.explain:
-                results = list(map(with_enforced_words, documents, results, enforced))
+                results[k] = _with_enforced_words(prepared, results[k], words)
         return results
 
     def find_terms(self, prepared: PreparedDocument, hypotheses: Hypotheses, names: bool = True) -> DocumentTerms:
@@ -79,82 +81,112 @@ class Redecoder:
         translator, request = self._translator, prepared.request
         glossary, formality = request.glossary or translator.glossary, request.formality or translator.formality
         finders: list[TermFinder] = [] if glossary is None else [glossary]
-        segments, translations = prepared.segments.segments, list[str | None]()
-        names, addresses = names and translator.names, has_forms(translator.languages) and formality in ("any", "auto")
-        if names or addresses:
-            translations = [
-                translator.translation_builder.text(found[0], segment.source) if found and found[0].tokens else None
-                for segment, found in zip(segments, hypotheses, strict=True)
-            ]
-        if names:
+        segments = prepared.segments.segments
+        translations = [
+            translator.translation_builder.text(found[0], segment.source) if found and found[0].tokens else None
+            for segment, found in zip(segments, hypotheses, strict=True)
+        ]
+        if names and translator.names:
             texts, own = [segment.text for segment in segments], dictionaries(translator.needs.hints)
             finders += [DictionaryNames(each).following(prepared.given_pairs().values()) for each in own]
             translated = {word for each in own for text in texts for word in each.proper_words(text)}
-            finders.append(find_names(texts, translations, translator.languages, self._single.translate, translated))
-        decided = decide(formality, _samples(prepared, translations))
-        utterances = {}
-        if addresses:
+            translate = translator.translate_texts
+            finders.append(find_names(texts, translations, translator.languages, translate, translated))
+        samples = [Sample(text, given, given=True) for text, given in prepared.given_pairs().values()]
+        samples += [Sample(segments[m].text, translations[m] or "") for m in prepared.segments_of()]
+        decided, utterances = decide(formality, samples), {}
+        if has_forms(translator.languages) and formality in ("any", "auto"):
             utterances = utterance_formalities(request.document, prepared.segments, translations, prepared.given)
         return DocumentTerms(finders, decided, utterances)
 
-    def _enforce_terms(
-        self,
-        documents: list[PreparedDocument],
-        decoded: list[DecodedSegments],
-        sentences: Collection[int] | None,
-        options: TranslationOptions,
-    ) -> list[dict[int, list[Term]]]:
-        """Replaces hypotheses that lack a term of their document, or disagree with its formality.
+    def _lacking(
+        self, prepared: PreparedDocument, decoded: DecodedSegments, sentences: Collection[int] | None
+    ) -> dict[int, Lacking]:
+        """Returns what segments lack; names that a hypothesis only kept are replaced in it, in place."""
+        lacking = {}
+        for m in prepared.segments_of(sentences):
+            if decoded.hypotheses[m] and decoded.hypotheses[m][0].tokens:
+                segment, terms = prepared.segments[m], decoded.terms.at(m)
+                first = self._enforcer.with_names(segment, decoded.hypotheses[m][0], terms)
+                decoded.hypotheses[m] = [first, *decoded.hypotheses[m][1:]]
+                text = self._translator.translation_builder.text(first, segment.source)
+                if (own := self._enforcer.lacking(segment, text, terms, decoded.lookups.get(m, ()))) is not None:
+                    lacking[m] = own
+        return lacking
 
-        Returns the dictionary words that the new hypotheses contain, for each document by segment.
+    def _replace_hypotheses(
+        self,
+        prepared: PreparedDocument,
+        decoded: DecodedSegments,
+        lacking: Mapping[int, Lacking],
+        found: Iterable[list[Hypothesis]],
+    ) -> dict[int, list[Term]]:
+        """Replaces the hypotheses of segments that lack a term, in place, if what was `found` instead is better.
+
+        Returns the dictionary words that the new hypotheses contain, by segment.
         """
-        segments = [{m: prepared.segments[m] for m in prepared.segments_of(sentences)} for prepared in documents]
-        return self._enforcer.enforce(
-            [(own, result.hypotheses, result.terms) for own, result in zip(segments, decoded, strict=True)],
-            self._attempt,
-            partial(self._decode_constrained, documents, decoded, options),
-        )
+        words = {}
+        for (m, own), new in zip(lacking.items(), found, strict=True):
+            segment, terms = prepared.segments[m], decoded.terms.at(m)
+            first = self._attempt(segment, decoded.hypotheses[m][0], terms)
+            attempts = [(each, self._attempt(segment, each, terms)) for each in new]
+            if better := self._enforcer.better(segment, first, attempts, own, terms):
+                decoded.hypotheses[m] = [each for each, _ in better][: len(decoded.hypotheses[m])]
+                text = better[0][1].text
+                words[m] = [word for word in own.words if word.entry and word.entry.is_translated(text)]
+        return words
 
-    def _decode_constrained(
+    def _decode(
         self,
-        documents: list[PreparedDocument],
-        decoded: list[DecodedSegments],
-        options: TranslationOptions,
-        constraints: list[Constraints],
-    ) -> list[dict[int, list[Hypothesis]]]:
-        """Returns new hypotheses of the segments that have constraints, for each document."""
-        inputs, places = list[DecoderInput](), list[tuple[int, dict[int, int]]]()
-        for index, wanted in enumerate(constraints):
-            for segment_of, model_input in self._inputs_again(documents[index], decoded[index], wanted):
-                own = {place: wanted[m] for place, m in segment_of.items()}
-                base = {place: decoded[index].before_terms[m][0].base_tokens for place, m in segment_of.items()}
-                inputs.append(replace(model_input, constraints=own, base=base))
-                places.append((index, segment_of))
-        beams, n_best = max(options.search.beams, CANDIDATES), max(options.search.n_best, CANDIDATES)
-        search = replace(options.search, beams=beams, n_best=n_best)
-        again = self._translator.decoder(inputs, replace(options, search=search))
-        found: list[dict[int, list[Hypothesis]]] = [{} for _ in documents]
-        for (index, segment_of), document in zip(places, again, strict=True):
-            found[index] |= {m: document.sentences[place] for place, m in segment_of.items()}
-        return found
+        wanted: Iterable[tuple[PreparedDocument, DecodedSegments, Sequence[Piece], Constraints]],
+        options: DecodingOptions,
+    ) -> list[list[list[Hypothesis]]]:
+        """Returns the hypotheses of pieces, decoded in the context of the other segments; by document and piece.
 
-    def _inputs_again(
-        self, prepared: PreparedDocument, decoded: DecodedSegments, wanted: Collection[int]
-    ) -> Iterator[tuple[dict[int, int], DecoderInput]]:
-        """Yields (segment at each position to decode, model input) pairs that decode the `wanted` segments again."""
-        segments = prepared.segments
-        if not self._translator.needs.reads_document:
-            for rows, excerpt in self._translator.input_builder.excerpts(
-                prepared, wanted, dict(enumerate(decoded.before_terms))
-            ):
-                yield dict(enumerate(rows)), excerpt.document
-            return
-        for shown, own in chunks(len(segments)):
-            segment_of = {m - shown.start: m for m in own if m in wanted}
-            if segment_of:
-                decided = enumerate(decoded.hypotheses)
-                others = {m: found for m, found in decided if found and m - shown.start not in segment_of}
-                yield segment_of, self._translator.input_builder.encode(segments, shown, others)
+        Pieces are in the order of their segments; constraints are by segment.
+        """
+        inputs = [[*self._inputs(*each)] for each in wanted]
+        found = iter(self._translator.decoder([each for own in inputs for each, _ in own], options))
+        decoded = [[(next(found).sentences, rows) for _, rows in own] for own in inputs]
+        return [[sentences[row] for sentences, rows in own for row in rows] for own in decoded]
+
+    def _inputs(
+        self, prepared: PreparedDocument, decoded: DecodedSegments, pieces: Sequence[Piece], constraints: Constraints
+    ) -> Iterator[tuple[DecoderInput, Sequence[int]]]:
+        """Yields (model input, positions of the pieces in it) for each chunk of a document with any of the pieces."""
+        for shown, own in chunks(len(prepared.segments)):
+            if chosen := [(m, piece) for m, piece in pieces if m in own]:
+                build = self._within_document if self._translator.needs.reads_document else self._excerpt
+                model_input, rows = build(prepared, decoded, shown, chosen)
+                wanted = {row: constraints[m] for row, (m, _) in zip(rows, chosen, strict=True) if m in constraints}
+                yield replace(model_input, constraints=wanted), rows
+
+    def _excerpt(
+        self, prepared: PreparedDocument, decoded: DecodedSegments, shown: range, pieces: Sequence[Piece]
+    ) -> tuple[DecoderInput, Sequence[int]]:
+        """Returns pieces with what their segments read as model input; parts of segments have no hints."""
+        first, inputs = dict(enumerate(decoded.before_terms)), self._translator.input_builder
+        document, _ = inputs.excerpt(prepared, shown, [m for m, _ in pieces], first)
+        parts = {row: piece for row, (m, piece) in enumerate(pieces) if piece.text != prepared.segments[m].text}
+        base = {row: first[m][0].base_tokens for row, (m, _) in enumerate(pieces) if row not in parts}
+        return replace(inputs.with_source(document, parts), base=base), range(len(pieces))
+
+    def _within_document(
+        self, prepared: PreparedDocument, decoded: DecodedSegments, shown: range, pieces: Sequence[Piece]
+    ) -> tuple[DecoderInput, Sequence[int]]:
+        """Returns the segments of a chunk as model input, with pieces in place of their segments.
+
+        The hypotheses of the other segments are known translations.
+        """
+        texts, known, rows = list[Segment](), dict[int, list[Hypothesis]](), list[int]()
+        for m in shown:
+            if again := [piece for place, piece in pieces if place == m]:
+                rows += range(len(texts), len(texts) + len(again))
+            elif decoded.hypotheses[m]:
+                known[len(texts)] = decoded.hypotheses[m]
+            texts += again or [prepared.segments[m]]
+        segments = Segments(texts, [range(row, row + 1) for row in range(len(texts))])
+        return self._translator.input_builder.encode(segments, range(len(texts)), known), rows
 
     def checked(
         self, prepared: PreparedDocument, decoded: DecodedSegments, search: SearchConfig, sentences: Iterable[int]
@@ -163,14 +195,12 @@ class Redecoder:
 
         Doubtful translations are repaired unless `Translator.repair` is False. Known translations are left out.
         """
-        segments, attempts = prepared.segments, dict[int, Attempt]()
-        for index in sentences:
-            if index not in prepared.given:
-                attempts |= {
-                    m: self._attempt(segments[m], decoded.hypotheses[m][0], decoded.terms)
-                    for m in segments.of_sentence[index]
-                    if decoded.hypotheses[m]
-                }
+        segments = prepared.segments
+        attempts = {
+            m: self._attempt(segments[m], decoded.hypotheses[m][0], decoded.terms)
+            for m in prepared.segments_of(sentences)
+            if decoded.hypotheses[m]
+        }
         doubtful = [m for m, attempt in attempts.items() if attempt.doubts]
         if doubtful and self._translator.repair:
             decode = partial(self._decode_again, prepared, decoded)
@@ -198,37 +228,12 @@ class Redecoder:
         self, prepared: PreparedDocument, decoded: DecodedSegments, pieces: Sequence[Piece], search: SearchConfig
     ) -> list[list[Attempt]]:
         """Decodes pieces in the context of the other segments of their document; returns the attempts of each piece."""
-        decode = self._decode_in_document if self._translator.needs.reads_document else self._decode_in_excerpts
-        hypotheses = iter(decode(prepared, decoded, pieces, search))
+        constraints = self._forbidden(prepared, decoded, pieces)
+        [found] = self._decode([(prepared, decoded, pieces, constraints)], DecodingOptions(search))
         return [
-            [self._attempt(piece, hypothesis, decoded.terms) for hypothesis in next(hypotheses)] for _, piece in pieces
+            [self._attempt(piece, hypothesis, decoded.terms) for hypothesis in hypotheses]
+            for (_, piece), hypotheses in zip(pieces, found, strict=True)
         ]
-
-    def _decode_in_excerpts(
-        self, prepared: PreparedDocument, decoded: DecodedSegments, pieces: Sequence[Piece], search: SearchConfig
-    ) -> Hypotheses:
-        """Returns the hypotheses of pieces, decoded with what their segments read; parts of segments have no hints."""
-        inputs, counts = list[DecoderInput](), list[int]()
-        first, forbidden = dict(enumerate(decoded.before_terms)), self._forbidden(prepared, decoded, pieces)
-        for shown, own in chunks(len(prepared.segments)):
-            if chosen := [(place, piece) for place, piece in pieces if place in own]:
-                excerpt = self._translator.input_builder.excerpt(prepared, shown, [place for place, _ in chosen], first)
-                other = {
-                    row: piece
-                    for row, (place, piece) in enumerate(chosen)
-                    if piece.text != prepared.segments[place].text
-                }
-                base = {
-                    row: decoded.before_terms[place][0].base_tokens
-                    for row, (place, _) in enumerate(chosen)
-                    if row not in other
-                }
-                wanted = {row: forbidden[place] for row, (place, _) in enumerate(chosen) if place in forbidden}
-                excerpt = self._translator.input_builder.with_source(excerpt, other)
-                inputs.append(replace(excerpt.document, constraints=wanted, base=base))
-                counts.append(len(chosen))
-        found = self._translator.decoder(inputs, DecodingOptions(search))
-        return [each for count, document in zip(counts, found, strict=True) for each in document.sentences[:count]]
 
     def _forbidden(self, prepared: PreparedDocument, decoded: DecodedSegments, pieces: Iterable[Piece]) -> Constraints:
         """Returns the words that new translations of some segments must not contain, by segment.
@@ -245,34 +250,17 @@ class Redecoder:
                 found[place] = [ForbiddenWords(self._translator.tokenizer.target, invented)]
         return found
 
-    def _decode_in_document(
-        self, prepared: PreparedDocument, decoded: DecodedSegments, pieces: Sequence[Piece], search: SearchConfig
-    ) -> Hypotheses:
-        """Returns the hypotheses of pieces, each decoded within the whole document in place of its segment."""
-        inputs, counts = list[DecoderInput](), list[int]()
-        forbidden = self._forbidden(prepared, decoded, pieces)
-        for shown, own in chunks(len(prepared.segments)):
-            by_place = {m: [piece for place, piece in pieces if place == m] for m in own}
-            texts: list[tuple[Segment, list[Hypothesis]]] = []
-            wanted: dict[int, Sequence[Constraint | ForbiddenWords]] = {}
-            for m in shown:
-                again = [(piece, list[Hypothesis]()) for piece in by_place.get(m, ())]
-                if m in forbidden:
-                    wanted |= dict.fromkeys(range(len(texts), len(texts) + len(again)), forbidden[m])
-                texts += again or [(prepared.segments[m], decoded.hypotheses[m])]
-            if any(by_place.values()):
-                inputs.append(replace(self._encode(texts), constraints=wanted))
-                counts.append(len(texts))
-        found = self._translator.decoder(inputs, DecodingOptions(search))
-        return [
-            document.sentences[m]
-            for document, model_input, count in zip(found, inputs, counts, strict=True)
-            for m in range(count)
-            if m not in model_input.known
-        ]
 
-    def _encode(self, texts: Sequence[tuple[Segment, list[Hypothesis]]]) -> DecoderInput:
-        """Returns segments as the model input of a document; their hypotheses, if any, are known translations."""
-        segments = Segments([segment for segment, _ in texts], [range(m, m + 1) for m in range(len(texts))])
-        known = {m: found for m, (_, found) in enumerate(texts) if found}
-        return self._translator.input_builder.encode(segments, range(len(texts)), known)
+def _with_enforced_words(
+    prepared: PreparedDocument, decoded: DecodedSegments, enforced: Mapping[int, Sequence[Term]]
+) -> DecodedSegments:
+    """Returns a decoded document whose hints include the dictionary words that were enforced, by segment."""
+    sentences, hints = prepared.segments.sentence_indices(), dict(decoded.hints)
+    for m, words in enforced.items():
+        for word in words:
+            hint = next(hint for hint in decoded.lookups[m] if hint.entry == word.entry)
+            said = word.target if word.entry is None else word.entry.translations[0]
+            sentence = None if hint.printed_in is None else sentences[hint.printed_in]
+            use = HintUse(word.source.strip(), said, sentence, hint.relation)
+            hints[m] = [*(each for each in hints.get(m, ()) if each.words != use.words), use]
+    return replace(decoded, hints=hints)

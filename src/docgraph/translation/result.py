@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from docgraph.document import Alignment, Document
+from docgraph.files import display_name
 from docgraph.formats import with_texts
+from docgraph.html_page import html_page
 from docgraph.translation.terms.term import TermUse
 
 if TYPE_CHECKING:
@@ -155,3 +157,33 @@ class Translation:
             for each in self.sentences
         )
         return f"<table>{rows}</table>"
+
+
+def to_html(translations: Sequence[Translation], languages: tuple[str, str] | None = None) -> str:
+    """Returns a page with source and translation side by side and the context weights of each sentence."""
+    title = display_name(translations[0].source.path or translations[0].source.id) if translations else ""
+    documents = [
+        {"id": each.source.id, "passes": each.passes, "sentences": list(map(_page_sentence, each))}
+        for each in translations
+    ]
+    data = {"title": title, "languages": languages, "documents": documents}
+    return html_page("translation_page", data, title=title)
+
+
+def _page_sentence(sentence: SentenceTranslation) -> dict[str, Any]:
+    """Returns the values of a sentence that the script of the page reads."""
+    values: dict[str, Any] = {
+        "source": sentence.source,
+        "text": sentence.text,
+        "candidates": [[each.text, round(each.score, 4)] for each in sentence.candidates],
+        "given": sentence.given,
+        "hints": [[hint.words, hint.translation, hint.sentence, hint.relation] for hint in sentence.hints],
+        "memory": sentence.memory,
+        "doubts": sentence.doubts,
+        "terms": [[term.source, term.target, term.used] for term in sentence.terms],
+    }
+    if sentence.context is not None:
+        values["gate"] = round(sentence.context.gate, 4)
+        for side, weights in (("sourceContext", sentence.context.source), ("targetContext", sentence.context.target)):
+            values[side] = [[other, round(weight, 4)] for other, weight in weights.items()]
+    return values

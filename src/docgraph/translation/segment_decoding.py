@@ -5,20 +5,16 @@ A long document is decoded chunk by chunk.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from docgraph.model.batch import DocumentExample
 from docgraph.model.hints import Hint
-from docgraph.translation.decoding.decoder import DecodedDocument, DecodingOptions
-from docgraph.translation.decoding.document_chunks import chunks
-from docgraph.translation.decoding.hints import with_filled_hints
+from docgraph.translation.decoding.decoder import DecodingOptions
 from docgraph.translation.decoding.hypotheses import Hypotheses
-from docgraph.translation.explain import ContextWeights, context_weights_of, hint_uses
-from docgraph.translation.model_input import PreparedDocument, lookups_by_segment
+from docgraph.translation.explain import ContextWeights, explain_texts
+from docgraph.translation.model_input import PreparedDocument, chunks, lookups_by_segment
 from docgraph.translation.result import HintUse
-from docgraph.translation.terms.term import Term
 from docgraph.translation.terms.term_enforcement import DocumentTerms
 
 if TYPE_CHECKING:
@@ -52,7 +48,7 @@ def decode_segments(
     translator: Translator, batch: list[PreparedDocument], options: TranslationOptions
 ) -> list[DecodedSegments]:
     """Decodes some documents together, or one long document, with the decoder of a translator."""
-    if batch and batch[0].model_input is None:
+    if batch[0].model_input is None:
         return [_decode_in_chunks(translator, batch[0], options)]
     return _decode_together(translator, batch, options)
 
@@ -72,10 +68,16 @@ def _decode_together(
     for prepared, model_input, document in zip(batch, inputs, decoded, strict=True):
         # Entries of a translation memory come after the segments.
         lookups = lookups_by_segment(model_input.example, prepared.shown, prepared.own)
-        result = DecodedSegments(document.sentences[: len(prepared.shown)], [], document.passes, lookups)
+        weights, hints = list[ContextWeights](), dict[int, list[HintUse]]()
         if options.explain:
-            result = _explained(translator, prepared, model_input.example, document, result)
-        results.append(result)
+            everything, shown = prepared.segments.sentence_indices(), prepared.shown
+            owners, texts = everything[shown.start : shown.stop], dict(enumerate(prepared.segments.texts(shown)))
+            weights, uses = explain_texts(
+                translator, model_input.example, document.sentences, texts, owners, everything
+            )
+            hints = {shown.start + place: found for place, found in uses.items()}
+        hypotheses = document.sentences[: len(prepared.shown)]
+        results.append(DecodedSegments(hypotheses, weights, document.passes, lookups, hints))
     return results
 
 
@@ -84,25 +86,6 @@ def _show_progress(batch: Iterable[PreparedDocument], done: int) -> None:
     for prepared in batch:
         prepared.request.show_progress(prepared.own.start, min(max(done, 0), len(prepared.own)))
         done -= len(prepared.own)
-
-
-def _explained(
-    translator: Translator,
-    prepared: PreparedDocument,
-    example: DocumentExample,
-    document: DecodedDocument,
-    result: DecodedSegments,
-) -> DecodedSegments:
-    """Returns a decoded document with the context weights and hints of its segments."""
-    everything = prepared.segments.sentence_indices()
-    owners = everything[prepared.shown.start : prepared.shown.stop]
-    with translator.model_lock:
-        filled = with_filled_hints(translator.model, translator.tokenizer, example, document.sentences)
-        weights = context_weights_of(translator.model, translator.tokenizer, filled, document.sentences, owners)
-    texts = dict(enumerate(prepared.segments.texts(prepared.shown)))
-    uses = hint_uses(filled, translator.tokenizer, texts, owners, everything)
-    hints = {prepared.shown.start + place: found for place, found in uses.items()}
-    return replace(result, context_weights=weights, hints=hints)
 
 
 def _decode_in_chunks(
@@ -127,18 +110,3 @@ def _decode_in_chunks(
         hints |= {m: uses for m, uses in decoded.hints.items() if m in own}
         passes = max(passes, decoded.passes)
     return DecodedSegments([hypotheses[m] for m in range(len(prepared.segments))], weights, passes, lookups, hints)
-
-
-def with_enforced_words(
-    prepared: PreparedDocument, decoded: DecodedSegments, enforced: Mapping[int, Sequence[Term]]
-) -> DecodedSegments:
-    """Returns a decoded document whose hints include the dictionary words that were enforced, by segment."""
-    sentences, hints = prepared.segments.sentence_indices(), dict(decoded.hints)
-    for m, words in enforced.items():
-        for word in words:
-            hint = next(hint for hint in decoded.lookups[m] if hint.entry == word.entry)
-            said = word.target if word.entry is None else word.entry.translations[0]
-            sentence = None if hint.printed_in is None else sentences[hint.printed_in]
-            use = HintUse(word.source.strip(), said, sentence, hint.relation)
-            hints[m] = [*(each for each in hints.get(m, ()) if each.words != use.words), use]
-    return replace(decoded, hints=hints)

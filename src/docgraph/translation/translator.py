@@ -25,20 +25,19 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Literal, TypeVar
+from typing import TYPE_CHECKING, Literal
 
 import torch
 
-from docgraph.annotate.pipeline import Pipeline
 from docgraph.annotation import Annotation
 from docgraph.document import Alignment, Document
 from docgraph.errors import DocgraphError
 from docgraph.formats import read
+from docgraph.formats.atoms import shown_texts
 from docgraph.model import checkpoint
 from docgraph.model.batch import StateCache
 from docgraph.model.device import find_device
 from docgraph.model.document_transformer import DocumentTransformer
-from docgraph.model.hints import dictionaries, may_print
 from docgraph.model.model_folder import ModelFolder, find_model
 from docgraph.model.quantize import pack_for_cpu
 from docgraph.model.systems import context_needs
@@ -52,9 +51,9 @@ from docgraph.translation.decoding.decoder import (
     batch_tokens,
 )
 from docgraph.translation.decoding.document_decoding import decode_documents
-from docgraph.translation.decoding.hypotheses import SearchConfig
+from docgraph.translation.decoding.hypotheses import Hypothesis, SearchConfig
 from docgraph.translation.decoding.word_alignment import SubwordAttention, markup_alignments, subword_attention
-from docgraph.translation.model_input import InputBuilder, PreparedDocument, TranslationRequest
+from docgraph.translation.model_input import InputBuilder, PreparedDocument, TranslationRequest, example_from_text
 from docgraph.translation.redecoding import Redecoder
 from docgraph.translation.result import SentenceTranslation, Translation
 from docgraph.translation.segment_decoding import (
@@ -62,11 +61,9 @@ from docgraph.translation.segment_decoding import (
     TranslationOptions,
     decode_segments,
 )
-from docgraph.translation.single_sentences import SingleSentences
 from docgraph.translation.terms.corrected_words import CorrectedWordFinder
 from docgraph.translation.terms.formality import FormalityOption, check_option
 from docgraph.translation.text.language_check import foreign_sentences
-from docgraph.translation.text.paraphrases import load_paraphraser
 from docgraph.translation.text.postprocessing import Postprocessor
 from docgraph.translation.text.preprocessing import Preprocessor
 from docgraph.translation.translation_builder import TranslationBuilder
@@ -78,8 +75,6 @@ if TYPE_CHECKING:  # imported only if they are used: their readers are slow to i
 Precision = Literal["float32", "bfloat16", "int8"]
 SETTINGS = ("glossary", "memory", "formality", "names", "repair", "keep_foreign")
 """Attributes of a translator that users may set after loading it."""
-
-Request = TypeVar("Request", bound=TranslationRequest)
 
 
 class Translator:
@@ -118,7 +113,7 @@ class Translator:
         self.keep_foreign = True
         """Whether paragraphs that are clearly not in the source language stay untranslated."""
         if needs.graph_relations(any_given=False) is not None:
-            _ = self.pipeline  # every document needs it, so report a missing annotator now
+            _ = self.input_builder.pipeline  # every document needs it, so report a missing annotator now
 
     def _create_stages(self, annotator: str | None, trained_length: int | None) -> None:
         """Creates the stages that prepare documents and finish translations."""
@@ -126,20 +121,18 @@ class Translator:
         positions = model.config.transformer.max_positions // needs.sentences_per_sequence
         # As in training, and a translation may be half as long again as its segment.
         max_length = max(8, min(positions * 2 // 3, trained_length or positions))
-        single = SingleSentences(self)
         self._preprocessor = Preprocessor(
             tokenizer.source,
             languages,
             max_length,
             not needs.reads_document,
-            single.greedy_scores,
-            may_print if "definition" in needs.hints else lambda _: False,
-            load_paraphraser() if dictionaries(needs.hints) else str,
+            lambda texts: [best.score for best in self.decode_texts(texts, SearchConfig(beams=1))],
+            needs.hints,
         )
         self.translation_builder = TranslationBuilder(tokenizer.target, Postprocessor(self._preprocessor, languages))
-        self.redecoder = Redecoder(self, single)
+        self.redecoder = Redecoder(self)
         reads_words = not {*needs.hints} <= {"previous"}
-        finder = CorrectedWordFinder(languages, single) if languages is not None and reads_words else None
+        finder = CorrectedWordFinder(languages, self) if languages is not None and reads_words else None
         self.input_builder = InputBuilder(
             model.config, tokenizer, self._preprocessor, languages, annotator, self.tag, max_length, finder
         )
@@ -172,11 +165,6 @@ class Translator:
         tokenizer = Tokenizer.load(folder.path, model.config.transformer)
         length = folder.trained_length
         return cls(model, tokenizer, folder.languages, annotator, tag or folder.tag, trained_length=length)
-
-    @property
-    def pipeline(self) -> Pipeline | None:
-        """The annotation pipeline, loaded on first use; None if the model needs no annotations."""
-        return self.input_builder.pipeline
 
     @property
     def memory(self) -> TranslationMemory | None:
@@ -261,50 +249,44 @@ class Translator:
 
     def translate_requests(
         self,
-        requests: Iterable[Request],
+        requests: Iterable[TranslationRequest],
         search: SearchConfig = SearchConfig(),
         mode: Mode = "parallel",
         *,
         explain: bool = False,
         tokens: int | None = None,
-    ) -> Iterator[tuple[Request, Translation]]:
+    ) -> Iterator[tuple[TranslationRequest, Translation]]:
         """Like `translate_all`, for documents with known translations or an interrupted run; yields pairs, in order."""
         tokens = tokens or batch_tokens(self.model.device)
         options = TranslationOptions(search, mode, tokens, explain=explain)
-        for batch in self._batches(requests, tokens):
-            yield from self._translate_batch(batch, options)
+        for documents in self._batches(requests, tokens):
+            decoded = decode_segments(self, documents, options)
+            decoded = self.redecoder.with_terms(documents, decoded, options)
+            for prepared, result in zip(documents, decoded, strict=True):
+                document = prepared.request.document
+                found = self.sentences(prepared, result, search, range(len(document)))
+                sentences = self.translation_builder.with_same_quotes(found, prepared.segments).values()
+                alignments = self.alignments(document, [each.text for each in sentences])
+                aligned = (replace(each, alignment=links) for each, links in zip(sentences, alignments, strict=True))
+                yield prepared.request, Translation(document, tuple(aligned), result.passes)
 
-    def _batches(self, requests: Iterable[Request], tokens: int) -> Iterator[list[tuple[Request, PreparedDocument]]]:
-        """Yields requests and their model input in batches of up to `tokens` source sub-words."""
-        batch: list[tuple[Request, PreparedDocument]] = []
+    def _batches(self, requests: Iterable[TranslationRequest], tokens: int) -> Iterator[list[PreparedDocument]]:
+        """Yields the model input of requests in batches of up to `tokens` source sub-words."""
+        batch: list[PreparedDocument] = []
         size = 0.0
         for request in requests:
             prepared = self.prepare(request)
             if batch and size + prepared.size > tokens:
                 yield batch
                 batch, size = [], 0.0
-            batch.append((request, prepared))
+            batch.append(prepared)
             size += prepared.size
-        yield batch
-
-    def _translate_batch(
-        self, batch: list[tuple[Request, PreparedDocument]], options: TranslationOptions
-    ) -> Iterator[tuple[Request, Translation]]:
-        """Yields the translations of prepared documents, which are decoded together."""
-        documents = [prepared for _, prepared in batch]
-        decoded = decode_segments(self, documents, options)
-        decoded = self.redecoder.with_terms(documents, decoded, options)
-        for (request, prepared), result in zip(batch, decoded, strict=True):
-            document = request.document
-            found = self.sentences(prepared, result, options.search, range(len(document)))
-            sentences = self.translation_builder.with_same_quotes(found, prepared.segments).values()
-            alignments = self.alignments(document, [each.text for each in sentences])
-            aligned = (replace(each, alignment=links) for each, links in zip(sentences, alignments, strict=True))
-            yield request, Translation(document, tuple(aligned), result.passes)
+        if batch:
+            yield batch
 
     def annotate(self, document: Document) -> Annotation:
         """Returns the annotation of a document, by the annotator of the model or of its source language."""
-        return self.input_builder.annotate(document)
+        return self.input_builder.annotate(Document.from_sentences(shown_texts(document)))
 
     def subword_attention(self, sources: Sequence[str], targets: Sequence[str]) -> list[SubwordAttention]:
         """Returns the attention of translations over their sources, for word alignment."""
@@ -331,6 +313,15 @@ class Translator:
         """Runs the model on some documents; threads take turns. The default `decoder`."""
         with self.model_lock:
             return decode_documents(self.model, self.tokenizer, documents, options, state_cache=self.state_cache)
+
+    def decode_texts(self, texts: Iterable[str], search: SearchConfig = SearchConfig()) -> list[Hypothesis]:
+        """Returns the best hypothesis of each text, decoded without context."""
+        inputs = [DecoderInput(example_from_text([text], self.tokenizer, tag=self.tag)) for text in texts]
+        return [document.sentences[0][0] for document in self.decoder(inputs, DecodingOptions(search))]
+
+    def translate_texts(self, texts: Sequence[str]) -> list[str]:
+        """Returns the translation of each text, decoded without context."""
+        return [self.translation_builder.text(*pair) for pair in zip(self.decode_texts(texts), texts, strict=True)]
 
     def sentences(
         self, prepared: PreparedDocument, decoded: DecodedSegments, search: SearchConfig, chosen: Sequence[int]

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from docgraph.document import Document
 from docgraph.server import draft
 from docgraph.server.session import Session
-from docgraph.translation import corrections
-from docgraph.translation.decoding import document_chunks, state_cache
+from docgraph.translation import corrections, model_input
+from docgraph.translation.decoding import relevance
 from docgraph.translation.translator import Translator
 from server.session_examples import SEARCH, TEXT, WORDS, proposed, restored, texts, translated
 
@@ -168,7 +168,7 @@ def test_the_first_correction_finds_the_states_that_it_needs(
     assert sum(len(ids) == 1 for ids in cache) >= len(TEXT) - 1, "sources"
     cache.clear()
     monkeypatch.setattr(corrections, "CACHED_TOKENS", 0)
-    monkeypatch.setattr(state_cache, "CACHED_SOURCE_TOKENS", 0)
+    monkeypatch.setattr(relevance, "CACHED_SOURCE_TOKENS", 0)
     translated([Document.from_sentences(TEXT)], translator)
     assert not cache
 
@@ -196,7 +196,7 @@ def test_quotation_marks_are_those_of_the_whole_document(
 
 def test_a_long_document_is_corrected_in_chunks(translator: Translator, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, size in (("CHUNK", 4), ("CHUNK_BEFORE", 2), ("CHUNK_AFTER", 1)):
-        monkeypatch.setattr(document_chunks, name, size)
+        monkeypatch.setattr(model_input, name, size)
     document = Document.from_sentences(TEXT * 2)
     session = translated([document], translator)
     assert texts(session) == translator.translate(document, SEARCH).texts

@@ -17,7 +17,7 @@ from docgraph.model.hints import Hint, Referent, insert, moved_by
 from docgraph.translation.decoding.constraints import Constraint, Phrase
 from docgraph.translation.decoding.decoder import DecoderInput, DecodingOptions, Mode
 from docgraph.translation.decoding.document_decoding import decode_documents
-from docgraph.translation.decoding.excerpt import Excerpt, with_referents
+from docgraph.translation.decoding.excerpt import excerpt, with_referents
 from docgraph.translation.decoding.hints import with_filled_hints
 from docgraph.translation.decoding.hypotheses import Hypotheses, Hypothesis, SearchConfig, given_hypotheses
 from model.examples import EOS, VOCABULARY
@@ -125,8 +125,8 @@ def test_an_excerpt_is_translated_as_in_the_whole_document(split: list[list[int]
     known: dict[int, list[Hypothesis]] = {}
     for sentences in split:
         rows = with_referents(document.hints, sentences, known)
-        excerpt = Excerpt.of(DecoderInput(document, known), rows, config)
-        [part] = decode_documents(model(), TOKENIZER, [excerpt.document], OPTIONS)
+        part_input, _ = excerpt(DecoderInput(document, known), rows, config)
+        [part] = decode_documents(model(), TOKENIZER, [part_input], OPTIONS)
         known.update(zip(rows, part.sentences, strict=False))
     assert {*known} >= {m for sentences in split for m in sentences}
     assert_same([*known.values()], [whole.sentences[m] for m in known])

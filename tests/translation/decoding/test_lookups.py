@@ -1,4 +1,4 @@
-"""Words of a dictionary are read where the first translation of a sentence lacks them (lookups.py)."""
+"""Words of a dictionary are read where the first translation of a sentence lacks them (decoding/hints.py)."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from docgraph.translation.decoding.constraints import ConstraintEncoder
 from docgraph.translation.decoding.continuous_decoding import ContinuousDecoder, OpenDocument
 from docgraph.translation.decoding.decoder import DecoderInput, DecodingOptions
 from docgraph.translation.decoding.document_decoding import decode_documents
+from docgraph.translation.decoding.hints import Lookups, with_constraints, with_lookups
 from docgraph.translation.decoding.hypotheses import Hypothesis, SearchConfig
-from docgraph.translation.decoding.lookups import Lookups, with_constraints, with_lookups
 from docgraph.translation.explain import explain_sentence
 from docgraph.translation.model_input import TranslationRequest
 from docgraph.translation.result import HintUse

@@ -88,7 +88,7 @@ def test_judgements_are_made_once(translator: Translator, monkeypatch: pytest.Mo
     known: list[str | None] = ["Le brise-lames protège le port.", None, None, None]
     found = read(translator, known, judged)
     assert judged
-    monkeypatch.setattr(relevance, "_judge_together", None)
+    monkeypatch.setattr(relevance, "_judge", None)
     assert read(translator, known, judged) == found
 
 

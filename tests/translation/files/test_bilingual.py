@@ -23,9 +23,9 @@ from docgraph.translation.files.bilingual import (
     match_segments,
     plain,
     read_bilingual,
+    read_known,
     write_bilingual,
 )
-from docgraph.translation.files.known_translations import read_known
 from formats import format_examples, package_examples
 from translation.translator_examples import model_folder
 

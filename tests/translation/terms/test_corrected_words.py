@@ -5,13 +5,12 @@ from __future__ import annotations
 import pytest
 
 from docgraph.document import Document
+from docgraph.translation import model_input
 from docgraph.translation.corrections import follow_correction, translate_sentences
-from docgraph.translation.decoding import document_chunks
 from docgraph.translation.decoding.hypotheses import SearchConfig
 from docgraph.translation.explain import explain_sentence
 from docgraph.translation.model_input import TranslationRequest
 from docgraph.translation.result import HintUse
-from docgraph.translation.single_sentences import SingleSentences
 from docgraph.translation.terms import corrected_words
 from docgraph.translation.terms.corrected_words import CorrectedWordFinder, CorrectedWords
 from docgraph.translation.translator import Translator
@@ -121,7 +120,7 @@ def test_a_correction_reaches_the_other_chunks_of_a_long_document(
     translator: Translator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name, size in (("CHUNK", 2), ("CHUNK_BEFORE", 1), ("CHUNK_AFTER", 0)):
-        monkeypatch.setattr(document_chunks, name, size)
+        monkeypatch.setattr(model_input, name, size)
     texts = ["Good morning.", TEXTS[0], *TEXTS[1:]]
     followed = translator.translate(texts, SEARCH, known=[None, KNOWN, None, None, None], explain=True)
     assert "état des dégâts" in followed.texts[3]
@@ -132,10 +131,9 @@ def test_phrases_are_compared_once_and_the_last_ones_are_kept(
     translator: Translator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(corrected_words, "KEPT_PAIRS", 2)
-    single = SingleSentences(translator)
-    finder, compared = CorrectedWordFinder(("en", "fr"), single), list[str]()
-    translate = single.translate
-    monkeypatch.setattr(single, "translate", lambda texts: compared.extend(texts) or translate(texts))
+    finder, compared = CorrectedWordFinder(("en", "fr"), translator), list[str]()
+    translate = translator.translate_texts
+    monkeypatch.setattr(translator, "translate_texts", lambda texts: compared.extend(texts) or translate(texts))
     pairs = {0: (TEXTS[0], KNOWN), 1: (TEXTS[1], "Rien ne s'est passé.")}
     first = finder.find(pairs, TEXTS[2:])
     assert finder.find(pairs, TEXTS[2:]).said_in == first.said_in

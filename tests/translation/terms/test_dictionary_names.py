@@ -6,7 +6,6 @@ import pytest
 
 from docgraph.annotate.dictionary import Dictionary, Entry
 from docgraph.translation.checks.repair import Attempt
-from docgraph.translation.decoding.constraints import Constraints
 from docgraph.translation.decoding.hypotheses import Hypothesis
 from docgraph.translation.terms.dictionary_names import DictionaryNames
 from docgraph.translation.terms.names import find_names
@@ -111,18 +110,18 @@ def enforced(
     def hypothesis(text: str, score: float) -> Hypothesis:
         return Hypothesis(tuple(coder.ids([text])[0][:-1].tolist()), score, score)
 
-    def judge(segment: Segment, hypothesis: Hypothesis, terms: DocumentTerms) -> Attempt:
+    def attempt(hypothesis: Hypothesis) -> Attempt:
         text = coder.decode(hypothesis.tokens)
         return Attempt(text, hypothesis.score, 0.0, tuple(terms.doubts(segment, text)))
 
-    def decode(constraints: list[Constraints]) -> list[dict[int, list[Hypothesis]]]:
-        assert other, constraints
-        return [{0: [hypothesis(other, -1.0 - loss)]}]
-
-    hypotheses = [[hypothesis(first, -1.0)]]
     enforcer = TermEnforcer(translator.tokenizer.source, coder, "fr", None)
-    enforcer.enforce([({0: segment}, hypotheses, terms)], judge, decode)
-    return coder.decode(hypotheses[0][0].tokens)
+    best = enforcer.with_names(segment, hypothesis(first, -1.0), terms)
+    if (lacking := enforcer.lacking(segment, attempt(best).text, terms, ())) is not None:
+        assert other, lacking
+        found = hypothesis(other, -1.0 - loss)
+        better = enforcer.better(segment, attempt(best), [(found, attempt(found))], lacking, terms)
+        best = better[0][0] if better else best
+    return coder.decode(best.tokens)
 
 
 def test_a_name_that_a_translation_kept_is_replaced_in_it(translator: Translator) -> None:

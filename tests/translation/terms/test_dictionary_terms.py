@@ -7,11 +7,10 @@ import pytest
 from docgraph.annotate.dictionary import Entry, load_dictionary
 from docgraph.document import Document
 from docgraph.model.hints import Hint
-from docgraph.translation.checks.doubts import Doubt, word_doubts
-from docgraph.translation.checks.lexicon import invented_words
+from docgraph.translation.checks.doubts import Doubt
 from docgraph.translation.checks.repair import Attempt
 from docgraph.translation.corrections import translate_sentences
-from docgraph.translation.decoding.constraints import Constraint, Constraints
+from docgraph.translation.decoding.constraints import Constraint
 from docgraph.translation.decoding.hypotheses import Hypothesis
 from docgraph.translation.model_input import TranslationRequest
 from docgraph.translation.terms.dictionary_terms import dictionary_terms
@@ -63,33 +62,31 @@ def test_a_translation_with_the_word_replaces_one_without_it_unless_it_is_unlike
     def hypothesis(text: str, score: float) -> Hypothesis:
         return Hypothesis(tuple(coder.ids([text])[0][:-1].tolist()), score, score)
 
-    def judge(segment: Segment, found: Hypothesis, terms: DocumentTerms) -> Attempt:
+    def attempt(found: Hypothesis) -> Attempt:
         text = coder.decode(found.tokens)
         doubts = [Doubt("'vols' may not be a word", 4)] if "vols" in text else []
         return Attempt(text, found.score, found.log_probability, tuple(doubts))
-        return Attempt(text, found.score, found.log_probability, (*word_doubts(invented_words("", text, "fr")),))
 
     def enforced(
         score: float, *instead_of: str, first: str = "vols", new: str = "campagnols"
-    ) -> tuple[str, list[Constraints]]:
-        asked: list[Constraints] = []
-
-        def decode(constraints: list[Constraints]) -> list[dict[int, list[Hypothesis]]]:
-            asked.extend(constraints)
-            return [{0: [hypothesis(f"Les renards mangent des {new}.", score)]}]
-
+    ) -> tuple[str, list[bool]]:
+        """Returns the better translation, and the whether each thing that the first one lacks is a phrase."""
         ids, spans = embedded.tokenizer.source.encode(TEXT)
         place = next(n for n, (_, end) in enumerate(spans.tolist(), 1) if end == TEXT.index("."))
         hint = Hint(0, place, tuple(ids[:1].tolist()), "dictionary", first=place - 1, entry=vole(*instead_of))
-        hypotheses = [[hypothesis(f"Les renards mangent des {first}.", -0.5)]]
-        terms = DocumentTerms(lookups={0: [hint]})
+        best, found = (
+            hypothesis(f"Les renards mangent des {each}.", score) for each, score in ((first, -0.5), (new, score))
+        )
+        segment, terms = Segment(TEXT, TEXT, "", None), DocumentTerms()
         enforcer = TermEnforcer(embedded.tokenizer.source, coder, "fr", None)
-        enforcer.enforce([({0: Segment(TEXT, TEXT, "", None)}, hypotheses, terms)], judge, decode)
-        return coder.decode(hypotheses[0][0].tokens), asked
+        lacking = enforcer.lacking(segment, attempt(best).text, terms, [hint])
+        if lacking is None:
+            return coder.decode(best.tokens), []
+        better = enforcer.better(segment, attempt(best), [(found, attempt(found))], lacking, terms)
+        required = [isinstance(each, Constraint) for each in lacking.constraints]
+        return coder.decode((better[0][0] if better else best).tokens), required
 
-    text, [constraints] = enforced(-0.9, "vol")
-    assert text == "Les renards mangent des campagnols."
-    assert [isinstance(each, Constraint) for each in constraints[0]] == [True]
+    assert enforced(-0.9, "vol") == ("Les renards mangent des campagnols.", [True])
     assert enforced(-1.6, "vol")[0] == "Les renards mangent des vols."
     assert enforced(-0.9) == ("Les renards mangent des vols.", [])
     assert enforced(-0.9, first="volaises")[0] == "Les renards mangent des campagnols."

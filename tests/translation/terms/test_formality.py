@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from docgraph.document import Document
 from docgraph.errors import DocgraphError
 from docgraph.formats import read
+from docgraph.translation import model_input
 from docgraph.translation.corrections import follow_correction, translate_sentences
-from docgraph.translation.decoding import document_chunks
 from docgraph.translation.model_input import TranslationRequest
 from docgraph.translation.terms.formality import (
     DocumentFormality,
@@ -208,7 +208,7 @@ def test_a_document_has_one_formality(translator: Translator) -> None:
 def test_a_long_document_has_one_formality(translator: Translator, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = translated(translator, "auto")
     for name, count in (("CHUNK", 2), ("CHUNK_BEFORE", 1), ("CHUNK_AFTER", 1)):
-        monkeypatch.setattr(document_chunks, name, count)
+        monkeypatch.setattr(model_input, name, count)
     assert translator.prepare(TranslationRequest(Document.from_sentences(MIXED))).model_input is None
     assert translated(translator, "auto") == whole
 

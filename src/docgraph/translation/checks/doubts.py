@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 from docgraph.formats.base import CJK
 from docgraph.formats.literals import LITERAL
-from docgraph.translation.checks.negation import loses_negation
 from docgraph.translation.checks.repetition import is_loop, split_words
+from docgraph.translation.text.dates_and_times import FRENCH_MONTHS
 from docgraph.translation.text.digits import plain_digits
 from docgraph.translation.text.stand_ins import StandIns, lost, without
 
@@ -39,41 +39,42 @@ _ROMAN_VALUES = {"I": 1, "V": 5, "X": 10, "L": 50, "C": 100}
 _UNITS = """zéro|un une premier première|deux deuxième second seconde|trois troisième|quatre quatrième|cinq cinquième
 |six sixième|sept septième|huit huitième|neuf neuvième|dix dixième|onze onzième|douze douzième midi minuit|treize
 |quatorze|quinze|seize|dix-sept|dix-huit|dix-neuf|vingt vingtième""".replace("\n", " ").split("|")
-_NUMBER_WORDS: dict[str, dict[int, str]] = {
-    "fr": {
-        **dict(enumerate(_UNITS)),
-        30: "trente trentaine",
-        40: "quarante quarantaine",
-        50: "cinquante cinquantaine moitié",
-        60: "soixante soixantaine",
-        70: "soixante-dix",
-        80: "quatre-vingts quatre-vingt",
-        90: "quatre-vingt-dix",
-        100: "cent cents centaine centaines",
-        1000: "mille millier milliers",
-    }
+_NUMBER_WORDS = dict(enumerate(_UNITS)) | {
+    30: "trente trentaine",
+    40: "quarante quarantaine",
+    50: "cinquante cinquantaine moitié",
+    60: "soixante soixantaine",
+    70: "soixante-dix",
+    80: "quatre-vingts quatre-vingt",
+    90: "quatre-vingt-dix",
+    100: "cent cents centaine centaines",
+    1000: "mille millier milliers",
 }
-_MONTHS = {
-    "fr": [
-        "janvier",
-        "février",
-        "mars",
-        "avril",
-        "mai",
-        "juin",
-        "juillet",
-        "août",
-        "septembre",
-        "octobre",
-        "novembre",
-        "décembre",
-    ],
-}
+"""French numbers in words."""
 _MILES, _KILOMETRES = re.compile(r"(?<=\d[ -])(?:miles?|milles)\b"), re.compile(r"(?<=\d )(?:kilomètres?|km)\b")
 _WORDS_BELOW = 13
-"""Numbers below this are not looked for in languages whose number words are not listed."""
-
-
+"""Numbers below this are not looked for in other languages than French."""
+_NOT_NEGATED = re.compile(
+    r"\bnot (?:only|just|merely|simply|to mention|until|till|unless|infrequently|seldom|rarely|unlike|least)\b"
+    r"|\b(?:whether|if|or|why) not\b|\b(?:can(?:not|'t| not)|could(?:n't| not)) (?:but|help)\b|\bnothing (?:but|less)\b"
+    r"|\bdo(?:es)?n't mind\b|\bnot too\b|\bno(?:t|thing)(?: \w+)? (?:but|except)\b|\bwhy (?:do|does|did)n't\b"
+    r"|\bnever (?:mind|fear)\b|\bdon't (?:worry|forget|fail|miss|hesitate)\b"
+    r"|[,;] (?:is|are|was|were|do|does|did|has|have|had|can|could|will|would|should|wo|ca)"
+    r"(?:n't \w+| not \w+| \w+ not)\s?\?",
+    re.IGNORECASE,
+)
+"""Negation that a translation may express without any: tag questions, "not only", "not until"."""
+_NEGATION = re.compile(r"\b(?:not|cannot|never|nobody|nothing|nowhere|neither|without)\b|n't\b", re.IGNORECASE)
+_NEGATIVE = re.compile(
+    r"\b(?:ne|n['’]\w+|pas|point|non|sans|ni|jamais|aucun\w*|rien|personne|nul|nulle|nuls|nulles|nullement|guère|nenni"
+    r"|peu|peine|moins|faux|fausse|hors|hormis|sauf|excepté|sinon|ailleurs|autre\w*|trop|plutôt|seul\w*|contre"
+    r"|contraire\w*|différe\w+|dépourv\w+|dénué\w*|priv[éeè]\w*|exempt\w*|absen\w+|défaut|défen\w+|faute|manqu\w+"
+    r"|refus\w+|interdi\w+|ignor\w+|oubli\w+|empêch\w+|évit\w+|cess\w+|abst\w+|échou\w+|échec\w*|rat[eé]\w*|perd\w*"
+    r"|renonc\w+|rar\w+|loin|difficile\w*|néga\w+|garde\w*|sauriez|dout\w+|abri|insu|passer\w*|cach\w+"
+    r"|(?:in|im|ir|mal|mé|dés)\w{4,})\b",
+    re.IGNORECASE,
+)
+"""Negation and words of negative meaning, with prefixes such as "in-" (inconnu, impossible)."""
 _WORD_WEIGHT = 4
 """Weight of a doubtful word, which is less than that of any other doubt."""
 
@@ -127,7 +128,7 @@ def doubts(
         plain_source, plain = (plain_digits(without(text, stand_ins)) for text in (normalized or source, translation))
         numbers = _lost_numbers(plain_source, plain, target)
         found += [Doubt(f"{number} is missing", 10) for number in numbers]
-    if loses_negation(source, translation, languages):
+    if _loses_negation(source, translation, languages):
         found.append(Doubt("negation is missing", 25))
     if target == "fr" and _MILES.search(source) and _KILOMETRES.search(translation) and not _MILES.search(translation):
         found.append(Doubt("miles became kilometres", 20))
@@ -182,15 +183,14 @@ def _lost_numbers(source: str, translation: str, language: str | None) -> Iterat
 
 def _in_words(number: int, translation: str, language: str | None) -> bool:
     """Returns whether a translation has a number in words, as a month, or in Roman numerals."""
-    if language not in _NUMBER_WORDS:
+    if language != "fr":
         return number < _WORDS_BELOW
     text = translation.lower()
-    names = _NUMBER_WORDS[language].get(number, "").split()
-    if 1 <= number <= len(_MONTHS[language]):
-        names.append(_MONTHS[language][number - 1])
+    names = _NUMBER_WORDS.get(number, "").split()
+    names += [*FRENCH_MONTHS.values()][number - 1 : number]
     tens, unit = number // 10 * 10, number % 10
     if not names and number < 100:
-        names = [_NUMBER_WORDS[language].get(tens, " ").split(" ")[0]] if unit else []
+        names = [_NUMBER_WORDS.get(tens, " ").split(" ")[0]] if unit else []
     elif number >= 1000 and number % 1000 == 0:
         names += ["million", "milliard"] if number >= 1_000_000 else ["mille(?!s)", "millier"]
     if any(name and re.search(rf"\b{name}", text) for name in names):
@@ -215,3 +215,14 @@ def _loses_brackets(source: str, translation: str) -> bool:
         if min(found) < pairs or (balanced and found[0] != found[1]):
             return True
     return False
+
+
+def _loses_negation(source: str, translation: str, languages: tuple[str, str] | None) -> bool:
+    """Returns whether an English source is negated and its French translation is not; False for other languages.
+
+    In case of doubt the translation counts as negated: "forgot" may stand for "did not remember".
+    """
+    if languages != ("en", "fr"):
+        return False
+    source = _NOT_NEGATED.sub(" ", source.replace("’", "'"))
+    return _NEGATION.search(source) is not None and _NEGATIVE.search(translation) is None

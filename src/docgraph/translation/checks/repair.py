@@ -21,8 +21,6 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
-from functools import partial
-from typing import Protocol
 
 from docgraph.formats.literals import LITERAL
 from docgraph.translation.checks.doubts import Doubt, lost_literals, weight
@@ -68,13 +66,9 @@ Piece = tuple[int, Segment]
 """The place of a segment in its document, and a text that is decoded there: the segment itself or a part of it."""
 
 
-class Decode(Protocol):
-    """Translates pieces in the context of their document; pieces of one place are consecutive."""
-
-    def __call__(self, pieces: Sequence[Piece], search: SearchConfig) -> list[list[Attempt]]:
-        """Returns the attempts of each piece, best first."""
-
-
+Decode = Callable[[Sequence[Piece], SearchConfig], list[list[Attempt]]]
+"""Decodes pieces in the context of their document; returns the attempts of each piece, best first. Pieces of one place
+are consecutive."""
 Check = Callable[[Segment, str], tuple[Doubt, ...]]
 """(segment, translation) -> its doubts."""
 
@@ -94,15 +88,14 @@ class Repairer:
             return best
         beams = max(BEAMS, 2 * search.beams)
         wide = replace(search, beams=beams, n_best=beams)
-        self._try(best, segments, partial(self._decode, search=wide), lambda _: True)
+        self._try(best, segments, self._decode, wide, lambda _: True)
         for size in NGRAMS:
-            blocked = replace(wide, no_repeat_ngram=size)
-            self._try(best, segments, partial(self._decode, search=blocked), _is_loop)
+            self._try(best, segments, self._decode, replace(wide, no_repeat_ngram=size), _is_loop)
         beams = max(_PIECE_BEAMS, search.beams)
         narrow = replace(search, beams=beams, n_best=beams, no_repeat_ngram=NGRAMS[0])
-        self._try(best, segments, lambda chosen: self._in_pieces(chosen, narrow), _is_serious)
+        self._try(best, segments, self._in_pieces, narrow, _is_serious)
         plain = [(place, self._plain(segment)) for place, segment in segments]
-        self._try(best, plain, partial(self._decode, search=wide), _is_serious)
+        self._try(best, plain, self._decode, wide, _is_serious)
         return [self._without_repetition(segment, each) for (_, segment), each in zip(segments, best, strict=True)]
 
     def _without_repetition(self, segment: Segment, attempt: Attempt) -> Attempt:
@@ -117,7 +110,8 @@ class Repairer:
         self,
         best: list[Attempt],
         segments: Sequence[Piece],
-        decode: Callable[[Sequence[Piece]], list[list[Attempt]]],
+        decode: Decode,
+        search: SearchConfig,
         applies: Callable[[Attempt], bool],
     ) -> None:
         """Decodes the segments that are still doubtful; keeps the first attempt that passes, or else the best one."""
@@ -127,7 +121,7 @@ class Repairer:
             if attempt.doubts and applies(attempt) and segment.text
         ]
         chosen = [segments[place] for place in places]
-        for place, (_, segment), found in zip(places, chosen, decode(chosen) if chosen else [], strict=True):
+        for place, (_, segment), found in zip(places, chosen, decode(chosen, search) if chosen else [], strict=True):
             attempts = [best[place], *(self._with_literals(segment, attempt) for attempt in found)]
             best[place] = _best(attempts)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
 from docgraph.model.hints import Hint, moved_by
@@ -98,7 +98,7 @@ class ConstraintEncoder:
 
         It does not follow an `excluded` token.
         """
-        vowel = self._french and _starts_with_vowel(text)
+        vowel = self._french and initial(text) in _VOWELS
         # "h" may be silent or not: both forms are allowed.
         consonant = self._french and not vowel and text[:1].lower() != "h"
         signs = self._signs
@@ -122,55 +122,38 @@ class ConstraintEncoder:
 
     @cached_property
     def _signs(self) -> _Signs:
-        return _Signs.of(self._coder)
+        return _Signs(self._coder)
 
 
-@dataclass(frozen=True, eq=False)
 class _Signs:
     """Sets of tokens by the characters at their edges."""
 
-    letters: frozenset[int] = field(default_factory=frozenset)
-    """Pieces that continue a word: the first character is a letter or digit, or the dot of "étudiant·e"."""
-    words: frozenset[int] = field(default_factory=frozenset)
-    """Pieces that a phrase may not be joined to: the last character is a letter or digit; and no piece at all."""
-    apostrophes: frozenset[int] = field(default_factory=frozenset)
-    """Pieces that end with an apostrophe: "l'" does not precede a consonant."""
-    with_letters: frozenset[int] = field(default_factory=frozenset)
-    """Pieces that contain a letter or digit: no first word follows them."""
-    silent: frozenset[int] = field(default_factory=frozenset)
-    """Begin-of-sentence and the like."""
-    articles: frozenset[int] = field(default_factory=frozenset)
-    """French articles, also joined to prepositions."""
-    elided: frozenset[int] = field(default_factory=frozenset)
-    """French words that have another form before a vowel."""
-
-    ends: frozenset[int] = field(default_factory=frozenset)
-    """Marks that end a sentence."""
-
-    @classmethod
-    def of(cls, coder: SubwordCoder) -> _Signs:
-        pieces = coder.pieces(range(coder.size))
-        bare = [piece.removeprefix(SPACE) for piece in pieces]
-        _, is_byte = coder.special_pieces()
-        letters, words, apostrophes, with_letters, silent, articles, elided, ends = (set[int]() for _ in range(8))
-        for index, (piece, text) in enumerate(zip(pieces, bare, strict=True)):
-            if is_byte[index] or (text == piece and (text[:1].isalnum() or text[:1] == "·")):
-                letters.add(index)
-            if is_byte[index] or text[-1:].isalnum() or not piece:
-                words.add(index)
-            if not piece:
-                silent.add(index)
-            if any(map(str.isalnum, text)):
-                with_letters.add(index)
-            if not is_byte[index] and text and not text.strip(_SENTENCE_END):
-                ends.add(index)
-            if text.endswith(_APOSTROPHES):
-                apostrophes.add(index)
-            if piece.startswith(SPACE) and text.lower() in _ELIDED:
-                elided.add(index)
-            if piece.startswith(SPACE) and text.lower() in _ARTICLES:
-                articles.add(index)
-        return cls(*map(frozenset, (letters, words, apostrophes, with_letters, silent, articles, elided, ends)))
+    def __init__(self, coder: SubwordCoder) -> None:
+        pieces, (_, is_byte) = coder.pieces(range(coder.size)), coder.special_pieces()
+        rows = [(token, piece, piece.removeprefix(SPACE), bool(is_byte[token])) for token, piece in enumerate(pieces)]
+        self.letters = frozenset(
+            token
+            for token, piece, text, byte in rows
+            if byte or (text == piece and (text[:1].isalnum() or text[:1] == "·"))
+        )
+        """Pieces that continue a word: the first character is a letter or digit, or the dot of "étudiant·e"."""
+        self.words = frozenset(token for token, piece, text, byte in rows if byte or text[-1:].isalnum() or not piece)
+        """Pieces that a phrase may not be joined to: the last character is a letter or digit; and no piece at all."""
+        self.apostrophes = frozenset(token for token, _, text, _ in rows if text.endswith(_APOSTROPHES))
+        """Pieces that end with an apostrophe: "l'" does not precede a consonant."""
+        self.with_letters = frozenset(token for token, _, text, _ in rows if any(map(str.isalnum, text)))
+        """Pieces that contain a letter or digit: no first word follows them."""
+        self.silent = frozenset(token for token, piece, _, _ in rows if not piece)
+        """Begin-of-sentence and the like."""
+        words = [(token, text.lower()) for token, piece, text, _ in rows if piece.startswith(SPACE)]
+        self.articles = frozenset(token for token, word in words if word in _ARTICLES)
+        """French articles, also joined to prepositions."""
+        self.elided = frozenset(token for token, word in words if word in _ELIDED)
+        """French words that have another form before a vowel."""
+        self.ends = frozenset(
+            token for token, _, text, byte in rows if not byte and text and not text.strip(_SENTENCE_END)
+        )
+        """Marks that end a sentence."""
 
 
 @lru_cache(64)
@@ -179,5 +162,6 @@ def _union(some: frozenset[int], others: frozenset[int]) -> frozenset[int]:
     return some | others
 
 
-def _starts_with_vowel(text: str) -> bool:
-    return unicodedata.normalize("NFD", text[:1].lower())[:1] in _VOWELS
+def initial(text: str) -> str:
+    """Returns the first letter of a text in lower case, without its accent."""
+    return unicodedata.normalize("NFD", text[:1].lower())[:1]

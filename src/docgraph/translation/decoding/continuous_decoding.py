@@ -22,11 +22,12 @@ from docgraph.model.document_transformer import DocumentTransformer
 from docgraph.model.hints import referents
 from docgraph.model.memory import Memories
 from docgraph.model.output import DecoderOutput
-from docgraph.model.systems import context_class, context_needs
+from docgraph.model.packing import split_by_size
+from docgraph.model.systems import context_needs
 from docgraph.model.tokenizer import SubwordCoder, Tokenizer
 from docgraph.translation.decoding.decoder import DecoderInput
 from docgraph.translation.decoding.hints import HintedDocument, hinted_sources
-from docgraph.translation.decoding.hypotheses import Hypotheses, Hypothesis, SearchConfig, any_given
+from docgraph.translation.decoding.hypotheses import Hypotheses, Hypothesis, SearchConfig, any_given, with_base
 from docgraph.translation.decoding.relevance import judges_relevance
 from docgraph.translation.decoding.search import CACHE_POSITIONS, CUDA_GRAPH_DEVICES, GroupSearch
 
@@ -80,10 +81,11 @@ class OpenDocument(HintedDocument):
 
         If the translation lacks dictionary words, the sentence itself becomes ready again, once.
         """
-        translation = context_class(self.config).translation
-        hypotheses = [replace(each, tokens=translation(self.config, each.tokens)) for each in found]
+        hypotheses = self.without_prefixes(found)
         if self.lookups.has_begun(m):
-            hypotheses = self._with_base(self.lookups.end(m, hypotheses), self.hypotheses[m])
+            hypotheses = self.lookups.end(m, hypotheses)
+            if judges_relevance(self.config):
+                hypotheses = with_base(hypotheses, self.hypotheses[m][0].tokens)
         elif self.lookups.begin(m, hypotheses):
             self.hypotheses[m] = hypotheses
             self.ready.append(m)
@@ -95,11 +97,6 @@ class OpenDocument(HintedDocument):
             if not read:
                 del self._blocked[waiting]
                 self.ready.append(waiting)
-
-    def _with_base(self, hypotheses: list[Hypothesis], without: list[Hypothesis]) -> list[Hypothesis]:
-        """Returns hypotheses with their base translation, if the model judges relevance by it."""
-        base = without[0].tokens if judges_relevance(self.config) else None
-        return [replace(each, base=base if each.tokens != base else None) for each in hypotheses]
 
     def new_sentences(self, at_least: int) -> tuple[int, Hypotheses] | None:
         """Returns the final sentences that were not returned before, after the index of the first one.
@@ -251,7 +248,8 @@ class ContinuousDecoder:
         rows = [group.rows for group in groups]
         decoded = self._model.extend_all([each.newest for each in rows], [each.state for each in rows])
         end = 0
-        for scored in _scored_together(groups):
+        # So many rows that the output matrix is read only a few times, and so few that their scores fit the caches.
+        for scored in split_by_size(groups, GROUP, lambda group: group.num_rows):
             sizes = [group.num_rows for group in scored]
             begin, end = end, end + sum(sizes)
             parts = self._log_probabilities(decoded.rows(slice(begin, end))).split_with_sizes(sizes)
@@ -277,21 +275,6 @@ class ContinuousDecoder:
         self._documents.clear()
         self._groups.clear()
         return forgotten
-
-
-def _scored_together(groups: Iterable[_Group]) -> Iterable[list[_Group]]:
-    """Yields consecutive groups of together up to GROUP rows.
-
-    So many rows that the output matrix is read only a few times in a step, and so few that their scores fit the caches
-    of a CPU.
-    """
-    chosen: list[_Group] = []
-    for group in groups:
-        if chosen and sum(each.num_rows for each in chosen) + group.num_rows > GROUP:
-            yield chosen
-            chosen = []
-        chosen.append(group)
-    yield chosen
 
 
 def _groups(limits: Mapping[int, int], beams: int) -> Iterable[list[int]]:

@@ -19,8 +19,6 @@ from docgraph.translation.decoding.hypotheses import Hypotheses, Known, SearchCo
 Mode = Literal["parallel", "sequential"]
 BATCH_TOKENS = {"cpu": 1 << 14, "cuda": 1 << 16}
 """Number of source sub-words encoded together, by device type."""
-BaseTranslations = Mapping[int, tuple[int, ...]]
-"""Base translations of some sentences (`Hypothesis.base_tokens`), by index."""
 
 
 def batch_tokens(device: torch.device) -> int:
@@ -39,8 +37,8 @@ class DecoderInput:
     """Translations from the user or an earlier run."""
     constraints: Constraints = field(default_factory=dict)
     """The constraints of some sentences; a sentence that cannot meet them has no hypotheses."""
-    base: BaseTranslations = field(default_factory=dict)
-    """Base translations that an earlier call has found; they are not decoded again."""
+    base: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
+    """Base translations (`Hypothesis.base_tokens`) that an earlier call has found; they are not decoded again."""
 
 
 @dataclass(frozen=True)

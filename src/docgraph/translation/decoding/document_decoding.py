@@ -8,7 +8,7 @@ it, and the result equals that of sequential decoding.
 
 A model that copies from given translations reads the relevant ones (relevance.py): a sentence is first translated
 without given translations, and again if one of them proposes another word. Dictionary words are handled in the same way
-(lookups.py).
+(hints.py).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 
 import torch
 from torch import Tensor
@@ -32,12 +32,10 @@ from docgraph.translation.decoding.constraints import Constraints
 from docgraph.translation.decoding.decoder import DecodedDocument, DecoderInput, DecodingOptions, Mode, batch_tokens
 from docgraph.translation.decoding.document_draft import DocumentDraft, groups, untranslated
 from docgraph.translation.decoding.forbidden_words import ForbiddenWords
-from docgraph.translation.decoding.hints import hinted_sources
-from docgraph.translation.decoding.hypotheses import Hypothesis, SearchConfig, any_given
-from docgraph.translation.decoding.lookups import with_constraints
-from docgraph.translation.decoding.relevance import judges_relevance, relevant_sentences
+from docgraph.translation.decoding.hints import hinted_sources, with_constraints
+from docgraph.translation.decoding.hypotheses import SearchConfig, any_given, with_base
+from docgraph.translation.decoding.relevance import evict, judges_relevance, relevant_sentences
 from docgraph.translation.decoding.search import search, verify_greedy
-from docgraph.translation.decoding.state_cache import evict
 
 AT_ONCE = {"cpu": 64, "cuda": 1 << 12}
 """Sentences x beams decoded together, if changed context means a new search: just enough to keep a device busy, because
@@ -71,12 +69,15 @@ def decode_documents(
     total = sum(len(draft.window) for draft in drafts)
     final = total - sum(m not in draft.fixed for draft in drafts for m in draft.window)
     state_cache = {} if state_cache is None else state_cache
+
+    def report(done: int) -> None:
+        if options.progress is not None:
+            options.progress(final + done, total)
+
     for group in groups(drafts, options.tokens or batch_tokens(model.device)):
-        report = None if options.progress is None else partial(_report, options.progress, final, total)
         decoder = _GroupDecoder(model, tokenizer, options.search, group, state_cache, report)
         for done in decoder.decode(options.mode):
-            if report is not None:
-                report(done)
+            report(done)
         final += len(decoder.pending)
         evict(state_cache)
         if options.on_final is not None:
@@ -84,10 +85,6 @@ def decode_documents(
                 window = draft.window
                 options.on_final(index_of[id(draft)], window.start, draft.hypotheses[window.start : window.stop])
     return [DecodedDocument(draft.hypotheses, draft.passes) for draft in drafts]
-
-
-def _report(progress: Callable[[int, int], None], final: int, total: int, done: int) -> None:
-    progress(final + done, total)
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,7 +106,7 @@ class _GroupDecoder:
         config: SearchConfig,
         drafts: list[DocumentDraft],
         state_cache: StateCache,
-        report: Callable[[int], None] | None = None,
+        report: Callable[[int], None],
     ) -> None:
         """`report` receives the number of final sentences while they are decoded."""
         self.model, self.tokenizer, self.config, self.drafts = model, tokenizer, config, drafts
@@ -129,11 +126,11 @@ class _GroupDecoder:
                 windowed.source_memory = model.source_memory(self._collate([windowed.document]))
             self.batch = self._collate([windowed.without_graph(windowed.window)])
             self.memories = Memories(windowed.memory_of(windowed.window))
-            self.encoded = torch.cat([self._encode_part(windowed, part) for part in self._parts(windowed)])
-
-    def _encode_part(self, draft: DocumentDraft, window: range) -> Tensor:
-        batch = self._collate([draft.without_graph(window)])
-        return self.model.encode(batch, Memories(draft.memory_of(window)))
+            encoded = [
+                model.encode(self._collate([windowed.without_graph(part)]), Memories(windowed.memory_of(part)))
+                for part in self._parts(windowed)
+            ]
+            self.encoded = torch.cat(encoded)
 
     def _parts(self, draft: DocumentDraft) -> Iterator[range]:
         """Yields parts of a window for which context attention over the long document fits into memory."""
@@ -166,7 +163,8 @@ class _GroupDecoder:
             draft.passes = 1
         done = 0
         for level in self._levels(mode):
-            inputs = self._inputs(level)
+            has_open_hints = any(draft.open_hints(m) for draft, m in (self.places[s] for s in level))
+            inputs = self._with_hints(level) if has_open_hints else None
             fresh = [s for s in level if self.places[s][1] not in self.places[s][0].base]
             if len(fresh) < len(level):
                 self._select_translations([s for s in level if s not in {*fresh}])
@@ -179,8 +177,7 @@ class _GroupDecoder:
             self._look_up(level)
             if judges:
                 for draft, m in (self.places[s] for s in level):
-                    base, found = draft.base[m], draft.hypotheses[m]
-                    draft.hypotheses[m] = [replace(each, base=base if each.tokens != base else None) for each in found]
+                    draft.hypotheses[m] = with_base(draft.hypotheses[m], draft.base[m])
             done += len(level)
             yield done
 
@@ -225,12 +222,6 @@ class _GroupDecoder:
         if mode == "sequential" and any(depth.values()):
             return [[s] for s in self.pending]
         return [[s for s in self.pending if depth[s] == level] for level in range(max(depth.values(), default=-1) + 1)]
-
-    def _inputs(self, sentences: list[int]) -> _Inputs | None:
-        """Returns some sentences with their hints as model input; None if no hint has to be filled."""
-        if not any(self.places[s][0].open_hints(self.places[s][1]) for s in sentences):
-            return None
-        return self._with_hints(sentences)
 
     def _with_hints(self, sentences: list[int]) -> _Inputs:
         """Returns some sentences with their hints as model input."""
@@ -315,22 +306,15 @@ class _GroupDecoder:
 
         def report(count: int) -> None:
             nonlocal done
-            if self.report is not None and done is not None:
+            if done is not None:
                 done += count
                 self.report(done)
 
         rows = [row_of[s] for s in sentences]
-        self._keep(sentences, search(self.model, batch, encoded, memories, self.config, rows, constraints, report))
-
-    def _keep(self, sentences: list[int], found: list[list[Hypothesis]]) -> None:
-        """Stores the hypotheses of some sentences."""
-        config = self.model.config
-        context = context_class(config)
+        found = search(self.model, batch, encoded, memories, self.config, rows, constraints, report)
         for s, hypotheses in zip(sentences, found, strict=True):
             draft, m = self.places[s]
-            draft.hypotheses[m] = [
-                replace(each, tokens=context.translation(config, each.tokens)) for each in hypotheses
-            ]
+            draft.hypotheses[m] = draft.without_prefixes(hypotheses)
 
     def _constraints(self, sentences: Iterable[int]) -> Constraints:
         """Returns the constraints of sentences; sentences without constraints are left out."""

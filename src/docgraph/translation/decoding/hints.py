@@ -1,8 +1,11 @@
-"""Documents with hints: filling hints with words, by the cross-attention of the model, and inserting them."""
+"""Documents with hints: filling hints with words, by the cross-attention of the model, and inserting them.
+
+Hints for dictionary words are only read where a translation lacks these words (`Lookups`).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -11,15 +14,66 @@ from docgraph.model.batch import DocumentExample, Ids
 from docgraph.model.config import ModelConfig
 from docgraph.model.document_transformer import DocumentTransformer
 from docgraph.model.hints import Hint, hints_by_sentence, insert, resolve
-from docgraph.model.packing import windows
+from docgraph.model.packing import split_by_size
+from docgraph.model.systems import context_class
 from docgraph.model.tokenizer import SubwordCoder, Tokenizer
+from docgraph.translation.decoding.constraints import Constraint, Constraints
 from docgraph.translation.decoding.decoder import DecoderInput
 from docgraph.translation.decoding.hypotheses import Hypotheses, Hypothesis
-from docgraph.translation.decoding.lookups import Lookups, with_lookups
 from docgraph.translation.decoding.word_alignment import TOKENS, cross_attention
 
 OpenHint = tuple[Hint, Ids, Ids]
 """A hint, the sentence of its referent, and the translation of that sentence; both with end-of-sentence."""
+
+
+class Lookups:
+    """The dictionary words of a document, and the sentences that are being translated again with hints for them.
+
+    A hint changes the whole translation of its sentence, and the model already knows most dictionary words. So a
+    sentence is first translated without the dictionary. If the translation lacks dictionary words, the sentence is
+    translated again with hints for these words, and the new translation is kept if it lacks fewer of them. The words
+    that known translations correct (corrected_words.py) are a dictionary of their document.
+    """
+
+    def __init__(self, document: DocumentExample, config: ModelConfig, coder: SubwordCoder) -> None:
+        """`coder` is the coder of the target language."""
+        self._hints = hints_by_sentence(document.lookups if config.hints is not None else ())
+        self._coder = coder
+        self._begun: dict[int, tuple[list[Hypothesis], list[Hint]]] = {}
+        """For each sentence that is being translated again: its first translations, and hints for the missing words."""
+
+    def begin(self, sentence: int, hypotheses: list[Hypothesis]) -> bool:
+        """Returns whether a sentence has to be translated again, given its translations without a dictionary.
+
+        If so, `read` returns hints for the words that the best of them lacks, until `end` is called.
+        """
+        if missing := self.missing(sentence, hypotheses):
+            self._begun[sentence] = hypotheses, missing
+        return bool(missing)
+
+    def read(self, sentence: int) -> list[Hint]:
+        """Returns the dictionary hints that a sentence currently reads."""
+        return self._begun[sentence][1] if sentence in self._begun else []
+
+    def has_begun(self, sentence: int) -> bool:
+        """Returns whether a sentence is being translated again."""
+        return sentence in self._begun
+
+    def end(self, sentence: int, found: Iterable[Hypothesis]) -> list[Hypothesis]:
+        """Returns `found`, translations with hints, if the best one lacks fewer words, else the first translations."""
+        without, hints = self._begun.pop(sentence)
+        entries = tuple(hint.entry.headword for hint in hints if hint.entry is not None)
+        looked_up = [replace(each, looked_up=entries) for each in found]
+        text = self._coder.decode(looked_up[0].tokens) if looked_up else ""
+        has_any = any(hint.entry is not None and hint.entry.is_translated(text) for hint in hints)
+        return looked_up if has_any and len(self.missing(sentence, looked_up)) < len(hints) else without
+
+    def missing(self, sentence: int, hypotheses: Sequence[Hypothesis]) -> list[Hint]:
+        """Returns hints for the words that the best of the translations of a sentence lacks."""
+        if sentence not in self._hints or not hypotheses:
+            return []
+        text = self._coder.decode(hypotheses[0].tokens)
+        return [hint for hint in self._hints[sentence] if hint.entry is not None and hint.entry.is_missing(text)]
 
 
 class HintedDocument:
@@ -37,6 +91,11 @@ class HintedDocument:
     def visible(self, m: int) -> Hypothesis | None:
         """Returns the translation of a sentence as other sentences read it; None if there is none yet."""
         return next(iter(self.input.known.get(m, self.hypotheses[m])), None)
+
+    def without_prefixes(self, found: Iterable[Hypothesis]) -> list[Hypothesis]:
+        """Returns the hypotheses of a sentence without the sentences that a model may have decoded before it."""
+        translation = context_class(self.config).translation
+        return [replace(each, tokens=translation(self.config, each.tokens)) for each in found]
 
     def open_hints(self, m: int) -> list[OpenHint]:
         """Returns the hints of a sentence that must be filled from the translation of their referent."""
@@ -74,8 +133,7 @@ def fill_hints(model: DocumentTransformer, coder: SubwordCoder, hints: Sequence[
     pairs = {key: pair for key, (_, *pair) in zip(keys, hints, strict=True) if len(pair[1]) > 1}
     order = sorted(pairs, key=lambda key: len(key[1]))
     weights = {}
-    for part in windows([max(map(len, key)) for key in order], TOKENS) if order else ():
-        chosen = order[part.start : part.stop]
+    for chosen in split_by_size(order, TOKENS, lambda key: max(map(len, key))):
         example = DocumentExample([pairs[key][0] for key in chosen], [pairs[key][1] for key in chosen])
         for key, table in zip(chosen, cross_attention(model, example).cpu().numpy(), strict=True):
             weights[key] = table[: len(key[1]), : len(key[0])]
@@ -121,3 +179,36 @@ def with_filled_hints(
     target = [np.array([*best.tokens, model.config.transformer.eos]) for best, *_ in hypotheses]
     [filled] = fill_documents(model, tokenizer.target, [replace(example, target=target)])
     return replace(filled, target=example.target)
+
+
+def with_constraints(constraints: Constraints, document: DocumentExample) -> DocumentExample:
+    """Returns a document whose constraints override its dictionary hints.
+
+    A dictionary word with a constraint is hinted from the start if both agree, and has no hint if they differ.
+    """
+    constrained = {
+        id(hint): any(hint.ids == phrase.tokens for phrase in each.alternatives)
+        for hint in document.lookups
+        for each in constraints.get(hint.sentence, ())
+        if isinstance(each, Constraint) and each.source is not None and hint.first in each.source
+    }
+    said = [hint for hint in document.lookups if constrained.get(id(hint))]
+    others = [hint for hint in document.lookups if id(hint) not in constrained]
+    return replace(_with_hints(document, said), lookups=others)
+
+
+def with_lookups(document: DocumentExample, hypotheses: Sequence[Sequence[Hypothesis]]) -> DocumentExample:
+    """Returns a document whose hints are all those that its translations, the first of the hypotheses, read."""
+    read = [
+        hint
+        for hint in document.lookups
+        if hint.entry is not None and hint.entry.headword in hypotheses[hint.sentence][0].looked_up
+    ]
+    return _with_hints(document, read)
+
+
+def _with_hints(document: DocumentExample, lookups: Sequence[Hint]) -> DocumentExample:
+    if not lookups:
+        return document
+    hints = sorted([*document.hints, *lookups], key=lambda hint: (hint.sentence, hint.place))
+    return replace(document, hints=hints)

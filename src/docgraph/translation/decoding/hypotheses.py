@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -82,7 +82,7 @@ class Hypothesis:
     """The base translation, found without given translations and a dictionary (relevance.py); None if it has the same
     tokens."""
     looked_up: tuple[str, ...] = ()
-    """Dictionary entries that the sentence read (lookups.py)."""
+    """Dictionary entries that the sentence read (hints.py)."""
 
     @property
     def base_tokens(self) -> tuple[int, ...]:
@@ -99,6 +99,11 @@ Known = Mapping[int, list[Hypothesis]]
 def given_hypotheses(tokens: Iterable[int]) -> list[Hypothesis]:
     """Returns a user-supplied translation, without end-of-sentence, as the only hypothesis, with probability 1."""
     return [Hypothesis(tuple(tokens), 0.0, 0.0, given=True)]
+
+
+def with_base(hypotheses: Iterable[Hypothesis], base: tuple[int, ...]) -> list[Hypothesis]:
+    """Returns hypotheses with their base translation."""
+    return [replace(each, base=base if each.tokens != base else None) for each in hypotheses]
 
 
 def any_given(known: Known) -> bool:

@@ -15,7 +15,7 @@ translation changes only the sentences for which it is relevant.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -25,7 +25,7 @@ from docgraph.graph.selection import Selection
 from docgraph.model.batch import DocumentExample, StateCache, collate
 from docgraph.model.config import ModelConfig
 from docgraph.model.document_transformer import DocumentTransformer
-from docgraph.model.packing import windows
+from docgraph.model.packing import split_by_size
 from docgraph.model.systems import context_needs, prepare
 from docgraph.translation.decoding.hypotheses import Hypothesis
 
@@ -34,6 +34,10 @@ MIN_PROPOSAL, SHARE_OF_OWN, MIN_RECALL = 0.02, 0.5, 0.2
 42.9 and 42.7 in web documentation."""
 BATCH_TOKENS = 1 << 13
 """Sub-words of translations judged together."""
+CACHED_TOKENS = 1 << 16
+"""Sub-words of translations whose states stay in the cache for later documents."""
+CACHED_SOURCE_TOKENS = 1 << 14
+"""Sub-words of source sentences whose states stay in the cache: enough for a document under correction."""
 
 Tokens = tuple[int, ...]
 TranslatedSentence = tuple[Tokens, Tokens]
@@ -86,8 +90,9 @@ def relevant_sentences(
     given = {m: (source[m], (*known[m][0].tokens, eos)) for m in set[int]().union(*linked.values())}
     pairs = {m: [((source[m], (*base[m], eos)), given[other]) for other in linked[m]] for m in base}
     judged = {} if judged is None else judged
-    missing = dict.fromkeys(pair for own in pairs.values() for pair in own if pair not in judged)
-    judged.update(_judge(model, list(missing), state_cache))
+    missing = [*dict.fromkeys(pair for own in pairs.values() for pair in own if pair not in judged)]
+    for chosen in split_by_size(missing, BATCH_TOKENS, lambda pair: len(pair[0][1])):
+        judged.update(zip(chosen, _judge(model, chosen, state_cache), strict=True))
     found = {}
     for m, own in pairs.items():
         judgements = [judged[pair] for pair in own]
@@ -100,28 +105,23 @@ def relevant_sentences(
 @torch.inference_mode()
 def cache_states(model: DocumentTransformer, sentences: Sequence[TranslatedSentence], state_cache: StateCache) -> None:
     """Computes the states that judging translations of sentences needs."""
-    for part in windows([len(own) for _, own in sentences], BATCH_TOKENS) if sentences else ():
-        chosen = sentences[part.start : part.stop]
+    for chosen in split_by_size(sentences, BATCH_TOKENS, lambda sentence: len(sentence[1])):
         source, target = ([np.array(each[side]) for each in chosen] for side in (0, 1))
         batch = collate([DocumentExample(source, target)], model.config.transformer.bos).to(model.device)
         model.context.output_states(replace(batch, state_cache=state_cache), model)
 
 
-def _judge(
-    model: DocumentTransformer, pairs: Sequence[Pair], state_cache: StateCache | None
-) -> Iterator[tuple[Pair, Judgement]]:
-    """Yields the judgement of each pair."""
-    if not pairs:
-        return
-    for part in windows([len(own) for (_, own), _ in pairs], BATCH_TOKENS):
-        chosen = pairs[part.start : part.stop]
-        yield from zip(chosen, _judge_together(model, chosen, state_cache), strict=True)
+def evict(state_cache: StateCache) -> None:
+    """Removes the least recently used states; those of sources and those of translations have separate room."""
+    room = {1: CACHED_SOURCE_TOKENS, 2: CACHED_TOKENS}
+    for ids in reversed(list(state_cache)):
+        room[len(ids)] -= len(ids[-1])
+        if room[len(ids)] < 0:
+            del state_cache[ids]
 
 
 @torch.inference_mode()
-def _judge_together(
-    model: DocumentTransformer, pairs: Sequence[Pair], state_cache: StateCache | None
-) -> list[Judgement]:
+def _judge(model: DocumentTransformer, pairs: Sequence[Pair], state_cache: StateCache | None) -> list[Judgement]:
     """Returns the judgement of each pair, in one batch: an excerpt in which each sentence reads one translation."""
     config, given = model.config, list(dict.fromkeys(given for _, given in pairs))
     place_of = {each: len(pairs) + k for k, each in enumerate(given)}

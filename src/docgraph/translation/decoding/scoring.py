@@ -5,7 +5,7 @@ Candidate translations of the same sentence share the memories and the encoded s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -21,7 +21,7 @@ from docgraph.model.device import to_device
 from docgraph.model.document_transformer import DocumentTransformer
 from docgraph.model.memory import Queries
 from docgraph.model.output import CHUNK_ELEMENTS, DecoderOutput
-from docgraph.model.packing import Blocks, Packing
+from docgraph.model.packing import Blocks, Packing, split_by_size
 from docgraph.model.systems import context_class, prepare
 
 TOKENS = 16_000
@@ -70,9 +70,10 @@ def score_candidates(
     Either all documents have a `target`, which their sentences read as context, or none has. `on_batch` receives the
     number of candidates of each batch.
     """
-    scored: list[tuple[list[int], Tensor]] = []
+    scored: list[tuple[Sequence[int], Tensor]] = []
     prepared = [_prepared(task, model.config) for task in tasks]
-    for chosen in _batches(prepared, tokens):
+    by_length = sorted(range(len(prepared)), key=lambda index: prepared[index].longest)
+    for chosen in split_by_size(by_length, tokens, lambda index: prepared[index].size):
         batch = [prepared[index] for index in chosen]
         # Copied to the CPU only after the last batch, so that the GPU does not wait.
         scored.append((chosen, _score(model, batch)))
@@ -99,20 +100,6 @@ def _prepared(task: ScoringTask, model: ModelConfig) -> ScoringTask:
     pairs = zip(prefixes, task.translations, strict=True)
     translations = [[np.append(prefix, ids) for ids in sentence] for prefix, sentence in pairs]
     return ScoringTask(prepare(document, model), translations)
-
-
-def _batches(tasks: Sequence[ScoringTask], tokens: int) -> Iterator[list[int]]:
-    """Yields the indices of tasks of similar length, up to `tokens` sub-words, at least one task."""
-    chosen: list[int] = []
-    size = 0
-    for index in sorted(range(len(tasks)), key=lambda index: tasks[index].longest):
-        if chosen and size + tasks[index].size > tokens:
-            yield chosen
-            chosen, size = [], 0
-        chosen.append(index)
-        size += tasks[index].size
-    if chosen:
-        yield chosen
 
 
 def _split_by_candidate(values: LogProbabilities, tasks: Sequence[ScoringTask]) -> list[LogProbabilities]:

@@ -70,9 +70,9 @@ def search(
     lengths = batch.source.sentences.boundaries.diff().tolist()
     positions = model.config.transformer.max_positions
     limits = {s: config.max_length(lengths[s], positions) for s in chosen}
-    wanted = {s: constraints[s] for s in chosen if constraints.get(s)} if constraints else {}
-    forbidden = {s: each for s, own in wanted.items() for each in own if isinstance(each, ForbiddenWords)}
-    required = {s: [each for each in own if isinstance(each, Constraint)] for s, own in wanted.items()}
+    wanted = constraints or {}
+    forbidden = {s: each for s in chosen for each in wanted.get(s, ()) if isinstance(each, ForbiddenWords)}
+    required = {s: [each for each in wanted.get(s, ()) if isinstance(each, Constraint)] for s in chosen}
     constrained = {s: own for s, own in required.items() if own}
     hypotheses: dict[int, list[Hypothesis]] = {}
     for has_forbidden in (False, True):

@@ -8,13 +8,12 @@ has been edited and counts as confirmed. So does a translation without a status,
 from __future__ import annotations
 
 import hashlib
-import html
 import json
 import re
+from bisect import bisect_right
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from importlib.resources import files
 from pathlib import Path
 from xml.sax.saxutils import escape, quoteattr
 
@@ -25,6 +24,8 @@ from docgraph.errors import DocgraphError
 from docgraph.files import replacing
 from docgraph.formats import MAX_BYTES
 from docgraph.formats.atoms import shown_texts
+from docgraph.formats.base import NEWLINE, decode
+from docgraph.html_page import html_page
 from docgraph.languages import base_language
 
 STATUS_PROPERTY = "x-status"
@@ -32,6 +33,7 @@ STATUS_PROPERTY = "x-status"
 HEADER = ("source", "translation", "status")
 _UNSAFE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff\ufffe\uffff]")
 """Characters that XML 1.0 does not allow."""
+_NEWLINE = re.compile(NEWLINE)
 _SPACES = re.compile(r"[ \t\r\n\f\v]+")
 _DATA = re.compile(r'<script type="application/json" id="segments">(.*?)</script>', re.DOTALL)
 _CONFIRMED_STATES = frozenset(["translated", "reviewed", "final", "signed-off"])
@@ -145,6 +147,46 @@ def match_segments(documents: Sequence[Document], segments: Sequence[BilingualSe
     return Match(known, unused)
 
 
+def read_known(path: Path, documents: Sequence[Document], languages: Languages) -> Match:
+    """Returns the known translations of the documents of a file, and those that match no sentence.
+
+    In a bilingual file (.xlf, .tmx, .tsv, .html), the confirmed and the edited translations are known.
+    """
+    if format_of(path) is not None:
+        return match_segments(documents, read_bilingual(path, languages))
+    return Match(_read_parallel_lines(path, documents), [])
+
+
+def _read_parallel_lines(path: Path, documents: Sequence[Document]) -> list[list[str]]:
+    """Returns the known translations in a file whose lines are parallel to those of the documents."""
+    if any(document.format != "lines" for document in documents):
+        message = "has lines, which belong to a text of one sentence per line; pass --format lines, or a bilingual file"
+        raise DocgraphError(message, path=path)
+    lines = _split_lines(decode(path.read_bytes(), str(path))[0].removeprefix("\ufeff"))
+    count = len(_split_lines("".join(document.source for document in documents)))
+    if len(lines) != count:
+        raise DocgraphError(
+            f"has {len(lines):,} line{'' if len(lines) == 1 else 's'} but the text has {count:,}; keep one line for"
+            " each, empty if its translation is unknown",
+            path=path,
+        )
+    known, first = [], 0
+    for document in documents:
+        ends = [newline.end() for newline in _NEWLINE.finditer(document.source)]
+        places = [first + bisect_right(ends, sentence.start) for sentence in document]
+        known.append([lines[place].strip() for place in places])
+        own = range(first, first + len(_split_lines(document.source)))
+        if stray := [place for place in sorted({*own} - {*places}) if lines[place].strip()]:
+            raise DocgraphError("this translation belongs to a blank line of the text", path=path, line=stray[0] + 1)
+        first = own.stop
+    return known
+
+
+def _split_lines(text: str) -> list[str]:
+    lines = _NEWLINE.split(text)
+    return lines if lines[-1] else lines[:-1]
+
+
 def _write_xliff(segments: Sequence[BilingualSegment], languages: Languages) -> str:
     source, target = languages or ("und", "und")
     lines = [
@@ -242,18 +284,7 @@ def _write_page(segments: Sequence[BilingualSegment], languages: Languages) -> s
     ]
     title = next((segment.document for segment in segments if segment.document), "")
     source, target = languages or ("und", "und")
-    # Only "<" could end the script element; JSON allows any character as an escape.
-    data = json.dumps(rows, ensure_ascii=False).replace("<", "\\u003c")
-    folder = files("docgraph") / "data"
-    parts = {
-        "title": html.escape(plain(title)),
-        "source": html.escape(source),
-        "target": html.escape(target),
-        "data": data,
-        "script": (folder / "bilingual_page.js").read_text("utf-8"),
-    }
-    template = (folder / "bilingual_page.html").read_text("utf-8")
-    return re.sub(r"\{\{(title|source|target|data|script)\}\}", lambda match: parts[match[1]], template)
+    return html_page("bilingual_page", rows, title=plain(title), source=source, target=target)
 
 
 def _read_page(path: Path, languages: Languages) -> Iterator[BilingualSegment]:

@@ -18,7 +18,7 @@ from docgraph.model.model_folder import CONFIG, ModelFolder
 from docgraph.translation.files.translate import FileOptions
 from docgraph.translation.model_input import TranslationRequest
 from docgraph.translation.result import Translation
-from docgraph.translation.translator import SETTINGS, Precision, Translator
+from docgraph.translation.translator import SETTINGS, Translator
 from docgraph.workers import run_on_ray
 
 
@@ -29,10 +29,8 @@ class TranslationTask:
     model: tuple[tuple[str, bytes], ...] = field(repr=False)
     """The files of the model folder, which other machines do not have."""
     options: FileOptions
-    device: str | None = None
-    precision: Precision | None = None
-    annotator: str | None = None
-    tag: str | None = None
+    loaded_with: Mapping[str, Any] = field(default_factory=dict)
+    """Arguments of `Translator.load`."""
     settings: Mapping[str, Any] = field(default_factory=dict, repr=False)
     """The values of the translator's attributes `SETTINGS`."""
     id: str = field(default_factory=lambda: uuid.uuid4().hex)
@@ -42,30 +40,25 @@ class TranslationTask:
     def of(
         cls, folder: ModelFolder, translator: Translator, options: FileOptions, **loaded_with: str | None
     ) -> TranslationTask:
-        """Returns the task for workers that translate as `translator` does; `loaded_with` are arguments of
-        `Translator.load`."""
+        """Returns the task for workers that translate as `translator` does, which was `loaded_with` these arguments."""
         names = (CONFIG, folder.weights.name, *(path.name for path in folder.tokenizer_files()))
         files = tuple((name, (folder.path / name).read_bytes()) for name in names)
         settings = {name: getattr(translator, name) for name in SETTINGS}
-        return cls(files, options, settings=settings, **loaded_with)  # type: ignore[arg-type]
+        return cls(files, options, loaded_with, settings)
 
     def load(self) -> Translator:
         """Loads the translator on a worker."""
         with tempfile.TemporaryDirectory() as folder:
             for name, content in self.model:
                 Path(folder, name).write_bytes(content)
-            translator = Translator.load(folder, self.device, self.precision, 1, self.annotator, self.tag)
+            translator = Translator.load(folder, threads=1, **self.loaded_with)
         for name, value in self.settings.items():
             setattr(translator, name, value)
         return translator
 
 
-@dataclass(frozen=True)
-class _File:
-    """The documents of a file, and the number of the file in this process."""
-
-    number: int
-    documents: tuple[tuple[Document, Sequence[str | None]], ...]
+_File = tuple[int, list[tuple[Document, Sequence[str | None]]]]
+"""The number of a file in this process, and its documents with their known translations."""
 
 
 class RayEngine:
@@ -82,7 +75,7 @@ class RayEngine:
             for number, file in enumerate(files):
                 if file:
                     requests[number] = file
-                    yield _File(number, tuple((request.document, request.known) for request in file))
+                    yield number, [(request.document, request.known) for request in file]
 
         for number, translations in run_on_ray(_translate, self.task, send(), self.jobs):
             yield from zip(requests.pop(number), translations, strict=True)
@@ -96,8 +89,9 @@ def _translate(task: TranslationTask, file: _File) -> tuple[int, list[Translatio
     global _loaded
     if _loaded is None or _loaded[0] != task.id:
         _loaded = task.id, task.load()
-    options, requests = task.options, [TranslationRequest(*each) for each in file.documents]
+    number, documents = file
+    options, requests = task.options, [TranslationRequest(*each) for each in documents]
     translations = _loaded[1].translate_requests(
         requests, options.search, options.mode, explain=options.explain, tokens=options.tokens
     )
-    return file.number, [translation for _, translation in translations]
+    return number, [translation for _, translation in translations]

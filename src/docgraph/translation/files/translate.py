@@ -108,7 +108,7 @@ def translate_files(
         run.report.skipped += 1
         progress.note(reason)
     for job in jobs.copied:
-        run.copy(job)
+        run.copy(job, f"{display_name(job.source)}: {unreadable(job.source)}")
     files: Iterator[list[TranslationRequest]] = ([*run.read(job)] for job in jobs.translated)
     last: list[Translation] = []
     for request, translation in (engine or run.translate)(files):
@@ -127,11 +127,6 @@ class _OpenFile:
     """None for standard output and devices, which cannot be resumed."""
     progress: Progress
     translations: list[Translation] = field(default_factory=list)
-
-    def advance(self, sentences: int, resumed: bool) -> None:
-        """Reports final sentences; those of an earlier run count for the progress bar but not for the rate."""
-        share = sentences / max(sum(map(len, self.documents)), 1)
-        self.progress.advance(self.job, 0 if resumed else sentences, share)
 
 
 @dataclass(eq=False)
@@ -164,8 +159,10 @@ class _FileRequest(TranslationRequest):
         self._advance(first + count, resumed=False)
 
     def _advance(self, final: int, resumed: bool) -> None:
+        """Reports final segments; those of an earlier run count for the progress bar but not for the rate."""
         new, self.final = max(final - self.final, 0), max(final, self.final)
-        self.file.advance(new, resumed)
+        share = new / max(sum(map(len, self.file.documents)), 1)
+        self.file.progress.advance(self.file.job, 0 if resumed else new, share)
 
 
 class _Run:
@@ -214,7 +211,7 @@ class _Run:
         ]
 
     def _read_known(self, path: Path, documents: Sequence[Document]) -> list[list[str]]:
-        from docgraph.translation.files.known_translations import read_known  # its readers are slow to import
+        from docgraph.translation.files.bilingual import read_known  # its readers are slow to import
 
         found = read_known(path, documents, self.translator.languages)
         if found.unused:
@@ -240,7 +237,7 @@ class _Run:
         if self.single:
             raise error
         if self.options.form == "document":
-            self._copy(job, str(error))
+            self.copy(job, str(error))
         else:
             self.report.skipped += 1
             self.progress.note(f"{error}; skipped")
@@ -286,11 +283,8 @@ class _Run:
             message = f"{name}: {fast:,} of {total:,} subtitles exceed {limits.reading_speed:g} characters per second"
             self.progress.note(message)
 
-    def copy(self, job: Job) -> None:
-        """Copies a file that no format reads."""
-        self._copy(job, f"{display_name(job.source)}: {unreadable(job.source)}")
-
-    def _copy(self, job: Job, reason: str) -> None:
+    def copy(self, job: Job, reason: str) -> None:
+        """Copies a file that is not translated."""
         try:
             if not (self.options.resume and job.is_up_to_date):
                 with replacing(job.output) as temporary:

@@ -5,7 +5,7 @@
     the model:  Le rapport sur les dommages est tardif.
 
 So the user wants *état des dégâts* instead of the model's *rapport sur les dommages*, and not in this sentence alone.
-Other sentences read such words like dictionary words (lookups.py): a sentence whose translation has the words of the
+Other sentences read such words like dictionary words (hints.py): a sentence whose translation has the words of the
 model is decoded again, with the words of the user as a hint. A noun that the user translates as the model does gives no
 hint, so a known translation changes only what it corrects.
 
@@ -26,13 +26,13 @@ from typing import TYPE_CHECKING
 from docgraph.annotate.dictionary import Dictionary, Entry, text_lemmas
 from docgraph.annotate.inflection import french_plural, lemma
 from docgraph.annotation import Annotation
+from docgraph.document import Document
 from docgraph.translation.decoding.word_alignment import SubwordAttention
 from docgraph.translation.terms.names import is_known
 from docgraph.translation.text.language_check import function_words
 
 if TYPE_CHECKING:
-    from docgraph.translation.single_sentences import SingleSentences
-
+    from docgraph.translation.translator import Translator
 
 MAX_WORDS = 4
 """Words of the longest phrase."""
@@ -73,8 +73,8 @@ class CorrectedWords:
 class CorrectedWordFinder:
     """Finds the corrected words of documents. Threads may share it."""
 
-    def __init__(self, languages: tuple[str, str], single: SingleSentences) -> None:
-        self._languages, self._single = languages, single
+    def __init__(self, languages: tuple[str, str], translator: Translator) -> None:
+        self._languages, self._translator = languages, translator
         self._phrases: OrderedDict[Pair, list[Phrase]] = OrderedDict()
         self._lock = Lock()
 
@@ -118,8 +118,9 @@ class CorrectedWordFinder:
     def _compare(self, pairs: list[Pair]) -> Iterator[list[Phrase]]:
         """Yields the phrases of each pair."""
         sources, known = [source for source, _ in pairs], [translation for _, translation in pairs]
-        annotation, own = self._single.annotate(sources), self._single.translate(sources)
-        attention = self._single.align([*sources, *sources], [*known, *own])
+        annotation = self._translator.annotate(Document.from_sentences(sources))
+        own = self._translator.translate_texts(sources)
+        attention = self._translator.subword_attention([*sources, *sources], [*known, *own])
         for m, (theirs, ours) in enumerate(zip(known, own, strict=True)):
             sentence = _Sentence(annotation.part(range(m, m + 1)), self._languages)
             yield [*sentence.phrases((theirs, attention[m]), (ours, attention[len(pairs) + m]))]

@@ -51,15 +51,11 @@ def _forms(entry: Entry, plural: bool) -> tuple[str, ...]:
         lexicon = Lexicon(entry.language)
         found = [form for each in entry.translations for form in lexicon.inflected(each, plural)]
     elif entry.word_class == "v":
-        verbs = [_without_reflexive(each) for each in entry.translations[:MAX_VERBS]]
+        # The model chooses the reflexive pronoun: effondrer for s'effondrer.
+        verbs = [_REFLEXIVE.sub("", each) for each in entry.translations[:MAX_VERBS]]
         lexicon = Lexicon(entry.language, (words(each)[0] for each in verbs))
         found = [form for each in verbs for form in lexicon.inflected(each)[0 if entry.allows_infinitive else 1 :]]
     else:
         lexicon = Lexicon(entry.language, (words(each)[0] for each in entry.translations))
         found = [form for each in entry.translations for form in lexicon.inflected(each)]
     return tuple(dict.fromkeys(found))
-
-
-def _without_reflexive(verb: str) -> str:
-    """Returns a French verb without its reflexive pronoun, which the model chooses: effondrer for s'effondrer."""
-    return _REFLEXIVE.sub("", verb)

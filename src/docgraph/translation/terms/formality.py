@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal, get_args
 
+from docgraph.annotate.inflection import lemma
 from docgraph.errors import DocgraphError
 from docgraph.model.tokenizer import SubwordCoder
 from docgraph.translation.checks.lexicon import lexicon
@@ -134,9 +135,7 @@ def _is_formal_verb(word: str) -> bool:
         return True
     if not word.endswith(_ENDING) or word in _NO_VERBS:
         return False
-    from simplemma import lemmatize
-
-    return str(lemmatize(word, lang="fr")).endswith(("er", "ir", "re"))
+    return lemma(word, "fr").endswith(("er", "ir", "re"))
 
 
 def imperatives(text: str) -> frozenset[str]:
@@ -149,11 +148,8 @@ def _is_imperative(word: str) -> bool:
     """Returns whether a first word may be an informal imperative."""
     if word in ("aie", "sache", "va", "veuille"):
         return True
-    from simplemma import lemmatize
-
-    lemma = str(lemmatize(word, lang="fr"))
     is_form = word.endswith(("e", "s")) and not word.endswith("ons")  # "allons" is not informal
-    return is_form and lemma != word and lemma.endswith(("er", "ir", "re"))
+    return is_form and lemma(word, "fr") != word and lemma(word, "fr").endswith(("er", "ir", "re"))
 
 
 def _is_known(word: str) -> bool:

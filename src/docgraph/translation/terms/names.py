@@ -23,8 +23,10 @@ from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from functools import cache, lru_cache
 from importlib.resources import files
+from itertools import islice, product
 
 from docgraph.translation.terms.term import Term
+from docgraph.translation.text.informal_english import given_names
 from docgraph.translation.text.language_check import is_function_word
 from docgraph.translation.text.stand_ins import STAND_IN
 
@@ -69,6 +71,8 @@ _LOOSE_TITLES = frozenset(["Captain", "Colonel", "Doctor", "Inspector", "Profess
 """Titles that need not stand beside the name: le sénateur démocrate Chris Coons."""
 _LONG = 4
 """Letters of words that are capitalised in Title Case, where capitals say nothing."""
+_MAX_FORMS = 8
+"""Maximum translations of a name of several words."""
 _SIMILAR = 0.5
 """Minimum similarity of a name and its translation."""
 _COPIED = 0.5
@@ -87,9 +91,8 @@ class _Word:
     end: int
     inside: bool
     """True if it is capitalised inside a sentence that is not in Title Case."""
-    title: str | None = None
+    title: re.Match[str] | None = None
     """The title before it."""
-    title_start: int = 0
 
 
 @dataclass(eq=False)
@@ -126,8 +129,9 @@ class NameTable:
             if place < len(run) and self._targets(run[place].text):
                 continue
             if begin < place:
-                forms = [" ".join(forms) for forms in _combinations([self._targets(w.text) for w in run[begin:place]])]
-                yield self._term(text, run[begin], run[place - 1].end, tuple(forms))
+                forms = product(*(self._targets(word.text) for word in run[begin:place]))
+                targets = tuple(map(" ".join, islice(forms, _MAX_FORMS)))
+                yield self._term(text, run[begin], run[place - 1].end, targets)
             begin = place + 1
 
     def _targets(self, word: str) -> list[str]:
@@ -138,13 +142,13 @@ class NameTable:
         return [self.words[singular], word] if word != singular and singular in self.words else []
 
     def _term(self, text: str, first: _Word, end: int, forms: tuple[str, ...]) -> Term:
-        titles = self.titles.get(first.title or "", [])
-        if not titles:
+        if first.title is None:
             has_article = _ARTICLE.search(text, 0, first.start) is not None or text[first.start : end].endswith("shire")
             return Term(text[first.start : end], first.start, end, forms, "name", has_article)
-        titled = tuple(f"{title} {form}" for title in titles for form in forms)
-        titled += forms if first.title in _LOOSE_TITLES else ()
-        return Term(text[first.title_start : end], first.title_start, end, titled, "name")
+        titled = tuple(f"{title} {form}" for title in self.titles[first.title[0]] for form in forms)
+        titled += forms if first.title[0] in _LOOSE_TITLES else ()
+        start = first.title.start()
+        return Term(text[start:end], start, end, titled, "name")
 
 
 def find_names(
@@ -191,16 +195,7 @@ def _capitalised(text: str, titles: Iterable[str]) -> Iterator[_Word]:
         if bare[:1].isupper() and not is_title and not _ABBREVIATION.fullmatch(bare):
             between = text[matches[place - 1].end() : match.start()] if place else ""
             joined = (between != "" and not between.strip(" ,'’-")) or (between.strip() == "." and before is not None)
-            inside = joined and not in_title_case
-            title = before if before is not None and place and before is matches[place - 1] else None
-            yield _Word(
-                bare,
-                match.start(),
-                match.start() + len(bare),
-                inside,
-                None if title is None else title[0],
-                0 if title is None else title.start(),
-            )
+            yield _Word(bare, match.start(), match.start() + len(bare), joined and not in_title_case, before)
         before = match if is_title else None
 
 
@@ -213,7 +208,7 @@ def _name_words(texts: Sequence[str], occurrences: Sequence[Sequence[_Word]]) ->
 
     The value says whether that is certain: a given name alone may be a place, such as Virginia.
     """
-    given, found = _given_names(), dict[str, bool]()
+    given, found = given_names(), dict[str, bool]()
     after_names, speakers = set[str](), set[str]()
     for text, words in zip(texts, occurrences, strict=True):
         for place, word in enumerate(words):
@@ -347,23 +342,9 @@ def _begins_sentence(word: _Word) -> bool:
     return not word.inside and is_function_word(word.text.lower())
 
 
-def _combinations(parts: Sequence[Sequence[str]]) -> list[list[str]]:
-    if not parts:
-        return [[]]
-    return [[first, *rest] for first in parts[0] for rest in _combinations(parts[1:])][:8]
-
-
 def _plain(word: str) -> str:
     """Returns a word in lower case without accents."""
     return "".join(char for char in unicodedata.normalize("NFD", word.lower()) if char.isalpha())
-
-
-@cache
-def _given_names() -> frozenset[str]:
-    from docgraph.annotate.coref.word_lists import load_word_lists
-
-    names = load_word_lists("en").names
-    return names["masculine"] | names["feminine"]
 
 
 @lru_cache(1 << 16)

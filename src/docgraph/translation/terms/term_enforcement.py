@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import math
 import re
-import unicodedata
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from docgraph.annotate.dictionary import Entry
@@ -20,9 +19,9 @@ from docgraph.translation.checks.doubts import Doubt, weight
 from docgraph.translation.checks.lexicon import invented_words
 from docgraph.translation.checks.repair import Attempt
 from docgraph.translation.checks.repetition import split_words
-from docgraph.translation.decoding.constraints import Constraint, ConstraintEncoder, Constraints
+from docgraph.translation.decoding.constraints import Constraint, ConstraintEncoder, initial
 from docgraph.translation.decoding.forbidden_words import ForbiddenWords
-from docgraph.translation.decoding.hypotheses import Hypotheses, Hypothesis
+from docgraph.translation.decoding.hypotheses import Hypothesis
 from docgraph.translation.terms.dictionary_terms import dictionary_terms
 from docgraph.translation.terms.formality import (
     DocumentFormality,
@@ -63,8 +62,6 @@ class DocumentTerms:
     """How the document addresses people; None if that is not decided."""
     of_utterances: Mapping[int, DocumentFormality] = field(default_factory=dict)
     """How the speaker of a segment addresses people, where the first translations do it both ways."""
-    lookups: Mapping[int, Sequence[Hint]] = field(default_factory=dict)
-    """Dictionary words, by segment; segments without any are left out."""
     _found: dict[str, list[Term]] = field(default_factory=dict)
 
     def at(self, segment: int) -> DocumentTerms:
@@ -94,7 +91,12 @@ class DocumentTerms:
 
     def doubts(self, segment: Segment, translation: str) -> list[Doubt]:
         """Returns a doubt for each term that a translation lacks."""
-        return [Doubt(_reason(term), _WEIGHT) for term in self.missing(segment, translation)]
+        found = []
+        for term in self.missing(segment, translation):
+            is_kept = term.source in term.targets
+            reason = f"{term.source} is missing" if is_kept else f"{term.source} is not '{term.target}'"
+            found.append(Doubt(reason, _WEIGHT))
+        return found
 
     def disagrees(self, segment: Segment, translation: str) -> bool:
         """Returns whether a translation has another formality than the document."""
@@ -105,10 +107,6 @@ class DocumentTerms:
         terms = [term for each in segments for term in self.find(each.text) if term.origin == "glossary"]
         used = are_used(terms, translation)
         return tuple(TermUse(term.source, term.target, each) for term, each in zip(terms, used, strict=True))
-
-
-def _reason(term: Term) -> str:
-    return f"{term.source} is missing" if term.source in term.targets else f"{term.source} is not '{term.target}'"
 
 
 def _badness(segment: Segment, attempt: Attempt, first: Attempt, terms: DocumentTerms, words: Sequence[Term]) -> int:
@@ -181,22 +179,12 @@ def _kept_names(terms: Sequence[Term]) -> list[Term]:
     return [
         term
         for term in terms
-        if term.origin == "name" and term.source not in term.targets and _initial(term.source) == _initial(term.target)
+        if term.origin == "name" and term.source not in term.targets and initial(term.source) == initial(term.target)
     ]
 
 
-def _initial(text: str) -> str:
-    return unicodedata.normalize("NFD", text[:1].lower())[:1]
-
-
-Judge = Callable[[Segment, Hypothesis, DocumentTerms], Attempt]
-"""(segment, hypothesis, terms) -> its finished text, with its doubts."""
-Decode = Callable[[list[Constraints]], list[dict[int, list[Hypothesis]]]]
-"""The constraints of each document, by segment -> the hypotheses of these segments."""
-
-
 @dataclass(frozen=True)
-class _Lacking:
+class Lacking:
     """The terms and the formality that a translation lacks."""
 
     constraints: list[Constraint | ForbiddenWords]
@@ -207,7 +195,7 @@ class _Lacking:
 
 
 class TermEnforcer:
-    """Enforces terms for one model."""
+    """Tells which terms translations by one model lack, and which other translations are better."""
 
     def __init__(self, source: SubwordCoder, target: SubwordCoder, language: str | None, tag: str | None) -> None:
         """`language` is the target language."""
@@ -215,52 +203,10 @@ class TermEnforcer:
         self._encoder = ConstraintEncoder(target, language)
         self._forbidden: dict[Formality, ForbiddenWords] = {}
 
-    def enforce(
-        self,
-        documents: Sequence[tuple[Mapping[int, Segment], Hypotheses, DocumentTerms]],
-        judge: Judge,
-        decode: Decode,
-    ) -> list[dict[int, list[Term]]]:
-        """Replaces hypotheses that lack a term or have the wrong formality, in place, by better ones.
-
-        A document is given by the segments to look at, the hypotheses of all segments, and its terms. A name that a
-        translation only kept is replaced in it; other terms need another translation. If every new translation repeats
-        itself, has further sentences or is cut, the first one stays, and lacks the term. Returns the words of a
-        dictionary that replaced hypotheses have now, for each document by segment.
-        """
-        enforced: list[dict[int, list[Term]]] = [{} for _ in documents]
-        for segments, hypotheses, terms in documents:
-            for m, segment in segments.items():
-                if hypotheses[m] and (names := _kept_names(terms.find(segment.text))):
-                    hypotheses[m] = [self._with_names(hypotheses[m][0], names), *hypotheses[m][1:]]
-        wanted = [dict(self._lacking(*document, judge)) for document in documents]
-        if not any(wanted):
-            return enforced
-        constraints = [{m: each.constraints for m, each in own.items()} for own in wanted]
-        decoded = zip(documents, wanted, decode([*constraints]), enforced, strict=True)
-        for (segments, hypotheses, terms), lacking, found, words in decoded:
-            for m, new in found.items():
-                own = terms.at(m)
-                first = judge(segments[m], hypotheses[m][0], own)
-                attempts = [(each, judge(segments[m], each, own)) for each in new]
-                likely = [pair for pair in attempts if _is_likely(pair[1], first, lacking[m].max_loss)]
-                if not likely:
-                    own.give_up_names(segments[m], first.text)
-                whole = [
-                    (_badness(segments[m], attempt, first, own, lacking[m].words), each)
-                    for each, attempt in likely
-                    if not is_padded(attempt, first, lacking[m].constraints)
-                    and not is_cut(attempt, first, lacking[m].constraints)
-                ]
-                whole.sort(key=lambda pair: pair[0])
-                if whole and whole[0][0] < _badness(segments[m], first, first, own, lacking[m].words):
-                    hypotheses[m] = [each for _, each in whole][: len(hypotheses[m])]
-                    text = judge(segments[m], hypotheses[m][0], own).text
-                    words[m] = [each for each in lacking[m].words if each.entry and each.entry.is_translated(text)]
-        return enforced
-
-    def _with_names(self, hypothesis: Hypothesis, names: Sequence[Term]) -> Hypothesis:
+    def with_names(self, segment: Segment, hypothesis: Hypothesis, terms: DocumentTerms) -> Hypothesis:
         """Returns a translation in which the translations of names stand for names that it kept, with their titles."""
+        if not (names := _kept_names(terms.find(segment.text))):
+            return hypothesis
         text = kept = self._target.decode(hypothesis.tokens)
         for term in names:
             match = _find(term.source, text)
@@ -270,36 +216,53 @@ class TermEnforcer:
             return hypothesis
         return replace(hypothesis, tokens=tuple(self._target.ids([text])[0][:-1].tolist()))
 
-    def _lacking(
-        self, segments: Mapping[int, Segment], hypotheses: Hypotheses, terms: DocumentTerms, judge: Judge
-    ) -> Iterator[tuple[int, _Lacking]]:
-        """Yields what every segment lacks whose best hypothesis lacks a term or has the wrong formality."""
-        for m, segment in segments.items():
-            if not hypotheses[m] or not hypotheses[m][0].tokens:
-                continue
-            own = terms.at(m)
-            if own.formality is None and not own.find(segment.text) and m not in own.lookups:
-                continue
-            text = judge(segment, hypotheses[m][0], own).text
-            words = self._dictionary_terms(segment, text, own.find(segment.text), own.lookups.get(m, ()))
-            missing = own.missing(segment, text)
-            encoded = self._encoded(segment, [*missing, *words])
-            max_loss = max((_NAME_LOSS if term.origin == "name" else math.inf for term in missing), default=_WORD_LOSS)
-            if own.formality is not None and own.disagrees(segment, text):
-                yield m, _Lacking([*encoded, self._words_of(segment, text, own.formality)], words, math.inf)
-            elif encoded:
-                yield m, _Lacking([*encoded, *self.forbidden(segment, text, own)], words, max_loss)
+    def lacking(
+        self, segment: Segment, translation: str, terms: DocumentTerms, lookups: Sequence[Hint]
+    ) -> Lacking | None:
+        """Returns what a translation of a segment lacks; None if it has all terms and the right formality.
 
-    def _dictionary_terms(
-        self, segment: Segment, translation: str, others: Sequence[Term], lookups: Sequence[Hint]
-    ) -> list[Term]:
-        """Returns the dictionary words that a translation lacks, without those that belong to `others`."""
-        spans = self._source.encode(segment.text, self._tag)[1].tolist()
-        is_plural = (
-            hint.entry is not None and self._target.decode(hint.ids) != hint.entry.translations[0] for hint in lookups
-        )
-        found = dictionary_terms(lookups, segment.text, translation, spans, is_plural)
-        return [term for term in found if not any(term.start < o.end and o.start < term.end for o in others)]
+        `lookups` are the dictionary words of the segment.
+        """
+        missing, words, spans = terms.missing(segment, translation), list[Term](), list[list[int]]()
+        if missing or lookups:
+            spans = self._source.encode(segment.text, self._tag)[1].tolist()
+            is_plural = (
+                hint.entry is not None and self._target.decode(hint.ids) != hint.entry.translations[0]
+                for hint in lookups
+            )
+            found = dictionary_terms(lookups, segment.text, translation, spans, is_plural)
+            others = terms.find(segment.text)
+            words = [term for term in found if not any(term.start < o.end and o.start < term.end for o in others)]
+        encoded = self._encoded(segment, [*missing, *words], spans)
+        if terms.formality is not None and terms.disagrees(segment, translation):
+            return Lacking([*encoded, self._words_of(segment, translation, terms.formality)], words, math.inf)
+        max_loss = max((_NAME_LOSS if term.origin == "name" else math.inf for term in missing), default=_WORD_LOSS)
+        return Lacking([*encoded, *self.forbidden(segment, translation, terms)], words, max_loss) if encoded else None
+
+    def better(
+        self,
+        segment: Segment,
+        first: Attempt,
+        attempts: Iterable[tuple[Hypothesis, Attempt]],
+        lacking: Lacking,
+        terms: DocumentTerms,
+    ) -> list[tuple[Hypothesis, Attempt]]:
+        """Returns the attempts to replace a first translation, best first; none if it is better than all of them.
+
+        An attempt that repeats itself, has further sentences or is cut is left out. If all are much less likely than
+        the first translation, the names that it lacks are no terms any more.
+        """
+        likely = [pair for pair in attempts if _is_likely(pair[1], first, lacking.max_loss)]
+        if not likely:
+            terms.give_up_names(segment, first.text)
+        whole = [
+            (_badness(segment, attempt, first, terms, lacking.words), (hypothesis, attempt))
+            for hypothesis, attempt in likely
+            if not is_padded(attempt, first, lacking.constraints) and not is_cut(attempt, first, lacking.constraints)
+        ]
+        whole.sort(key=lambda ranked: ranked[0])
+        is_better = whole and whole[0][0] < _badness(segment, first, first, terms, lacking.words)
+        return [pair for _, pair in whole] if is_better else []
 
     def forbidden(self, segment: Segment, translation: str, terms: DocumentTerms) -> list[ForbiddenWords]:
         """Returns what a new translation of a segment must not contain, so that it keeps the right formality."""
@@ -317,9 +280,8 @@ class TermEnforcer:
             self._forbidden[other] = forbidden_words(self._target, other)
         return self._forbidden[other]
 
-    def _encoded(self, segment: Segment, missing: Sequence[Term]) -> list[Constraint]:
-        """Returns the constraints of the terms that the translation of a segment lacks."""
-        spans = self._source.encode(segment.text, self._tag)[1].tolist()
+    def _encoded(self, segment: Segment, missing: Sequence[Term], spans: Sequence[Sequence[int]]) -> list[Constraint]:
+        """Returns the constraints of the terms that the translation of a segment lacks, given its sub-words."""
         found = []
         for term in missing[:MAX_CONSTRAINTS]:
             places = [place for place, (begin, end) in enumerate(spans) if begin < term.end and end > term.start]

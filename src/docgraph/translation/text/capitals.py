@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from functools import cache
+from functools import lru_cache
 
 from docgraph.translation.text.stand_ins import STAND_IN
 
@@ -47,15 +47,15 @@ def is_all_caps(text: str) -> bool:
     if not text.isupper() or not words:
         return False
     if len(words) == 1:
-        return len(words[0]) >= _SINGLE_LETTERS and _is_known_word(words[0].lower())
-    is_cry = text.endswith("!") and all(_is_known_word(word.lower()) for word in words)
+        return len(words[0]) >= _SINGLE_LETTERS and is_english_word(words[0].lower())
+    is_cry = text.endswith("!") and all(is_english_word(word.lower()) for word in words)
     return is_cry or sum(map(len, words)) >= _LETTERS or is_shouted(words)
 
 
 def is_shouted(words: Sequence[str]) -> bool:
     """Returns whether consecutive words in capitals are a phrase (SOLD OUT), not abbreviations, a name or code."""
     words = [word for word in words if len(word) > 1]
-    known = [word for word in words if word in FUNCTION_WORDS or _is_known_word(word.lower())]
+    known = [word for word in words if word in FUNCTION_WORDS or is_english_word(word.lower())]
     if len(words) < _WORDS or (_KEYWORDS.intersection(words) and _WITH_KEYWORDS.issuperset(words)):
         return False
     if len(words) < _RUN_WORDS:
@@ -67,12 +67,12 @@ def is_shouted(words: Sequence[str]) -> bool:
 
 def is_label(text: str) -> bool:
     """Returns whether the words in capitals before the colon of a text are English words (SPOILER ALERT)."""
-    return all(len(word) >= _SINGLE_LETTERS and _is_known_word(word.lower()) for word in text.split())
+    return all(len(word) >= _SINGLE_LETTERS and is_english_word(word.lower()) for word in text.split())
 
 
-@cache
-def _is_known_word(word: str) -> bool:
-    """Returns whether the English dictionary has a word: CHAPTER, but not UNICEF."""
+@lru_cache(1 << 16)
+def is_english_word(word: str) -> bool:
+    """Returns whether the English dictionary has a word in small letters: chapter, but not unicef."""
     from simplemma import is_known
 
-    return is_known(word, lang="en")
+    return bool(is_known(word, lang="en"))

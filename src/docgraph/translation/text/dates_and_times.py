@@ -28,63 +28,23 @@ _HOURS = re.compile(
 _TWICE_TWELVE = re.compile(r"\b12(?:[:.]00)? (?=(?:noon|midnight)\b)")
 _WRITTEN_HOUR = re.compile(r"(?<![\d:.,])(\d{1,2}):([0-5]\d)(?![\d:])")
 
-_DAYS = {
-    "Mon": "Monday",
-    "Tue": "Tuesday",
-    "Tues": "Tuesday",
-    "Wed": "Wednesday",
-    "Thu": "Thursday",
-    "Thur": "Thursday",
-    "Thurs": "Thursday",
-    "Fri": "Friday",
-    "Sat": "Saturday",
-    "Sun": "Sunday",
-}
-_MONTHS = {
-    "Jan": "January",
-    "Feb": "February",
-    "Mar": "March",
-    "Apr": "April",
-    "Jun": "June",
-    "Jul": "July",
-    "Aug": "August",
-    "Sep": "September",
-    "Sept": "September",
-    "Oct": "October",
-    "Nov": "November",
-    "Dec": "December",
-    "May": "May",
-}
 _FRENCH_DAYS = {
-    "Monday": "lundi",
-    "Tuesday": "mardi",
-    "Wednesday": "mercredi",
-    "Thursday": "jeudi",
-    "Friday": "vendredi",
-    "Saturday": "samedi",
-    "Sunday": "dimanche",
-}
-_FRENCH_MONTHS = {
-    "January": "janvier",
-    "February": "février",
-    "March": "mars",
-    "April": "avril",
-    "May": "mai",
-    "June": "juin",
-    "July": "juillet",
-    "August": "août",
-    "September": "septembre",
-    "October": "octobre",
-    "November": "novembre",
+    "Monday": "lundi", "Tuesday": "mardi", "Wednesday": "mercredi", "Thursday": "jeudi", "Friday": "vendredi",
+    "Saturday": "samedi", "Sunday": "dimanche",
+}  # fmt: skip
+FRENCH_MONTHS = {
+    "January": "janvier", "February": "février", "March": "mars", "April": "avril", "May": "mai", "June": "juin",
+    "July": "juillet", "August": "août", "September": "septembre", "October": "octobre", "November": "novembre",
     "December": "décembre",
-}
-_FRENCH_SHORT = {"janvier": "janv.", "février": "févr.", "juillet": "juil.", "septembre": "sept."} | {
-    "octobre": "oct.",
-    "novembre": "nov.",
-    "décembre": "déc.",
-}
+}  # fmt: skip
+_DAYS = {day[:3]: day for day in _FRENCH_DAYS} | {"Tues": "Tuesday"} | dict.fromkeys(("Thur", "Thurs"), "Thursday")
+_MONTHS = {month[:3]: month for month in FRENCH_MONTHS} | {"Sept": "September"}
+_FRENCH_SHORT = {
+    "janvier": "janv.", "février": "févr.", "juillet": "juil.", "septembre": "sept.", "octobre": "oct.",
+    "novembre": "nov.", "décembre": "déc.",
+}  # fmt: skip
 _DAY, _MONTH = "|".join(_DAYS), "|".join(_MONTHS)
-_FULL_MONTH = "|".join(_FRENCH_MONTHS)
+_FULL_MONTH = "|".join(FRENCH_MONTHS)
 _NUMBER = r"(?:3[01]|[12]\d|0?[1-9])"
 _DATE = re.compile(
     rf"\b({_FULL_MONTH}|(?:{_MONTH})\b\.?) ({_NUMBER})(?:st|nd|rd|th)?(?:, (\d{{4}})\b|\b(?![-–/:.,]?\d))"
@@ -156,7 +116,8 @@ def full_calendar_words(texts: list[str]) -> dict[int, str]:
 
 def french_times(source: str, text: str) -> str:
     """Returns a French translation with the times of its source that the model left as 13:30 as 13 h 30."""
-    times = {match[0] for match in _WRITTEN_HOUR.finditer(read_times(source))} - {*_written_hours(source)}
+    read, written = ({match[0] for match in _WRITTEN_HOUR.finditer(each)} for each in (read_times(source), source))
+    times = read - written
     return _WRITTEN_HOUR.sub(lambda match: _french_time(match[0]) if match[0] in times else match[0], text)
 
 
@@ -190,13 +151,9 @@ def french_mail_header(source: str) -> str:
         return ""
     day, number, month, year, time, writer = match.groups()
     number = "1er" if int(number) == 1 else str(int(number))
-    date = " ".join([*([_FRENCH_DAYS[day]] if day else []), number, _FRENCH_MONTHS[month], year])
+    date = " ".join([*([_FRENCH_DAYS[day]] if day else []), number, FRENCH_MONTHS[month], year])
     hour = {"noon": "midi", "midnight": "minuit"}.get(time) or _french_time(time)
     return f"Le {date} à {hour}, {writer} a écrit{WIDE}:"
-
-
-def _written_hours(text: str) -> list[str]:
-    return [match[0] for match in _WRITTEN_HOUR.finditer(text)]
 
 
 def _hour(time: re.Match[str]) -> str:
@@ -285,7 +242,7 @@ def _french_time(time: str) -> str:
 
 
 def _full_french(word: str) -> str:
-    return _FRENCH_DAYS[_DAYS[word]] if word in _DAYS else _FRENCH_MONTHS[_MONTHS[word]]
+    return _FRENCH_DAYS[_DAYS[word]] if word in _DAYS else FRENCH_MONTHS[_MONTHS[word]]
 
 
 def _french_word(word: str) -> str:

@@ -8,9 +8,10 @@ certain: the beginning and the end of a sentence, and the end of the quotation b
 from __future__ import annotations
 
 import re
-from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
+
+from docgraph.annotate.inflection import lemma
 
 _OPENING, _CLOSING = "“«„", "”»"
 _SOURCE_MARK = re.compile(r'[“”„«»"]')
@@ -203,8 +204,5 @@ def _is_incise(match: re.Match[str]) -> bool:
     return match["participle"] is None and _is_reporting(verb)
 
 
-@lru_cache(1 << 12)
 def _is_reporting(word: str) -> bool:
-    from simplemma import lemmatize
-
-    return word in ("fis", "fit") or str(lemmatize(word, lang="fr")) in _SPEECH.split()
+    return word in ("fis", "fit") or lemma(word, "fr") in _SPEECH.split()

@@ -14,6 +14,7 @@ from functools import cache
 from importlib.resources import files
 
 from docgraph.annotate.coref.word_lists import load_word_lists
+from docgraph.translation.text.capitals import is_english_word
 
 _BEFORE, _AFTER = r"(?<![\w'’@#$/\\.&+*=_-])", r"(?![\w'’@/\\&*=_(-]|\.\w)"
 """A word that stands alone: no part of an address, a name in code or a compound."""
@@ -190,7 +191,7 @@ def _with_space(match: re.Match[str]) -> str:
     """Returns a word and its punctuation with a space if another word follows, not another part of a name in code."""
     word, mark, following = match[1], match[2], match[3]
     may_follow = following in ("i", "I") or (len(following) > 1 and (mark == "," or following[0].isupper()))
-    are_words = may_follow and _is_word(word) and _is_word(following)
+    are_words = may_follow and is_english_word(word) and is_english_word(following.lower())
     is_text = match["starter"] if mark == "." else are_words
     return f"{word}{mark} " if is_text else match[0]
 
@@ -216,16 +217,9 @@ def _shortened(match: re.Match[str]) -> str:
     word = match[0]
     for length in (2, 1):
         shorter = _LONG_RUN.sub(lambda run: run[1] * length, word)  # noqa: B023
-        if _is_word(shorter):
+        if is_english_word(shorter.lower()):
             return shorter
     return word
-
-
-@cache
-def _is_word(word: str) -> bool:
-    from simplemma import is_known
-
-    return is_known(word.lower(), lang="en")
 
 
 @cache

@@ -46,31 +46,17 @@ _SCRIPTS = {
     "Chinese or Japanese script": re.compile(r"[\u3040-\u30ff\u3400-\u9fff]"),
 }
 _SCRIPT_OF = {
-    "ru": ("Russian", "Cyrillic script"),
-    "uk": ("Ukrainian", "Cyrillic script"),
-    "bg": ("Bulgarian", "Cyrillic script"),
-    "el": ("Greek", "Greek script"),
-    "ar": ("Arabic", "Arabic script"),
-    "fa": ("Persian", "Arabic script"),
-    "he": ("Hebrew", "Hebrew script"),
-    "hi": ("Hindi", "Devanagari script"),
-    "th": ("Thai", "Thai script"),
-    "ko": ("Korean", "Korean script"),
-    "zh": ("Chinese", "Chinese or Japanese script"),
+    "ru": ("Russian", "Cyrillic script"), "uk": ("Ukrainian", "Cyrillic script"),
+    "bg": ("Bulgarian", "Cyrillic script"), "el": ("Greek", "Greek script"), "ar": ("Arabic", "Arabic script"),
+    "fa": ("Persian", "Arabic script"), "he": ("Hebrew", "Hebrew script"), "hi": ("Hindi", "Devanagari script"),
+    "th": ("Thai", "Thai script"), "ko": ("Korean", "Korean script"), "zh": ("Chinese", "Chinese or Japanese script"),
     "ja": ("Japanese", "Chinese or Japanese script"),
-}
+}  # fmt: skip
 """Languages without a word list that their script identifies: name and script."""
 NAMES = {
-    "en": "English",
-    "fr": "French",
-    "de": "German",
-    "es": "Spanish",
-    "it": "Italian",
-    "pt": "Portuguese",
-    "nl": "Dutch",
-    "pl": "Polish",
-    "sv": "Swedish",
-}
+    "en": "English", "fr": "French", "de": "German", "es": "Spanish", "it": "Italian", "pt": "Portuguese",
+    "nl": "Dutch", "pl": "Polish", "sv": "Swedish",
+}  # fmt: skip
 _FUNCTION_WORDS = {
     "en": "the of and to in is that it for was on are with as be at this have from or had by not but what all were we"
     " when your can said there an which their if will do each about how up out them then she many some so these"

@@ -67,25 +67,14 @@ _UNIT = re.compile(
     r"(?!\.\w| [A-Z]|\. [A-Z]|[/²³^-])"
 )
 _UNITS = {
-    "ft": ("foot", "feet"),
-    "hr": ("hour", "hours"),
-    "hrs": ("hour", "hours"),
-    "mins": ("minute", "minutes"),
-    "secs": ("second", "seconds"),
-    "yr": ("year", "years"),
-    "yrs": ("year", "years"),
-    "lb": ("pound", "pounds"),
-    "lbs": ("pound", "pounds"),
-    "oz": ("ounce", "ounces"),
-    "yd": ("yard", "yards"),
-    "mph": ("mile per hour", "miles per hour"),
-    "sqft": ("square foot", "square feet"),
-    "sqin": ("square inch", "square inches"),
-    "sqkm": ("square kilometre", "square kilometres"),
-    "sqm": ("square metre", "square metres"),
-    "sqmi": ("square mile", "square miles"),
+    "ft": ("foot", "feet"), "hr": ("hour", "hours"), "hrs": ("hour", "hours"), "mins": ("minute", "minutes"),
+    "secs": ("second", "seconds"), "yr": ("year", "years"), "yrs": ("year", "years"), "lb": ("pound", "pounds"),
+    "lbs": ("pound", "pounds"), "oz": ("ounce", "ounces"), "yd": ("yard", "yards"),
+    "mph": ("mile per hour", "miles per hour"), "sqft": ("square foot", "square feet"),
+    "sqin": ("square inch", "square inches"), "sqkm": ("square kilometre", "square kilometres"),
+    "sqm": ("square metre", "square metres"), "sqmi": ("square mile", "square miles"),
     "sqyd": ("square yard", "square yards"),
-}
+}  # fmt: skip
 _METRES = re.compile(
     r"(?<![\w.,$£€])(?P<number>(?:\d ?[x×] ?)?\d+(?:[.,]\d+)*)m (?:"
     r"(?P<direction>high|tall|long|wide|deep|thick|away|apart|above|below|underwater)\b"
@@ -94,23 +83,10 @@ _METRES = re.compile(
 )
 """A number of metres: 20m is 20 million for the model."""
 _RANKS = {
-    "Adm": "Admiral",
-    "Capt": "Captain",
-    "Cmdr": "Commander",
-    "Col": "Colonel",
-    "Cpl": "Corporal",
-    "Det": "Detective",
-    "Gen": "General",
-    "Gov": "Governor",
-    "Insp": "Inspector",
-    "Lt": "Lieutenant",
-    "Maj": "Major",
-    "Rep": "Representative",
-    "Rev": "Reverend",
-    "Sen": "Senator",
-    "Sgt": "Sergeant",
-    "Supt": "Superintendent",
-}
+    "Adm": "Admiral", "Capt": "Captain", "Cmdr": "Commander", "Col": "Colonel", "Cpl": "Corporal", "Det": "Detective",
+    "Gen": "General", "Gov": "Governor", "Insp": "Inspector", "Lt": "Lieutenant", "Maj": "Major",
+    "Rep": "Representative", "Rev": "Reverend", "Sen": "Senator", "Sgt": "Sergeant", "Supt": "Superintendent",
+}  # fmt: skip
 _RANK = re.compile(
     rf"\b(?:({'|'.join(_RANKS)})\.|((?<=Lt )(?:Col|Gen)|(?<=Maj )Gen|Capt|Cmdr|Cpl|Insp|Lt|Maj(?= Gen )|Sgt|Supt)) "
     r"(?=(?:[A-Z]\. ?)*[A-Z][\w'’-]*[a-z])"

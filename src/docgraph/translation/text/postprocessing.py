@@ -109,7 +109,7 @@ class Postprocessor:
     def __init__(self, preprocessor: Preprocessor, languages: tuple[str, str] | None) -> None:
         self._normalizer, self._protector = preprocessor.normalizer, preprocessor.normalizer.protector
         self._english = languages is not None and languages[0] == "en"
-        self._typography = TYPOGRAPHY.get(languages) if languages is not None else None
+        self._is_french = languages == ("en", "fr")
         self.finish: Callable[[str, str], str] = lru_cache(FINISHED)(self._finish)
         """(source, translation) -> the finished translation of a text; see the steps above."""
 
@@ -118,30 +118,30 @@ class Postprocessor:
             return source
         original, translation = source, _LOOSE_QUOTE.sub('"', translation) if self._english else translation
         source, gaps = self._protector.remove(with_verb(source) if self._english else source)
-        if self._typography is french_typography and (line := french_line(source, translation)):
+        if self._is_french and (line := french_line(source, translation)):
             return put_back(source, gaps, line) if gaps else line
         if _NUMBER.search(source):  # those that the model read: 13 for 1 p.m.
             translation = _copy_numbers(self._normalizer.normalize(source), translation)
         translation = translation.upper() if is_all_caps(source) else _capitalize_like(source, translation)
         translation = with_stutter(source, translation) if self._english else translation
-        translation = translation if self._typography is None else self._typography(source, translation)
+        translation = french_typography(source, translation) if self._is_french else translation
         translation = with_source_style(source, translation)
         translation = _with_heart(original, with_special_digits(source, translation))
         return put_back(source, gaps, translation) if gaps and translation else translation
 
     def without_words(self, source: str) -> str:
         """Returns a text without words, which the model does not read, with the numbers and times of the language."""
-        if self._typography is None:
+        if not self._is_french:
             return source
         number = written_out_amounts(source)
         if _ONLY_NUMBER.fullmatch(number):
-            return self._typography(number, number).replace(".", ",")
+            return french_typography(number, number).replace(".", ",")
         return french_only_times(source)
 
     def unify_quotes(self, sources: Sequence[str], texts: Sequence[str]) -> list[str]:
         """Returns the translated sentences of a document with one kind of quotation marks and of apostrophes, if the
         language has two."""
-        if self._typography is not french_typography:
+        if not self._is_french:
             return list(texts)
         return unify_french_apostrophes(sources, unify_french_quotes(sources, texts))
 
@@ -382,7 +382,3 @@ def _space_before_mark(match: re.Match[str], source: str) -> str:
     if f" {mark}" in source or may_be_code:
         return match[0]
     return f"{match['word']}{WIDE if mark == ':' else NARROW}{mark}"
-
-
-TYPOGRAPHY: dict[tuple[str, str], Callable[[str, str], str]] = {("en", "fr"): french_typography}
-"""Typography rules by source and target language: (source, translation) -> translation."""

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Callable, Collection, Container, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
@@ -27,9 +27,11 @@ from docgraph.formats import literals
 from docgraph.formats.atoms import text_with_atoms
 from docgraph.formats.base import space_between
 from docgraph.formats.sentences import split_sentences
+from docgraph.model.hints import dictionaries, may_print
 from docgraph.model.tokenizer import SubwordCoder
 from docgraph.translation.text.dates_and_times import full_calendar_words
 from docgraph.translation.text.normalization import Normalizer
+from docgraph.translation.text.paraphrases import load_paraphraser
 from docgraph.translation.text.stand_ins import StandIns, hide, present, restore, without
 
 _BREAKS = tuple(
@@ -125,20 +127,19 @@ class Preprocessor:
         max_length: int,
         independent: bool = False,
         confidence: Callable[[list[str]], list[float]] | None = None,
-        keep_line: Callable[[str], bool] = lambda _: False,
-        paraphrase: Callable[[str], str] = str,
+        hints: Collection[str] = (),
     ) -> None:
         """`max_length` is in sub-words. `independent` says that the model does not read whole documents; then lines are
-        split, except for those that `keep_line` chooses, and titles are lowercased if the model is more confident of
-        that. `confidence` returns its confidence in its translation of each text. `paraphrase` puts idioms in plain
-        words."""
+        split, and titles are lowercased if the model is more confident of that. `confidence` returns its confidence in
+        its translation of each text. With `hints` of definitions, lines that may define a term stay whole; with those
+        of dictionaries, idioms are put in plain words."""
         self._coder, self._max_length = coder, max_length
         self._english = languages is not None and languages[0] == "en"
         self._split_language = languages[0] if languages and independent else None
-        self._confidence, self._keep_line = confidence, keep_line
+        self._confidence, self._reads_definitions = confidence, "definition" in hints
         # A correction segments its document again, and only one sentence may differ.
         self._cached_segments = lru_cache(SENTENCES)(lambda *arguments: tuple(self._segments(*arguments)))
-        self.normalizer = Normalizer(coder, languages, paraphrase)
+        self.normalizer = Normalizer(coder, languages, load_paraphraser() if dictionaries(hints) else str)
 
     def segment(self, document: Document, keep_whole: Container[int] = (), keep: Container[int] = ()) -> Segments:
         """Returns the segments of a document.
@@ -150,13 +151,14 @@ class Preprocessor:
         result = Segments()
         for index, sentence in enumerate(document.sentences):
             first = len(result)
-            is_whole = index in keep_whole or (language is not None and self._keep_line(sentence.text))
+            is_whole = index in keep_whole or (self._reads_definitions and may_print(sentence.text))
             sentence_language = None if is_whole else language
             if index not in keep:
                 result.segments += self._cached_segments(sentence, sentence_language)
             result.of_sentence.append(range(first, len(result)))
         if self._english:
-            self._write_out_days(result.segments)
+            for m, word in full_calendar_words([segment.source for segment in result.segments]).items():
+                result.segments[m] = replace(result.segments[m], text=word)
         if self._split_language is not None:
             self._lowercase_titles(result.segments)
         return result
@@ -183,11 +185,6 @@ class Preprocessor:
     def normalize(self, text: str) -> str:
         """Returns a text in characters and words that the model knows."""
         return self.normalizer.normalize(text)
-
-    def _write_out_days(self, segments: list[Segment]) -> None:
-        """Writes out the days and months that are alone in segments, in place, if the document has several."""
-        for index, word in full_calendar_words([segment.source for segment in segments]).items():
-            segments[index] = replace(segments[index], text=word)
 
     def _lowercase_titles(self, segments: list[Segment]) -> None:
         """Lowercases segments in Title Case, in place, if the model is more confident of its translation then."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from docgraph.translation.text.capitals import is_english_word
 from docgraph.translation.text.dates_and_times import french_calendar_line, french_mail_header
 from docgraph.translation.text.informal_english import given_names
 from docgraph.translation.text.normalization import Normalizer
@@ -62,55 +63,21 @@ _SALUTATIONS = {
     "Professor": "Cher professeur",
 }
 _SOUNDS = {
-    "achoo": "atchoum",
-    "bam": "bam",
-    "beep": "bip",
-    "boom": "boum",
-    "clang": "clang",
-    "creak": "crac",
-    "ding-dong": "ding-dong",
-    "hee-haw": "hi-han",
-    "moo": "meuh",
-    "oink": "groin",
-    "quack": "coin",
-    "ribbit": "coâ",
-    "splash": "plouf",
-    "splat": "floc",
-    "squeak": "couic",
-    "thud": "boum",
-    "thump": "boum",
-    "tick-tock": "tic-tac",
-    "vroom": "vroum",
-    "whack": "vlan",
-    "whoosh": "vlouf",
-    "woof": "ouaf",
-}
+    "achoo": "atchoum", "bam": "bam", "beep": "bip", "boom": "boum", "clang": "clang", "creak": "crac",
+    "ding-dong": "ding-dong", "hee-haw": "hi-han", "moo": "meuh", "oink": "groin", "quack": "coin", "ribbit": "coâ",
+    "splash": "plouf", "splat": "floc", "squeak": "couic", "thud": "boum", "thump": "boum", "tick-tock": "tic-tac",
+    "vroom": "vroum", "whack": "vlan", "whoosh": "vlouf", "woof": "ouaf",
+}  # fmt: skip
 _SOUND = rf"(?:{'|'.join(_SOUNDS)})"
 _SOUND_LINE = re.compile(rf"{_SOUND}(?:(?:, |! |\. |\.\.\. ){_SOUND})*[.!…]+", re.IGNORECASE)
 """A sentence of sounds: Thump. Thump!"""
 _SOUND_CAPTIONS = {
-    "applause": "applaudissements",
-    "cheering": "acclamations",
-    "coughs": "toux",
-    "gasps": "halètements",
-    "groans": "gémissements",
-    "gunshot": "coup de feu",
-    "gunshots": "coups de feu",
-    "indistinct chatter": "brouhaha",
-    "inaudible": "inaudible",
-    "laughing": "rires",
-    "laughs": "rires",
-    "laughter": "rires",
-    "music playing": "musique",
-    "phone ringing": "sonnerie de téléphone",
-    "phone rings": "sonnerie de téléphone",
-    "screaming": "cris",
-    "screams": "cris",
-    "sighs": "soupir",
-    "sobbing": "sanglots",
-    "sobs": "sanglots",
-    "whispering": "chuchotements",
-}
+    "applause": "applaudissements", "cheering": "acclamations", "coughs": "toux", "gasps": "halètements",
+    "groans": "gémissements", "gunshot": "coup de feu", "gunshots": "coups de feu", "indistinct chatter": "brouhaha",
+    "inaudible": "inaudible", "laughing": "rires", "laughs": "rires", "laughter": "rires", "music playing": "musique",
+    "phone ringing": "sonnerie de téléphone", "phone rings": "sonnerie de téléphone", "screaming": "cris",
+    "screams": "cris", "sighs": "soupir", "sobbing": "sanglots", "sobs": "sanglots", "whispering": "chuchotements",
+}  # fmt: skip
 _CAPTION = re.compile(r"(?P<open>[\[(])(?P<sound>[A-Za-z ]+)(?P<close>[\])])")
 """What a subtitle or a transcript says of sounds: [laughter]."""
 _TO_ANYBODY = re.compile(r"to whom it may concern(?P<end>[,:.]?)", re.IGNORECASE)
@@ -192,15 +159,11 @@ def _is_person(text: str, normalizer: Normalizer) -> bool:
 
 def _is_common_noun(word: str) -> bool:
     """Returns whether a small word may be a common noun: socket and eyes, but not kelly, which is Kelly."""
-    from simplemma import is_known, lemmatize
+    from simplemma import lemmatize
 
-    return is_known(word, lang="en") and lemmatize(word, lang="en") in (word, word.removesuffix("s"))
+    return is_english_word(word) and lemmatize(word, lang="en") in (word, word.removesuffix("s"))
 
 
 def _is_unknown_word(text: str) -> bool:
     """Returns whether a text is one lower-case word that no dictionary has, such as the name of a program."""
-    if not text.isalpha() or not text.islower():
-        return False
-    from simplemma import is_known
-
-    return not is_known(text, lang="en")
+    return text.isalpha() and text.islower() and not is_english_word(text)

@@ -7,46 +7,19 @@ word comes back in the translation. What people type themselves is read by infor
 from __future__ import annotations
 
 import re
-from functools import lru_cache
+
+from docgraph.translation.text.capitals import is_english_word
 
 _WORDS = {
-    "'cause": "because",
-    "'cos": "because",
-    "'em": "them",
-    "'im": "him",
-    "'tis": "it is",
-    "'twas": "it was",
-    "c'mon": "come on",
-    "cap'n": "captain",
-    "coulda": "could have",
-    "d'ya": "do you",
-    "d'you": "do you",
-    "didja": "did you",
-    "e'er": "ever",
-    "gimme": "give me",
-    "hafta": "have to",
-    "i'ma": "I am going to",
-    "i'mma": "I am going to",
-    "lemme": "let me",
-    "lotsa": "lots of",
-    "lotta": "lot of",
-    "mighta": "might have",
-    "musta": "must have",
-    "ne'er": "never",
-    "o'er": "over",
-    "outta": "out of",
-    "s'pose": "suppose",
-    "shoulda": "should have",
-    "sorta": "sort of",
-    "tryna": "trying to",
-    "whaddaya": "what do you",
-    "whaddya": "what do you",
-    "whatcha": "what are you",
-    "woulda": "would have",
-    "y'all": "you all",
-    "y'know": "you know",
-    "yessir": "yes, sir",
-}
+    "'cause": "because", "'cos": "because", "'em": "them", "'im": "him", "'tis": "it is", "'twas": "it was",
+    "c'mon": "come on", "cap'n": "captain", "coulda": "could have", "d'ya": "do you", "d'you": "do you",
+    "didja": "did you", "e'er": "ever", "gimme": "give me", "hafta": "have to", "i'ma": "I am going to",
+    "i'mma": "I am going to", "lemme": "let me", "lotsa": "lots of", "lotta": "lot of", "mighta": "might have",
+    "musta": "must have", "ne'er": "never", "o'er": "over", "outta": "out of", "s'pose": "suppose",
+    "shoulda": "should have", "sorta": "sort of", "tryna": "trying to", "whaddaya": "what do you",
+    "whaddya": "what do you", "whatcha": "what are you", "woulda": "would have", "y'all": "you all",
+    "y'know": "you know", "yessir": "yes, sir",
+}  # fmt: skip
 _ANY_WORD = "|".join(sorted(_WORDS, key=len, reverse=True)).replace("'", "['’]")
 _WORD = re.compile(rf"(?<![\w'’.@#/-])(?<!\bshoot )(?<!\bbeat )(?:{_ANY_WORD})(?![\w@/-]|['’]\w)", re.IGNORECASE)
 _DROPPED_G = re.compile(r"\b([a-z]{2,})in['’](?!\w)", re.IGNORECASE)
@@ -105,12 +78,9 @@ def _is_name(match: re.Match[str]) -> bool:
     )
 
 
-@lru_cache(1 << 10)
 def _has_dropped_g(stem: str) -> bool:
     """Returns whether a stem with "ing" is a word and with "in" is none."""
-    from simplemma import is_known
-
-    return is_known(f"{stem}ing", lang="en") and not is_known(f"{stem}in", lang="en")
+    return is_english_word(f"{stem}ing") and not is_english_word(f"{stem}in")
 
 
 def _is_stutter(match: re.Match[str]) -> bool:
