@@ -102,6 +102,9 @@ def test_files_that_the_command_refuses_are_refused(client: TestClient) -> None:
         answer = client.post(route, files=upload)
         assert answer.status_code == 422
         assert "no format reads .py files; if it is plain text, send format=text" in answer.json()["error"]["message"]
+    answer = client.post("/v1/translate", files={"file": ("letter.pdf", b"%PDF-1.4\n")})
+    assert answer.status_code == 422
+    assert "is not a text file but a PDF document; extract its text first" in answer.json()["error"]["message"]
     assert client.post("/v1/translate", files=upload, data={"format": "text"}).status_code == 200
     assert client.post("/v1/translate", files={"file": ("talk.en", b"The harbour is closed.")}).status_code == 200
 
