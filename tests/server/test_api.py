@@ -143,11 +143,13 @@ def test_sentences_become_a_job(client: TestClient) -> None:
 
 
 def test_a_repeated_request_makes_no_second_job(client: TestClient) -> None:
-    bodies = [
-        client.post("/v1/jobs", json={"text": text}, headers={"Idempotency-Key": "k1"}).json()
-        for text in ("One door.", "Two doors.")
-    ]
+    body, headers = {"text": "One door."}, {"Idempotency-Key": "k1"}
+    bodies = [client.post("/v1/jobs", json=body, headers=headers).json() for _ in range(2)]
     assert bodies[0]["id"] == bodies[1]["id"]
+    for different in ({"text": "Two doors."}, {**body, "name": "door.txt"}, {**body, "formality": "formal"}):
+        answer = client.post("/v1/jobs", json=different, headers=headers)
+        assert answer.status_code == 422
+        assert answer.json()["error"]["message"].startswith("this Idempotency-Key belongs to another request")
     other = client.post("/v1/jobs", json={"text": "One door."}, headers={"Idempotency-Key": "k2"}).json()
     assert other["id"] != bodies[0]["id"]
 
