@@ -15,7 +15,7 @@ from docgraph.translation.decoding.decoder import DecodedDocument, DecodingOptio
 from docgraph.translation.decoding.document_chunks import chunks
 from docgraph.translation.decoding.hints import with_filled_hints
 from docgraph.translation.decoding.hypotheses import Hypotheses
-from docgraph.translation.explain import ContextWeights, context_weights_of, hint_uses
+from docgraph.translation.explain import ContextWeights, context_weights_of, hint_uses, paraphrase_uses
 from docgraph.translation.model_input import PreparedDocument, lookups_by_segment
 from docgraph.translation.result import HintUse
 from docgraph.translation.terms.term import Term
@@ -101,7 +101,11 @@ def _explained(
         weights = context_weights_of(translator.model, translator.tokenizer, filled, document.sentences, owners)
     texts = dict(enumerate(prepared.segments.texts(prepared.shown)))
     uses = hint_uses(filled, translator.tokenizer, texts, owners, everything)
-    hints = {prepared.shown.start + place: found for place, found in uses.items()}
+    normalizer, hints = translator.input_builder.normalizer, dict[int, list[HintUse]]()
+    for place, m in enumerate(prepared.shown):
+        found = [*paraphrase_uses(normalizer, prepared.segments[m]), *uses.get(place, ())]
+        if found:
+            hints[m] = found
     return replace(result, context_weights=weights, hints=hints)
 
 

@@ -134,7 +134,7 @@ class Translator:
             not needs.reads_document,
             single.greedy_scores,
             may_print if "definition" in needs.hints else lambda _: False,
-            load_paraphraser() if dictionaries(needs.hints) else str,
+            load_paraphraser() if dictionaries(needs.hints) else None,
         )
         self.translation_builder = TranslationBuilder(tokenizer.target, Postprocessor(self._preprocessor, languages))
         self.redecoder = Redecoder(self, single)

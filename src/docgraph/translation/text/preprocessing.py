@@ -30,6 +30,7 @@ from docgraph.formats.sentences import split_sentences
 from docgraph.model.tokenizer import SubwordCoder
 from docgraph.translation.text.dates_and_times import full_calendar_words
 from docgraph.translation.text.normalization import Normalizer
+from docgraph.translation.text.paraphrases import Paraphraser
 from docgraph.translation.text.stand_ins import StandIns, hide, present, restore, without
 
 _BREAKS = tuple(
@@ -126,11 +127,11 @@ class Preprocessor:
         independent: bool = False,
         confidence: Callable[[list[str]], list[float]] | None = None,
         keep_line: Callable[[str], bool] = lambda _: False,
-        paraphrase: Callable[[str], str] = str,
+        paraphraser: Paraphraser | None = None,
     ) -> None:
         """`max_length` is in sub-words. `independent` says that the model does not read whole documents; then lines are
         split, except for those that `keep_line` chooses, and titles are lowercased if the model is more confident of
-        that. `confidence` returns its confidence in its translation of each text. `paraphrase` puts idioms in plain
+        that. `confidence` returns its confidence in its translation of each text. `paraphraser` puts idioms in plain
         words."""
         self._coder, self._max_length = coder, max_length
         self._english = languages is not None and languages[0] == "en"
@@ -138,7 +139,7 @@ class Preprocessor:
         self._confidence, self._keep_line = confidence, keep_line
         # A correction segments its document again, and only one sentence may differ.
         self._cached_segments = lru_cache(SENTENCES)(lambda *arguments: tuple(self._segments(*arguments)))
-        self.normalizer = Normalizer(coder, languages, paraphrase)
+        self.normalizer = Normalizer(coder, languages, paraphraser)
 
     def segment(self, document: Document, keep_whole: Container[int] = (), keep: Container[int] = ()) -> Segments:
         """Returns the segments of a document.
