@@ -88,3 +88,11 @@ def test_explanations_show_the_plain_words_that_are_read_for_an_idiom(translator
     assert other.hints == ()
     request = TranslationRequest(Document.from_sentences(["He jumped the queue.", "The sun is bright."]))
     assert explain_sentence(translator, request, 0, ["Il est passé devant les autres.", None]).hints == (use,)
+
+
+def test_set_phrases_have_the_formality_of_the_document(translator: Translator) -> None:
+    texts = ["How are you, dear?", "Hello. Where is the harbour, please?"]
+    requests = [TranslationRequest(Document.from_sentences(texts), formality=each) for each in ("informal", "formal")]
+    informal, formal = (translation.texts for _, translation in translator.translate_requests(requests))
+    assert informal[0].startswith("Comment vas-tu, ")
+    assert formal[0].startswith("Comment allez-vous, ")

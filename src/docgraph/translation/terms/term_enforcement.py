@@ -30,6 +30,7 @@ from docgraph.translation.terms.formality import (
     exceptional_words,
     forbidden_words,
     has_you,
+    with_set_phrases,
 )
 from docgraph.translation.terms.term import Term, TermFinder, TermUse, are_used, find_all, missing_terms
 from docgraph.translation.text.preprocessing import Segment
@@ -224,15 +225,19 @@ class TermEnforcer:
         """Replaces hypotheses that lack a term or have the wrong formality, in place, by better ones.
 
         A document is given by the segments to look at, the hypotheses of all segments, and its terms. A name that a
-        translation only kept is replaced in it; other terms need another translation. If every new translation repeats
-        itself, has further sentences or is cut, the first one stays, and lacks the term. Returns the words of a
-        dictionary that replaced hypotheses have now, for each document by segment.
+        translation only kept is replaced in it, and so are set phrases; other terms need another translation. If every
+        new translation repeats itself, has further sentences or is cut, the first one stays, and lacks the term.
+        Returns the words of a dictionary that replaced hypotheses have now, for each document by segment.
         """
         enforced: list[dict[int, list[Term]]] = [{} for _ in documents]
         for segments, hypotheses, terms in documents:
             for m, segment in segments.items():
-                if hypotheses[m] and (names := _kept_names(terms.find(segment.text))):
+                if not hypotheses[m]:
+                    continue
+                if names := _kept_names(terms.find(segment.text)):
                     hypotheses[m] = [self._with_names(hypotheses[m][0], names), *hypotheses[m][1:]]
+                if terms.at(m).formality is not None:
+                    hypotheses[m] = [self._with_phrases(hypotheses[m][0], segment, terms.at(m)), *hypotheses[m][1:]]
         wanted = [dict(self._lacking(*document, judge)) for document in documents]
         if not any(wanted):
             return enforced
@@ -266,8 +271,18 @@ class TermEnforcer:
             match = _find(term.source, text)
             if match and not _find(term.target, text):
                 text = text[: match.start()] + term.target + text[match.end() :]
-        if text == kept:
+        return hypothesis if text == kept else self._with_text(hypothesis, text)
+
+    def _with_phrases(self, hypothesis: Hypothesis, segment: Segment, terms: DocumentTerms) -> Hypothesis:
+        """Returns a translation whose set phrases have the right formality, if all of it has it then."""
+        text = self._target.decode(hypothesis.tokens)
+        if terms.formality is None or not terms.disagrees(segment, text):
             return hypothesis
+        changed = with_set_phrases(text, terms.formality.formality)
+        return hypothesis if terms.disagrees(segment, changed) else self._with_text(hypothesis, changed)
+
+    def _with_text(self, hypothesis: Hypothesis, text: str) -> Hypothesis:
+        """Returns a hypothesis with another text."""
         return replace(hypothesis, tokens=tuple(self._target.ids([text])[0][:-1].tolist()))
 
     def _lacking(
