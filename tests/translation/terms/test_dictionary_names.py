@@ -38,6 +38,8 @@ SEGMENT = Segment("Copernicus never saw Florida.", "Copernicus never saw Florida
         ("Copernicus's model and Florida's coast", ["Copernic", "Floride"]),
         ("Visit Florida. Florida is hot.", ["Floride", "Floride"]),
         ("Florida Evans met John Florida and President Copernicus.", []),
+        ("Mr Florida and Mrs. Florida met in Florida.", ["Floride"]),
+        ("Mrs. Florida came.", []),
         ("The Kenyan studied Sikhism in Cape Town, near the caldera.", []),
         ("florida, COPERNICUS", []),
         ("Lucas numbers, of which a Lucas number is one", []),

@@ -65,6 +65,8 @@ _INSTITUTIONS = frozenset(
     Stadium State Station Street Theater Theatre University Valley Village War""".split()  # noqa: SIM905
 )
 """Words after a place or a person that is no family name: Charlotte County, Virginia University."""
+PERSONAL_TITLES = frozenset(["Dr", "Messrs", "Mister", "Mr", "Mrs", "Ms", "Prof", "Professor"])
+"""Titles before a family name, which has no other form in French: Mr London, but Lord Jesus and Miss Germany."""
 _LOOSE_TITLES = frozenset(["Captain", "Colonel", "Doctor", "Inspector", "Professor", "Senator", "Sergeant"])
 """Titles that need not stand beside the name: le sénateur démocrate Chris Coons."""
 _LONG = 4
@@ -100,6 +102,8 @@ class NameTable:
     """Names of one word."""
     phrases: set[str] = field(default_factory=set)
     """Names of several words that are kept as they are."""
+    families: set[str] = field(default_factory=set)
+    """Words that are names after a title of a person, whatever they are elsewhere."""
     titles: dict[str, list[str]] = field(default_factory=dict)
 
     def find(self, text: str) -> list[Term]:
@@ -122,13 +126,19 @@ class NameTable:
             yield self._term(text, run[0], run[-1].end, (phrase,))
             return
         begin = 0
+        is_person = run[0].title in PERSONAL_TITLES
+        targets = [self._targets_after_title(word.text) if is_person else self._targets(word.text) for word in run]
         for place in range(len(run) + 1):
-            if place < len(run) and self._targets(run[place].text):
+            if place < len(run) and targets[place]:
                 continue
             if begin < place:
-                forms = [" ".join(forms) for forms in _combinations([self._targets(w.text) for w in run[begin:place]])]
+                forms = [" ".join(forms) for forms in _combinations(targets[begin:place])]
                 yield self._term(text, run[begin], run[place - 1].end, tuple(forms))
             begin = place + 1
+
+    def _targets_after_title(self, word: str) -> list[str]:
+        """Returns the translations of a word in the name of a person: Mr London stays Mr London."""
+        return [word] if word in self.families or word in self.words else []
 
     def _targets(self, word: str) -> list[str]:
         """Returns the translations of a word that is a name; the French plural of a family is the singular."""
@@ -144,7 +154,8 @@ class NameTable:
             return Term(text[first.start : end], first.start, end, forms, "name", has_article)
         titled = tuple(f"{title} {form}" for title in titles for form in forms)
         titled += forms if first.title in _LOOSE_TITLES else ()
-        return Term(text[first.title_start : end], first.title_start, end, titled, "name")
+        is_certain = first.title in PERSONAL_TITLES
+        return Term(text[first.title_start : end], first.title_start, end, titled, "name", is_certain=is_certain)
 
 
 def find_names(
@@ -165,15 +176,18 @@ def find_names(
     occurrences = [list(_capitalised(text, titles)) for text in texts]
     small = {word for text in texts for word in _WORD.findall(text) if word.islower()}
     found = _name_words(texts, occurrences)
-    names = {word: found[word] for word in found if word.lower() not in small and word not in translated}
+    others = _NOT_NAMES | {*translated}
+    names = {word: found[word] for word in found if word.lower() not in small and word not in others}
     chains: dict[str, list[int]] = {name: [] for name in names}
     outputs = [Counter(map(_bare, _WORD.findall(translation or ""))) for translation in translations]
     for index, words in enumerate(occurrences):
         for word in words:
-            if word.text in names and translations[index] is not None:
+            if word.text in names and translations[index] is not None and word.title not in PERSONAL_TITLES:
                 chains[word.text].append(index)
     decided = _decide(chains, names, outputs, languages[1], translate)
     table = NameTable({name: form for name, form in decided.items() if form is not None}, titles=titles)
+    titled = (word.text for words in occurrences for word in words if word.title in PERSONAL_TITLES)
+    table.families.update(name for name in titled if name in found)
     table.phrases = _kept_phrases(texts, translations, occurrences, table)
     return table
 
@@ -219,7 +233,8 @@ def _name_words(texts: Sequence[str], occurrences: Sequence[Sequence[_Word]]) ->
         for place, word in enumerate(words):
             before = words[place - 1] if place and text[words[place - 1].end : word.start] == " " else None
             addressed = word.title is not None or (before is not None and before.text in _OFFICES)
-            if word.text in _NOT_NAMES or (addressed and word.text in _OFFICES) or len(word.text) < 2:
+            is_no_name = word.text in _NOT_NAMES and word.title is None
+            if is_no_name or (addressed and word.text in _OFFICES) or len(word.text) < 2:
                 continue
             if _is_compound(word.text) or (is_function_word(word.text.lower()) and word.text.lower() not in given):
                 continue

@@ -177,6 +177,11 @@ def _find(words: str, text: str) -> re.Match[str] | None:
     return re.search(rf"(?<!\w){re.escape(words)}(?!\w)", text)
 
 
+def _max_loss(term: Term) -> float:
+    """Returns how much less likely than the first a translation with a term may be."""
+    return _NAME_LOSS if term.origin == "name" and not term.is_certain else math.inf
+
+
 def _kept_names(terms: Sequence[Term]) -> list[Term]:
     """Returns the names with a translation of the same first letter, so that the words before them stay the same."""
     return [
@@ -299,7 +304,7 @@ class TermEnforcer:
             words = self._dictionary_terms(segment, text, own.find(segment.text), own.lookups.get(m, ()))
             missing = own.missing(segment, text)
             encoded = self._encoded(segment, [*missing, *words])
-            max_loss = max((_NAME_LOSS if term.origin == "name" else math.inf for term in missing), default=_WORD_LOSS)
+            max_loss = max(map(_max_loss, missing), default=_WORD_LOSS)
             if own.formality is not None and own.disagrees(segment, text):
                 yield m, _Lacking([*encoded, self._words_of(segment, text, own.formality)], words, math.inf)
             elif encoded:
