@@ -175,6 +175,12 @@ def postprocessor() -> Postprocessor:
         ("SPOILER ALERT: she wins.", "Alerte : elle gagne.", "ALERTE\u00a0: elle gagne."),
         ("NASA: she wins.", "Nasa : elle gagne.", "Nasa\u00a0: elle gagne."),
         ("So glad! #sun #lake", "Si contente !", "Si contente\u202f! #sun #lake"),
+        ("Prep: 20 min ·", "Préparation : 20 min", "Préparation\u00a0: 20 min ·"),
+        ("Home |", "Accueil", "Accueil |"),
+        ("[10:02] Tom: See you there.", "Tom : On se voit là-bas.", "[10:02] Tom\u00a0: On se voit là-bas."),
+        ("[2025-03-12 10:02:15.123] Lost.", "Perdue.", "[2025-03-12 10:02:15.123] Perdue."),
+        ("Loading…", "Chargement...", "Chargement…"),
+        ("Loading...", "Chargement...", "Chargement..."),
     ],
 )
 def test_capitals_numbers_and_names_follow_the_source(source: str, said: str, finished: str) -> None:
