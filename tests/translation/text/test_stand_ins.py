@@ -84,6 +84,8 @@ def test_the_number_of_a_plural_is_shown_as_a_number(text: str, hidden: str) -> 
     ("text", "hidden"),
     [
         ("{{count}} item", "1 item"),
+        ("You have %{count} messages", "You have 57 messages"),
+        ("100%{x}", "100%X1"),
         ("{count} new message", "1 new message"),
         ("%d user is online", "1 user is online"),
         ("{{count}} items", "57 items"),

@@ -136,7 +136,7 @@ def _is_number(text: str, start: int, end: int) -> bool:
         return False
     if _NUMBER_FORMAT.fullmatch(literal) or _COUNTED.match(text, end):
         return True
-    if re.match(rf"\s+{re.escape(literal.strip('${}'))}\b", text[end:]):  # {attempts} attempts
+    if re.match(rf"\s+{re.escape(literal.strip('$%{}'))}\b", text[end:]):  # {attempts} attempts
         return True
     return _COUNT_NAME.search(literal) is not None and _NOUN.match(text, end) is not None
 
