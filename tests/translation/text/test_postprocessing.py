@@ -179,6 +179,7 @@ def postprocessor() -> Postprocessor:
         ("Home |", "Accueil", "Accueil |"),
         ("[10:02] Tom: See you there.", "Tom : On se voit là-bas.", "[10:02] Tom\u00a0: On se voit là-bas."),
         ("[2025-03-12 10:02:15.123] Lost.", "Perdue.", "[2025-03-12 10:02:15.123] Perdue."),
+        ("In Paris! ✈️ #sun #lake", "À Paris !", "À Paris\u202f! ✈️ #sun #lake"),
         ("Loading…", "Chargement...", "Chargement…"),
         ("Loading...", "Chargement...", "Chargement..."),
     ],

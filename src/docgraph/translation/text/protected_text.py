@@ -78,8 +78,11 @@ class TextProtector:
         if last:
             gaps = [InlineMarkup(0, text[:last])]
         for begin, end in self._unreadable_spans(text) if not text.isascii() or _KEY.search(text) else ():
-            if begin < last or end > stop:
+            begin, end = max(begin, last), min(end, stop)
+            if begin >= end:
                 continue
+            while end == stop < len(text) and begin > last and text[begin - 1] == " ":  # the one after it is not here
+                begin -= 1
             readable += text[last:begin]
             gaps.append(InlineMarkup(len(readable), text[begin:end]))
             last = end
