@@ -17,6 +17,8 @@ def preprocessor() -> Preprocessor:
 @pytest.mark.parametrize(
     ("text", "shown"),
     [
+        ("Can't wait! Couldn't believe it.", "I can't wait! I couldn't believe it."),
+        ("Can't open the file.", "Can't open the file."),
         ("i cant open it and it doesnt beep", "I can't open it and it doesn't beep"),
         ("my oven wont start", "My oven won't start"),
         ("Im late, ill call you. Dont wait", "I'm late, I'll call you. Don't wait"),

@@ -71,6 +71,11 @@ _RULES = tuple(
     for pattern, shown in (
         (rf"{_SUBJECT}([Cc]a|[Ww]o)nt(?= [a-z]|[,.!?]|$)(?! to\b)", r"\1\2n't"),
         (rf"{_BEFORE}([Cc]a|[Ww]o)nt(?= {_AFTER_CANT})", r"\1n't"),
+        (
+            r"(^|[.!?] )[Cc](an['’]t|ouldn['’]t) (?=(?:agree more|believe|complain"
+            r"|decide|imagine|remember|sleep|stop|thank|wait)\b)",
+            r"\1I c\2 ",
+        ),
         (rf"{_BEFORE}[Ii]m(?= [a-z]|[,.!?])", "I'm"),
         (r"(^|[.!?,] )([Hh]ow|[Ww]hen)s (?=[a-z])", r"\1\2's "),
         (rf"{_BEFORE}i(?=['’](?:d|ll|m|ve)\b| {_AFTER_I})", "I"),

@@ -216,7 +216,9 @@ class Normalizer:
                 text = self._in_small_letters(label[0]) + text[label.end() :]
             text = text if text.isupper() else _STRESSED.sub(_unstressed, RUN.sub(self._unshouted, text))
             text = read_quotations(text)
-        text = self._in_small_letters(text) if is_all_caps(text) else text
+        if is_all_caps(text):
+            small = self._in_small_letters(text)
+            text = _SMALL_WORD.sub(lambda word: self._capitalize_name(word[0]), small) if self._english else small
         return self._standard_english(text) if self._english else text
 
     def without_title_case(self, text: str) -> str:
