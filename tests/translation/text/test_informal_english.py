@@ -18,6 +18,7 @@ def preprocessor() -> Preprocessor:
     ("text", "shown"),
     [
         ("Can't wait! Couldn't believe it.", "I can't wait! I couldn't believe it."),
+        ("Hope to see you. We hope to win.", "I hope to see you. We hope to win."),
         ("Can't open the file.", "Can't open the file."),
         ("i cant open it and it doesnt beep", "I can't open it and it doesn't beep"),
         ("my oven wont start", "My oven won't start"),

@@ -71,6 +71,7 @@ _RULES = tuple(
     for pattern, shown in (
         (rf"{_SUBJECT}([Cc]a|[Ww]o)nt(?= [a-z]|[,.!?]|$)(?! to\b)", r"\1\2n't"),
         (rf"{_BEFORE}([Cc]a|[Ww]o)nt(?= {_AFTER_CANT})", r"\1n't"),
+        (r"(^|[.!?] )[Hh]ope (?=to (?!(?:be|the)\b)[a-z]+ )", r"\1I hope "),
         (
             r"(^|[.!?] )[Cc](an['’]t|ouldn['’]t) (?=(?:agree more|believe|complain"
             r"|decide|imagine|remember|sleep|stop|thank|wait)\b)",
@@ -238,6 +239,13 @@ def given_names() -> Collection[str]:
     """Returns English given names in lower case."""
     names = load_word_lists("en").names
     return names["masculine"] | names["feminine"]
+
+
+@cache
+def feminine_names() -> frozenset[str]:
+    """Returns English given names of women only, in lower case."""
+    names = load_word_lists("en").names
+    return names["feminine"] - names["masculine"]
 
 
 @cache
