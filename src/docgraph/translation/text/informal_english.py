@@ -71,6 +71,13 @@ _RULES = tuple(
     for pattern, shown in (
         (rf"{_SUBJECT}([Cc]a|[Ww]o)nt(?= [a-z]|[,.!?]|$)(?! to\b)", r"\1\2n't"),
         (rf"{_BEFORE}([Cc]a|[Ww]o)nt(?= {_AFTER_CANT})", r"\1n't"),
+        (
+            r"(^|[.!?] )[Ww](ould|ill) (?=(?:(?:absolutely|also|certainly|definitely|gladly|happily|highly|never|not"
+            r"|probably|really) )?(?:be back|buy|come back|go back|love|recommend|stay)\b"
+            r"[^.!?]*(?:[.!]|$))",
+            r"\1I w\2 ",
+        ),
+        (r"(^|[.!?] )(?:TL;?DR|Tl;?dr|tl;?dr)\b", r"\1In short"),
         (r"(^|[.!?] )[Hh]ope (?=to (?!(?:be|the)\b)[a-z]+ )", r"\1I hope "),
         (
             r"(^|[.!?] )[Cc](an['’]t|ouldn['’]t) (?=(?:agree more|believe|complain"
