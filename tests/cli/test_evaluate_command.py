@@ -46,6 +46,11 @@ def test_text_has_one_row_per_system_and_one_signature_per_column(folder: Path) 
     assert sum(signature in line for line in output.splitlines()) == 2
 
 
+def test_a_single_document_is_not_in_the_plural(folder: Path) -> None:
+    Path("one.fr").write_text("Le chat dort ici.\nIl est noir et blanc.\n")
+    assert "2 sentences in 1 document\n" in run("one.fr", "-r", "one.fr", "--metrics", "ter")
+
+
 def test_json_is_complete_and_unrounded(folder: Path) -> None:
     arguments = (
         "base.fr",

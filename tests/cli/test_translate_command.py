@@ -139,6 +139,9 @@ def test_a_file_that_no_format_reads_is_refused(
         told = fails(monkeypatch, capsys, "--model", model, tmp_path / name, "-o", tmp_path / "out")
         assert f"{name}: no format reads {Path(name).suffix} files; if it is plain text, pass --format text" in told
         assert not (tmp_path / "out").exists()
+    (tmp_path / "photo.jpg").write_bytes(b"\xff\xd8\xff\xe0")
+    told = fails(monkeypatch, capsys, "--model", model, tmp_path / "photo.jpg", "-o", tmp_path / "out")
+    assert "photo.jpg: is not a text file but a JPEG picture; copy its text into a text file" in told
     run(model, tmp_path / "code.py", "--format", "text", "-o", tmp_path / "out")
     for name in ("README", "notes", "server.log", "talk.en", "To Mr. Smith"):
         (tmp_path / name).write_text("The dog met the fox.\n", encoding="utf-8")

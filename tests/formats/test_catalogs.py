@@ -125,6 +125,28 @@ def test_only_the_messages_of_an_extension_are_translated() -> None:
     assert load(json.dumps(source), "json").texts == ["Hello", "Bye"]
 
 
+PLURALS = """{
+  "item_one": "{{count}} item",
+  "item_other": "{{count}} items",
+  "file": {"key_one": "One file", "key_other":"{{count, number}} files" },
+  "no_one": "Nobody", "no_other": "No other",
+  "day_one": "A day", "day_many": "{{count}} days", "day_other": "{{count}} days",
+  "rank_ordinal_one": "{{count}}st place", "rank_ordinal_other": "{{count}}th place"
+}"""
+
+
+def test_plurals_of_i18next_get_the_form_for_a_million() -> None:
+    document = load(PLURALS, "json")
+    assert render([document]) == PLURALS.encode()
+    new = str(render([document], [[text.upper() for text in document.texts]], "fr"), "utf-8")
+    assert '"item_other": "{{COUNT}} ITEMS",\n  "item_many": "{{COUNT}} ITEMS",\n  "file"' in new
+    assert '"key_other":"{{COUNT, NUMBER}} FILES", "key_many":"{{COUNT, NUMBER}} FILES" },' in new
+    assert [key for key in json.loads(new) if key.endswith("_many")] == ["item_many", "day_many"]
+    assert "_many" in str(render([document], [document.texts], "fr"), "utf-8")
+    german = render([document], [[text.upper() for text in document.texts]], "de")
+    assert json.loads(german).keys() == json.loads(PLURALS).keys()
+
+
 def test_escapes_of_a_json_file_are_kept_in_style() -> None:
     assert translate('{"a": "caf\\u00e9 a\\/b is"}', "json") == '{"a": "CAF\\u00c9 A\\/B IS"}'
 

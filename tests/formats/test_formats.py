@@ -133,8 +133,13 @@ def test_invalid_utf8_names_file_line_and_byte(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (b"%PDF-1.7\n%\xe2\xe3\xcf\xd3\n", "is not a text file; extract its text first"),
-        (b"PK\3\4\x14\0\x08\xff", "is not a text file"),
+        (b"%PDF-1.7\n%\xe2\xe3\xcf\xd3\n", "is not a text file but a PDF document; extract its text first"),
+        (b"%PDF-1.4\nBT (Hello) Tj ET", "is not a text file but a PDF document; extract its text first"),
+        (b"PK\3\4\x14\0\0\0", "is not a text file but a ZIP archive; unpack it"),
+        (b"GIF89a\1\0\1\0", "is not a text file but a GIF picture; copy its text into a text file"),
+        (b"\xff\xd8\xff\xe0\0\x10JFIF", "is not a text file but a JPEG picture"),
+        (b"\x7fELF\2\1\1", "is not a text file but a program"),
+        (b"\3\4\x14\0\x08\xff", "is not a text file; extract its text first"),
         (codecs.BOM_UTF16_LE + b"a\0\0\xd8", "is not UTF-16-LE"),
         ("Plain words of a text in UTF-16.".encode("utf-16-le"), "without a byte order mark"),
     ],
@@ -142,6 +147,10 @@ def test_invalid_utf8_names_file_line_and_byte(tmp_path: Path) -> None:
 def test_other_encodings_are_refused(data: bytes, message: str) -> None:
     with pytest.raises(DocgraphError, match=message):
         read(io.BytesIO(data))
+
+
+def test_a_text_about_a_kind_of_file_is_read() -> None:
+    assert read(io.BytesIO(b"GIF89a is a format of pictures."))[0].texts == ["GIF89a is a format of pictures."]
 
 
 def test_files_over_the_size_limit_are_refused(tmp_path: Path) -> None:

@@ -119,3 +119,14 @@ def test_wrapped_chinese_is_joined_without_a_space() -> None:
 )
 def test_one_sentence_per_line_is_distinguished_from_prose(source: str, lines: bool) -> None:
     assert looks_like_lines(source, "en") is lines
+
+
+def test_lines_with_dot_leaders_are_not_joined() -> None:
+    menu = [
+        "Fish and chips with mushy peas and a pickled onion ....... £13.50",
+        "Roast chicken, gravy and a choice of seasonal vegetables ... £14.00",
+        "Mushroom risotto with parmesan and a glass of white wine ... £12.50",
+    ]
+    [document] = read(io.BytesIO("\n".join(menu).encode()), "text")
+    assert {sentence.paragraph for sentence in document} == {0, 1, 2}
+    assert "".join(document.texts).replace(" ", "") == "".join(menu).replace(" ", "")

@@ -102,6 +102,9 @@ def test_files_that_the_command_refuses_are_refused(client: TestClient) -> None:
         answer = client.post(route, files=upload)
         assert answer.status_code == 422
         assert "no format reads .py files; if it is plain text, send format=text" in answer.json()["error"]["message"]
+    answer = client.post("/v1/translate", files={"file": ("letter.pdf", b"%PDF-1.4\n")})
+    assert answer.status_code == 422
+    assert "is not a text file but a PDF document; extract its text first" in answer.json()["error"]["message"]
     assert client.post("/v1/translate", files=upload, data={"format": "text"}).status_code == 200
     assert client.post("/v1/translate", files={"file": ("talk.en", b"The harbour is closed.")}).status_code == 200
 
@@ -140,11 +143,13 @@ def test_sentences_become_a_job(client: TestClient) -> None:
 
 
 def test_a_repeated_request_makes_no_second_job(client: TestClient) -> None:
-    bodies = [
-        client.post("/v1/jobs", json={"text": text}, headers={"Idempotency-Key": "k1"}).json()
-        for text in ("One door.", "Two doors.")
-    ]
+    body, headers = {"text": "One door."}, {"Idempotency-Key": "k1"}
+    bodies = [client.post("/v1/jobs", json=body, headers=headers).json() for _ in range(2)]
     assert bodies[0]["id"] == bodies[1]["id"]
+    for different in ({"text": "Two doors."}, {**body, "name": "door.txt"}, {**body, "formality": "formal"}):
+        answer = client.post("/v1/jobs", json=different, headers=headers)
+        assert answer.status_code == 422
+        assert answer.json()["error"]["message"].startswith("this Idempotency-Key belongs to another request")
     other = client.post("/v1/jobs", json={"text": "One door."}, headers={"Idempotency-Key": "k2"}).json()
     assert other["id"] != bodies[0]["id"]
 

@@ -6,8 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from docgraph.document import Document
 from docgraph.model.model_folder import EMBEDDED, embedded_models, find_model
 from docgraph.translation.decoding.hypotheses import SearchConfig
+from docgraph.translation.explain import explain_sentence
+from docgraph.translation.model_input import TranslationRequest
 from docgraph.translation.translator import Translator
 
 SENTENCES = [
@@ -75,3 +78,21 @@ def test_addresses_and_placeholders_are_byte_identical(translator: Translator) -
     for sentence, literal in zip(translation, texts.values(), strict=True):
         assert literal in sentence.text
         assert sentence.doubts == ()
+
+
+def test_explanations_show_the_plain_words_that_are_read_for_an_idiom(translator: Translator) -> None:
+    [sentence, other] = translator.translate(["He jumped the queue.", "The sun is bright."], explain=True).sentences
+    [use] = sentence.hints
+    assert (use.words, use.translation) == ("jumped the queue", "passed in front of other people")
+    assert (use.sentence, use.relation) == (None, "paraphrase")
+    assert other.hints == ()
+    request = TranslationRequest(Document.from_sentences(["He jumped the queue.", "The sun is bright."]))
+    assert explain_sentence(translator, request, 0, ["Il est passé devant les autres.", None]).hints == (use,)
+
+
+def test_set_phrases_have_the_formality_of_the_document(translator: Translator) -> None:
+    texts = ["How are you, dear?", "Hello. Where is the harbour, please?"]
+    requests = [TranslationRequest(Document.from_sentences(texts), formality=each) for each in ("informal", "formal")]
+    informal, formal = (translation.texts for _, translation in translator.translate_requests(requests))
+    assert informal[0].startswith("Comment vas-tu, ")
+    assert formal[0].startswith("Comment allez-vous, ")

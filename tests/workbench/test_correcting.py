@@ -172,6 +172,39 @@ def test_proposals_are_accepted_refused_and_undone(example: Workbench) -> None:
     assert example.translations() == [proposals.get(index, text) for index, text in enumerate(before)]
 
 
+REDRAW = """async (index) => {
+    const { Work } = await import(new URL("work.js", document.querySelector("script[type=module]").src));
+    const emit = Work.prototype.emit;
+    Work.prototype.emit = function (...event) {
+        window.redraw = () => emit.call(this, "sentences", [index]);
+        emit.apply(this, event);
+    };
+}"""
+"""Adds a function that draws the row of a sentence again, as a change by somebody else does."""
+
+
+def test_a_click_is_not_lost_while_the_row_is_drawn_again(example: Workbench) -> None:
+    page = example.page
+    example.correct(1, KNOWN)
+    page.locator("#s6.proposed").wait_for()
+    page.evaluate(REDRAW, 6)
+    example.choose(6)
+
+    def click(selector: str) -> None:
+        box = page.locator(f"#s6 {selector}").bounding_box()
+        page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+        page.mouse.down()
+        page.evaluate("() => window.redraw()")
+        page.mouse.up()
+
+    click(".accept")
+    page.locator("#s6:not(.proposed)").wait_for()
+    click(".confirm")
+    page.locator("#s6[data-state=confirmed]").wait_for()
+    click(".target .text")
+    page.locator("#s6 textarea").wait_for()
+
+
 def test_confirming_keeps_the_hands_on_the_keyboard(example: Workbench) -> None:
     example.choose(0)
     for _ in range(2):

@@ -134,6 +134,7 @@ function select(row) {
     ...hintList("As in a known translation", hintsBy(sentence, "correction"), row),
     ...hintList("Read before it", hintsBy(sentence, "previous"), row),
     ...hintList("From the dictionary", hintsBy(sentence, "dictionary"), row),
+    ...hintList("Read in plain words", hintsBy(sentence, "paraphrase"), row),
     ...memoryList(sentence.memory),
     ...termList(sentence.terms),
   ];

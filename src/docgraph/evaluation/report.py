@@ -172,7 +172,8 @@ def breakdown_grid(part: Breakdown, *others: Breakdown) -> Grid:
 
 def legend(report: EvaluationReport) -> list[str]:
     """Returns the lines below the table of scores: sizes, marks, notes."""
-    lines = [f"{report.sentences:,} sentences in {report.documents:,} documents"]
+    counts = ((report.sentences, "sentence"), (report.documents, "document"))
+    lines = [" in ".join(f"{count:,} {noun}{'' if count == 1 else 's'}" for count, noun in counts)]
     test = report.significance
     if test is not None:
         marks = ", ".join(f"{mark} p < {level:g}" for level, mark in reversed(LEVELS))

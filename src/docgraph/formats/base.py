@@ -36,6 +36,27 @@ _BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
+_DOCUMENT_REMEDY = "extract its text first, or save it as DOCX, HTML or text"
+_ARCHIVE_REMEDY = "unpack it and translate the files in it; an office document needs its usual extension"
+_OTHER_REMEDY = "copy its text into a text file and translate that"
+_SIGNATURES = tuple(
+    (re.compile(pattern, re.DOTALL), kind, remedy)
+    for pattern, kind, remedy in (
+        (rb"%PDF-", "a PDF document", _DOCUMENT_REMEDY),
+        (rb"\xd0\xcf\x11\xe0", "an old Office document", _DOCUMENT_REMEDY),
+        (rb"PK(?:\x03\x04|\x05\x06)", "a ZIP archive", _ARCHIVE_REMEDY),
+        (rb"\x1f\x8b", "a gzip archive", _ARCHIVE_REMEDY),
+        (rb"7z\xbc\xaf", "a 7z archive", _ARCHIVE_REMEDY),
+        (rb"Rar!\x1a", "a RAR archive", _ARCHIVE_REMEDY),
+        (rb"GIF8[79]a.[\x00-\x09]", "a GIF picture", _OTHER_REMEDY),
+        (rb"\x89PNG", "a PNG picture", _OTHER_REMEDY),
+        (rb"\xff\xd8\xff", "a JPEG picture", _OTHER_REMEDY),
+        (rb"\x7fELF", "a program", _OTHER_REMEDY),
+    )
+)
+"""(first bytes of a file, what it is, what to do) for kinds of files that are often taken for text."""
+SIGNATURE_BYTES = 8
+"""Bytes that tell the kind of a file."""
 
 
 def unchanged(text: str, _: str = "") -> str:
@@ -157,18 +178,27 @@ def check_lines(source: str, name: str | None = None) -> None:
         raise DocgraphError(f"has a line of more than {MAX_LINE:,} characters; split it", path=name)
 
 
+def binary_kind(data: bytes) -> str | None:
+    """Return why a file that begins with these bytes is no text, and what to do; None if it may be text."""
+    for signature, kind, remedy in _SIGNATURES:
+        if signature.match(data):
+            return f"is not a text file but {kind}; {remedy}"
+    return None
+
+
 def decode(data: bytes, name: str) -> tuple[str, str]:
     """Return (text, encoding) of a file; encoding the text gives the same bytes again.
 
     Files are UTF-8, or UTF-16 or UTF-32 with a byte order mark; the mark stays in the text.
     """
+    if (message := binary_kind(data)) is not None:
+        raise DocgraphError(message, path=name)
     encoding = next((encoding for mark, encoding in _BYTE_ORDER_MARKS if data.startswith(mark)), "utf-8")
     try:
         text = data.decode(encoding)
     except UnicodeDecodeError as error:
-        if encoding == "utf-8" and (data.startswith(b"%PDF-") or b"\0" in data[:4096]):
-            message = "is not a text file; extract its text first, or save it as DOCX, HTML or text"
-            raise DocgraphError(message, path=name) from None
+        if encoding == "utf-8" and b"\0" in data[:4096]:
+            raise DocgraphError(f"is not a text file; {_DOCUMENT_REMEDY}", path=name) from None
         line = data[: error.start].decode(encoding, "replace").count("\n") + 1
         message = (
             f"byte {error.start + 1} (0x{data[error.start]:02x}) is not {encoding.upper()}; convert the file, for"

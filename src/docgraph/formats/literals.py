@@ -9,8 +9,8 @@ import re
 
 _TEMPLATE_TAG = r"\{\{(?:[^{}]|\{[^{}]*\}){0,999}\}\}|\{%[^%]{0,999}%\}"
 """Jinja, Liquid, Handlebars and Hugo: `{{ title }}`, `{{< figure >}}`, `{% include x %}`."""
-_VARIABLE = r"\$?\{[A-Za-z_0-9][\w.:!-]{0,99}(?:<\w{1,40}>)?\}|(?<![\w$])\$[A-Z][A-Z0-9_]{1,99}(?!\w)"
-"""`{0}`, `{name}`, `${HOME}`, `$HOME`; `{Array<String>}`, the type of a parameter."""
+_VARIABLE = r"(?:\$|(?<![\d%])%)?\{[A-Za-z_0-9][\w.:!-]{0,99}(?:<\w{1,40}>)?\}|(?<![\w$])\$[A-Z][A-Z0-9_]{1,99}(?!\w)"
+"""`{0}`, `{name}`, `${HOME}`, `%{count}`, `$HOME`; `{Array<String>}`, the type of a parameter."""
 _SIZE = r"[#0+-]{0,3}\d{0,3}(?:\.\d{1,3})?"
 FORMAT = (
     rf"(?<![\d%])%(?:\d{{1,2}}\$)?{_SIZE}(?:(?:hh?|ll?|z)?[diu]|[sfgcrxX@])(?!\w)"
@@ -26,7 +26,7 @@ _OPTION = (
     rf"|{_BEFORE_OPTION}-[A-Za-z]<[\w-]{{1,40}}>"
 )
 """Options of commands: `--prof-process`, `--max-depth=<n>`, `-D<n>`."""
-_IN_STRINGS = r"\$?\{[\w.:!$-]{0,99}\}|\$[A-Za-z_]\w{0,99}|(?<![\d%])%\d(?!\w)"
+_IN_STRINGS = r"(?:\$|(?<![\d%])%)?\{[\w.:!$-]{0,99}\}|\$[A-Za-z_]\w{0,99}|(?<![\d%])%\d(?!\w)"
 """Placeholders of program strings that would be too general for prose: `{}`, `$name`, `%1`."""
 _BLANK_PART = r"(?:_{2,}+|\.{5,}+|X{3,}+|x{4,}+)"
 _BLANK = rf"(?<![\w.])\(?{_BLANK_PART}\)?(?:[ ]?[/.:-]?[ ]?\(?{_BLANK_PART}\)?)*+(?![\w.])"

@@ -16,6 +16,8 @@ _NUL = re.compile("\0+")
 _NUL_OR_SPACE = "\0" + "".join(char for char in map(chr, range(0x3001)) if char.isspace())
 _TAB = re.compile(r"[ \t]*\t[ \t]*")
 _SENTENCE_ENDS = tuple(".!?…。！？\"'”’»:;)")
+_LEADER = re.compile(r"\.{3,}\s*[$£€]?\d[\d.,]*\s?[%€]?$")
+"""The end of a line in a menu or a table of contents: Soup .... £5."""
 _SAMPLE_LINES = 200
 _MIN_WIDTH, _MAX_WIDTH = 40, 160
 """Widths of hard-wrapped text: shorter lines are a list or verse, longer lines are whole paragraphs."""
@@ -124,7 +126,7 @@ def _wrap_width(source: str, groups: list[list[Span]]) -> int:
 
 def _continues(source: str, line: Span, following: Span, width: int) -> bool:
     """Return whether the line was broken because the next word did not fit, so that the paragraph goes on."""
-    if not width:
+    if not width or _LEADER.search(source, *line):
         return False
     return source[following[0]].islower() or _length_with_next_word(source, line, following) > width * 0.95
 

@@ -11,7 +11,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from starlette.exceptions import HTTPException
 
 from docgraph.errors import DocgraphError
-from docgraph.server.storage import NotFoundError, QueueFullError
+from docgraph.server.storage import NotFoundError, QueueFullError, ReusedKeyError
 from docgraph.server.tickets import Cancelled
 
 logger = logging.getLogger("docgraph.server")
@@ -70,6 +70,8 @@ def _answer(request: Request, error: Exception) -> JSONResponse:
             return error_response(path, 404, "there is no such job; GET /v1/jobs lists the jobs")
         case QueueFullError():
             return error_response(path, 429, "the queue is full; try again later", RETRY)
+        case ReusedKeyError():
+            return error_response(path, 422, "this Idempotency-Key belongs to another request; choose another key")
         case OtherLanguageError():
             return error_response(path, 422, str(error), code="other_language")
         case DocgraphError():
@@ -111,6 +113,7 @@ def add_error_handlers(app: FastAPI) -> None:
         RequestValidationError,
         NotFoundError,
         QueueFullError,
+        ReusedKeyError,
         DocgraphError,
         Cancelled,
         SQLAlchemyError,

@@ -38,7 +38,10 @@ async def create_job(
     request: Request,
     idempotency_key: Annotated[str | None, Header(max_length=200, pattern=r"^[ -~]+$")] = None,
 ) -> Job:
-    """Queues a file, a text or sentences. Repeating a request with the same Idempotency-Key creates no second job."""
+    """Queues a file, a text or sentences.
+
+    Repeating a request with the same Idempotency-Key creates no second job; another request with that key is refused.
+    """
     state = state_of(request)
     body = await body_or_upload(request, JobBody)
     upload = body if isinstance(body, Upload) else _as_upload(body)

@@ -310,14 +310,17 @@ class Session:
         return {"chains": chains, "links": links}
 
     def explain(self, index: int) -> dict[str, Any]:
-        """Returns the context and the hints that the translation of a sentence read."""
+        """Returns the context and the hints that the translation of a sentence, or its proposal, read."""
         number = self._draft.number_of(self._checked(index))
-        first, text = self._draft.spans[number].start, self._states[index].translation
+        first, state = self._draft.spans[number].start, self._states[index]
         values: dict[str, Any] = {"index": index, "gate": None}
         values |= {name: [] for name in ("source", "target", "hints", "memory", "n_best")}
-        if text is None or self._states[index].confirmed:
+        if state.translation is None or state.confirmed:
             return values
-        translations = [state.translation for state in self._draft.states_of(number)]
+        translations = [each.translation for each in self._draft.states_of(number)]
+        if state.proposal is not None:
+            # The model made it when it had read its own latest translations of the others, accepted or not.
+            translations = [each.known or each.machine or each.translation for each in self._draft.states_of(number)]
         read = explain_sentence(
             self.translator,
             self._draft.request(number),

@@ -15,6 +15,7 @@ from starlette.requests import Request
 from docgraph.document import Document
 from docgraph.errors import DocgraphError
 from docgraph.formats import render
+from docgraph.formats.base import binary_kind
 from docgraph.model.cpu_threads import split_no_operations
 from docgraph.server.batching import BatchDecoder
 from docgraph.server.errors import ApiError, OtherLanguageError
@@ -93,7 +94,8 @@ class ServerState:
         """Returns the documents of an uploaded file or a text."""
         path = Path(name)
         if format is None and not is_readable(path, (self.translator.languages or (None,))[0]):
-            raise DocgraphError(f"{unreadable(path)}; if it is plain text, send format=text", path=path)
+            message = binary_kind(content) or f"{unreadable(path)}; if it is plain text, send format=text"
+            raise DocgraphError(message, path=path)
         return read_upload(content, name, format, self.translator.language, self.limits.max_bytes)
 
     def check_language(self, documents: Sequence[Document]) -> None:

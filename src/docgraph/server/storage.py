@@ -34,6 +34,10 @@ class QueueFullError(Exception):
     """The maximum number of jobs is waiting."""
 
 
+class ReusedKeyError(Exception):
+    """A request has the key of another request."""
+
+
 @dataclass(frozen=True)
 class JobRecord:
     """A job as clients see it; times are in seconds since 1970."""
@@ -91,8 +95,12 @@ class Store:
         queue_limit: int,
         request_key: str | None = None,
     ) -> JobRecord:
-        """Queues a job; returns the job of an earlier call if that had the same `request_key`."""
-        if request_key is not None and (earlier := self._by_request_key(request_key)) is not None:
+        """Queues a job; returns the job of an earlier call if that had the same `request_key`.
+
+        Raises ReusedKeyError if the job of that key has another document, name, format or formality.
+        """
+        request = name, format, content, session.rest.get("formality")
+        if request_key is not None and (earlier := self._by_request_key(request_key, request)) is not None:
             return earlier
         id, now = uuid.uuid4().hex, Clock()
         waits = session.translated < len(session.states)
@@ -117,13 +125,21 @@ class Store:
                 if session.states:
                     connection.execute(sentences.insert(), _rows(id, session, 1))
         except IntegrityError:
-            if request_key is not None and (earlier := self._by_request_key(request_key)) is not None:
+            if request_key is not None and (earlier := self._by_request_key(request_key, request)) is not None:
                 return earlier
             raise
         return self.get(id)
 
-    def _by_request_key(self, key: str) -> JobRecord | None:
-        return self._find(jobs.c.request_key == key)
+    def _by_request_key(self, key: str, request: tuple[str, str, bytes, str | None]) -> JobRecord | None:
+        """Returns the job that a request with this key has made."""
+        columns = [*_JOB_COLUMNS, jobs.c.content, jobs.c.session]
+        with self.database.engine.connect() as connection:
+            row = connection.execute(sql.select(*columns).where(jobs.c.request_key == key)).first()
+        if row is None:
+            return None
+        if request != (row.name, row.format, row.content, row.session.get("formality")):
+            raise ReusedKeyError
+        return JobRecord(*row[:-2])
 
     def _waiting(self, connection: Connection) -> int:
         query = sql.select(sql.func.count()).select_from(jobs).where(jobs.c.state.in_(("queued", "running")))

@@ -24,6 +24,8 @@ from docgraph.translation.decoding.hypotheses import Hypothesis
 from docgraph.translation.decoding.relevance import judges_relevance, linked_columns, relevant_sentences
 from docgraph.translation.model_input import FinishedSentences, TranslationRequest
 from docgraph.translation.result import HintUse
+from docgraph.translation.text.normalization import Normalizer
+from docgraph.translation.text.preprocessing import Segment
 
 if TYPE_CHECKING:
     from docgraph.translation.translator import Translator
@@ -110,7 +112,8 @@ def explain_sentence(
         texts_read = {place: prepared.segments[m].text for place, m in enumerate(rows)}
         own, uses = explain_texts(translator, document.example, hypotheses, texts_read, shown, owners)
         weights += own[: len(rows)]
-        hints += [use for place in texts_read for use in uses.get(place, ())]
+        for place, m in enumerate(rows):
+            hints += [*paraphrase_uses(inputs.normalizer, prepared.segments[m]), *uses.get(place, ())]
     return Explanation(ContextWeights.mean(weights), tuple(hints))
 
 
@@ -208,6 +211,12 @@ def _hint_uses(
             words = _hinted_words(hint, texts[hint.sentence], example.source[hint.sentence], tokenizer.source)
             uses.setdefault(hint.sentence, []).append(HintUse(words, said, sentence, hint.relation))
     return uses
+
+
+def paraphrase_uses(normalizer: Normalizer, segment: Segment) -> list[HintUse]:
+    """Returns the idioms of a segment that the model reads in plain words."""
+    found = normalizer.paraphrases(segment.source)
+    return [HintUse(words, shown, None, "paraphrase") for words, shown in found if shown in segment.text]
 
 
 def _hinted_words(hint: Hint, text: str, source: Ids, coder: SubwordCoder) -> str:

@@ -151,6 +151,7 @@ class InputBuilder:
         """See `Translator`. `max_length` is the maximum number of sub-words of a segment. Without `corrected_words`,
         known translations only serve as context."""
         self._config, self._tokenizer, self._preprocessor, self._tag = config, tokenizer, preprocessor, tag
+        self.normalizer = preprocessor.normalizer
         self._languages, self._annotator, self._max_length = languages, annotator, max_length
         self._needs = context_needs(config)
         self.corrected_words = corrected_words

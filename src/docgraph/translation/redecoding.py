@@ -102,12 +102,12 @@ class Redecoder:
     def _lacking(
         self, prepared: PreparedDocument, decoded: DecodedSegments, sentences: Collection[int] | None
     ) -> dict[int, Lacking]:
-        """Returns what segments lack; names that a hypothesis only kept are replaced in it, in place."""
+        """Returns what segments lack; names and set phrases are replaced in hypotheses, in place."""
         lacking = {}
         for m in prepared.segments_of(sentences):
             if decoded.hypotheses[m] and decoded.hypotheses[m][0].tokens:
                 segment, terms = prepared.segments[m], decoded.terms.at(m)
-                first = self._enforcer.with_names(segment, decoded.hypotheses[m][0], terms)
+                first = self._enforcer.with_replacements(segment, decoded.hypotheses[m][0], terms)
                 decoded.hypotheses[m] = [first, *decoded.hypotheses[m][1:]]
                 text = self._translator.translation_builder.text(first, segment.source)
                 if (own := self._enforcer.lacking(segment, text, terms, decoded.lookups.get(m, ()))) is not None:

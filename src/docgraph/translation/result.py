@@ -37,12 +37,14 @@ class HintUse:
     """The words of the source, such as "It"; empty if the hint is about the whole sentence."""
     translation: str
     """The content of the hint: the translation of what the words refer to, such as "la voiture", or of the words
-    themselves. If `relation` is "previous", the words of the sentence before, not translated."""
+    themselves. If `relation` is "previous", the words of the sentence before, not translated; if it is "paraphrase",
+    the words that the model read instead."""
     sentence: int | None
     """The sentence that the words refer to, or whose known translation is the source of the hint; None for a hint from
-    a dictionary."""
+    a dictionary or a paraphrase."""
     relation: str = "coreference"
-    """The origin of the hint: coreference, definition, correction (a known translation), dictionary or previous."""
+    """The origin of the hint: coreference, definition, correction (a known translation), dictionary, previous or
+    paraphrase (an idiom in plain words)."""
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from docgraph.model.hints import Hint
 from docgraph.translation.decoding.decoder import DecodingOptions
 from docgraph.translation.decoding.hypotheses import Hypotheses
-from docgraph.translation.explain import ContextWeights, explain_texts
+from docgraph.translation.explain import ContextWeights, explain_texts, paraphrase_uses
 from docgraph.translation.model_input import PreparedDocument, chunks, lookups_by_segment
 from docgraph.translation.result import HintUse
 from docgraph.translation.terms.term_enforcement import DocumentTerms
@@ -75,7 +75,10 @@ def _decode_together(
             weights, uses = explain_texts(
                 translator, model_input.example, document.sentences, texts, owners, everything
             )
-            hints = {shown.start + place: found for place, found in uses.items()}
+            normalizer = translator.input_builder.normalizer
+            for place, m in enumerate(shown):
+                if found := [*paraphrase_uses(normalizer, prepared.segments[m]), *uses.get(place, ())]:
+                    hints[m] = found
         hypotheses = document.sentences[: len(prepared.shown)]
         results.append(DecodedSegments(hypotheses, weights, document.passes, lookups, hints))
     return results

@@ -35,6 +35,21 @@ def test_explanations_name_the_sentences_read(any_translator: Translator) -> Non
         assert [each["sentence"] for each in explained["target"]] == [1]
 
 
+def test_a_proposal_is_explained_by_what_it_read_itself() -> None:
+    lines = ["The damage report is late.", "The damage report arrived.", "It is serious."]
+    session = Session([Document.from_sentences(lines)], embedded_translator())
+    assert [index for step in session.translate() for index in step] == [0, 1, 2]
+    [before] = session.explain(2)["hints"]
+    assert "rapport" in before["translation"]
+    session.correct(0, "L'état des dégâts a du retard.", confirm=True)
+    assert session.sentence(2)["proposal"] is not None
+    [hint] = session.explain(2)["hints"]
+    assert hint["words"] == "It"
+    assert "état" in hint["translation"]
+    session.refuse([2])
+    assert session.explain(2)["hints"] == [before]
+
+
 def test_a_noun_and_its_verb_may_be_translated_differently() -> None:
     translator = embedded_translator()
     sentences = ["The harbour was damaged by the storms.", "The damage is serious.", "The damage must be repaired."]

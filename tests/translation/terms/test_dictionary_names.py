@@ -37,6 +37,8 @@ SEGMENT = Segment("Copernicus never saw Florida.", "Copernicus never saw Florida
         ("Copernicus's model and Florida's coast", ["Copernic", "Floride"]),
         ("Visit Florida. Florida is hot.", ["Floride", "Floride"]),
         ("Florida Evans met John Florida and President Copernicus.", []),
+        ("Mr Florida and Mrs. Florida met in Florida.", ["Floride"]),
+        ("Mrs. Florida came.", []),
         ("The Kenyan studied Sikhism in Cape Town, near the caldera.", []),
         ("florida, COPERNICUS", []),
         ("Lucas numbers, of which a Lucas number is one", []),
@@ -115,7 +117,7 @@ def enforced(
         return Attempt(text, hypothesis.score, 0.0, tuple(terms.doubts(segment, text)))
 
     enforcer = TermEnforcer(translator.tokenizer.source, coder, "fr", None)
-    best = enforcer.with_names(segment, hypothesis(first, -1.0), terms)
+    best = enforcer.with_replacements(segment, hypothesis(first, -1.0), terms)
     if (lacking := enforcer.lacking(segment, attempt(best).text, terms, ())) is not None:
         assert other, lacking
         found = hypothesis(other, -1.0 - loss)

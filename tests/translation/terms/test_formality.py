@@ -26,6 +26,7 @@ from docgraph.translation.terms.formality import (
     imperatives,
     is_plural,
     tokens,
+    with_set_phrases,
 )
 from docgraph.translation.terms.glossary import Glossary
 from docgraph.translation.terms.utterances import find_utterances, utterance_formalities
@@ -320,3 +321,11 @@ def test_text_outside_quotations_addresses_the_reader_throughout() -> None:
         document, segments, ["Vous êtes venu.", "Ton manteau.", "Tu vois.", "Tu vas à toi."], {}
     )
     assert {m: each.formality for m, each in found.items()} == {0: "informal", 1: "informal"}
+
+
+def test_set_phrases_change_in_both_directions() -> None:
+    informal = "Comment vas-tu ? Excuse-moi, s’il te plaît."
+    formal = "Comment allez-vous ? Excusez-moi, s'il vous plaît."
+    assert with_set_phrases(formal, "informal") == informal.replace("’", "'")
+    assert with_set_phrases(informal, "formal") == formal
+    assert with_set_phrases("Comment allez-vous-même ?", "informal") == "Comment allez-vous-même ?"

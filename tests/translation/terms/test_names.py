@@ -80,6 +80,21 @@ def test_names_of_a_text_have_their_titles_and_neighbours() -> None:
     assert missing_terms([term], "le sénateur") == [term]
 
 
+def test_a_family_name_after_a_title_stays() -> None:
+    texts = ["Mr London likes London.", "Winter is here, and Mrs Winter is late.", "It was winter."]
+    table = find_names(
+        texts,
+        ["M. Londres aime Londres.", "Voici l'hiver, et Mme Hiver est en retard.", "C'était l'hiver."],
+        PAIR,
+        lambda names: ["Londres"] * len(names),
+    )
+    assert found(table, texts[0]) == [("Mr London", "M. London"), ("London", "Londres")]
+    assert found(table, texts[1]) == [("Mrs Winter", "Mme Winter")]
+    assert [term.is_certain for text in texts for term in table.find(text)] == [True, False, True]
+    assert found(names_of("Mr Monday called on Monday."), "Mr Monday called on Monday.") == [("Mr Monday", "M. Monday")]
+    assert not names_of("Mr Mayor and Mr Speaker left.").find("Mr Mayor and Mr Speaker left.")
+
+
 def test_files_are_names() -> None:
     assert found(names_of(), "Open config.yaml, e.g. with vi, and report-2.pdf.") == [
         ("config.yaml", "config.yaml"),

@@ -17,6 +17,13 @@ def preprocessor() -> Preprocessor:
 @pytest.mark.parametrize(
     ("text", "shown"),
     [
+        ("Can't wait! Couldn't believe it.", "I can't wait! I couldn't believe it."),
+        ("Hope to see you. We hope to win.", "I hope to see you. We hope to win."),
+        ("Would definitely come back. Will not buy it", "I would definitely come back. I will not buy it"),
+        ("Will return the value.", "Will return the value."),
+        ("Would you recommend it? Would love do?", "Would you recommend it? Would love do?"),
+        ("TL;DR: book it!", "In short: book it!"),
+        ("Can't open the file.", "Can't open the file."),
         ("i cant open it and it doesnt beep", "I can't open it and it doesn't beep"),
         ("my oven wont start", "My oven won't start"),
         ("Im late, ill call you. Dont wait", "I'm late, I'll call you. Don't wait"),
@@ -37,7 +44,10 @@ def preprocessor() -> Preprocessor:
         ("We recieved alot of letters untill friday.", "We received a lot of letters until Friday."),
         ("This is sooo goood, loooove it!", "This is so good, love it!"),
         ("my 5yo son, he is 6 y/o", "My 5-year-old son, he is 6 years old"),
-        ("The soup was hot,the bread was not.Will come back.", "The soup was hot, the bread was not. Will come back."),
+        (
+            "The soup was hot,the bread was not.Will come back.",
+            "The soup was hot, the bread was not. I will come back.",
+        ),
         ("Is it new?If not,tell me", "Is it new? If not, tell me"),
         ("does it fit a small van", "Does it fit a small van"),
         ("hi emma, are you in", "Hi Emma, are you in"),

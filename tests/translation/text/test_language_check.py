@@ -66,9 +66,43 @@ def test_a_short_text_in_another_script_is_refused() -> None:
     assert other_language(["新的围墙将耗资九百万欧元。"], "en") is None
 
 
-def test_short_and_mixed_texts_are_not_refused() -> None:
-    assert len(TEXTS["de"]) < ENOUGH
-    assert other_language([TEXTS["de"]], "en") is None
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [
+        (TEXTS["de"], "German"),
+        ("Le chat dort sur le canapé. Il fait beau.", "French"),
+        ("Le dernier mois, il me demandait de l'argent.", "French"),
+        ("Der Hund schläft nicht. Er hat Hunger und muss auf die Straße gehen.", "German"),
+    ],
+)
+def test_a_short_text_in_another_language_is_refused(text: str, language: str) -> None:
+    assert len(text) < ENOUGH
+    assert other_language(text.split(". "), "en") == language
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Bonjour!",
+        "C'est la vie",
+        "San Pedro de la Costa, Los Angeles, Maria de los Santos",
+        "Charles de Gaulle lived in the rue de la Paix.",
+        "Crème de la crème de Paris",
+        "Draw point (node), keys Ctrl+S, Ctrl+Y, S, Y, M, T and C; this panel",
+        "Rio de Janeiro do Sul",
+    ],
+)
+def test_short_texts_with_foreign_words_are_not_refused(text: str) -> None:
+    assert other_language([text], "en") is None
+    assert other_language([text] * 2, "en") is None
+
+
+def test_letters_are_no_words_of_a_language() -> None:
+    keys = "Panel: draw point, shortcut keys Ctrl+S, draw line, shortcut keys Ctrl+Y, undo, shortcut keys Ctrl+M."
+    assert other_language([keys] * 4, "en") is None
+
+
+def test_mixed_texts_are_not_refused() -> None:
     assert other_language([TEXTS["de"]] * 6 + [TEXTS["en"]], "en") is None
     assert other_language(["foo.bar(x) -> None"] * 100, "en") is None
 

@@ -86,8 +86,14 @@ def test_placeholders_and_single_letters_are_not_translated(text: str) -> None:
     assert is_translatable(f"Open {text}")
 
 
+def test_topics_alone_are_not_translated() -> None:
+    assert not is_translatable("#travel #paris")
+    assert is_translatable("#travel to Paris")
+
+
 def test_items_of_a_line_are_translated_separately() -> None:
     assert split_items("Website • About us • Contact") == ["Website • ", "About us • ", "Contact"]
+    assert split_items("Full-time · £32k p.a. · Bristol") == ["Full-time · ", "£32k p.a. · ", "Bristol"]
     assert split_items("A | B and 1 | 2") == ["A | B and 1 | 2"]
 
 

@@ -80,6 +80,22 @@ def test_the_number_of_a_plural_is_shown_as_a_number(text: str, hidden: str) -> 
     assert hide("1 of # item", [(5, 6)])[0] == "1 of 57 item"
 
 
+@pytest.mark.parametrize(
+    ("text", "hidden"),
+    [
+        ("{{count}} item", "1 item"),
+        ("You have %{count} messages", "You have 57 messages"),
+        ("100%{x}", "100%X1"),
+        ("{count} new message", "1 new message"),
+        ("%d user is online", "1 user is online"),
+        ("{{count}} items", "57 items"),
+        ("%d user licenses", "57 user licenses"),
+    ],
+)
+def test_a_number_before_a_singular_is_one(text: str, hidden: str) -> None:
+    assert hide(text)[0] == hidden
+
+
 def test_a_placeholder_of_xliff_may_be_a_number() -> None:
     number = '<x id="INTERPOLATION"/>'
     assert hide(f"{number} minutes ago", [(0, len(number))])[0] == "57 minutes ago"

@@ -28,6 +28,13 @@ function assign(element, attributes) {
   }
 }
 
+/** Gives an element other children, unless they are equal: a click on a child that is replaced under it is lost. */
+export function update(element, ...children) {
+  const nodes = children.map((child) => (typeof child === "string" ? document.createTextNode(child) : child));
+  const isEqual = nodes.every((node, place) => element.childNodes[place]?.isEqualNode(node));
+  if (!isEqual || nodes.length !== element.childNodes.length) element.replaceChildren(...nodes);
+}
+
 const ICONS = {
   undo: "M4 9h10a5 5 0 0 1 0 10H8M4 9l4-4M4 9l4 4",
   redo: "M20 9H10a5 5 0 0 0 0 10h6M20 9l-4-4M20 9l-4 4",

@@ -135,6 +135,7 @@ export class SentenceTab {
     parts.push(...this.referents("explain.corrected", by("correction")));
     parts.push(...this.referents("explain.previous", by("previous")));
     parts.push(...this.referents("explain.dictionary", by("dictionary")));
+    parts.push(...this.referents("explain.paraphrase", by("paraphrase")));
     if (explanation.memory.length) {
       const pair = (each) => h("li", {}, h("span", { class: "soft" }, each.source), h("br"), each.translation);
       parts.push(h("h2", {}, t("explain.memory")), h("ul", { class: "plain-list" }, explanation.memory.map(pair)));

@@ -1,7 +1,7 @@
 // The rows of the document: source and translation side by side. All rows are elements of the page, so that the browser
 // finds text in them and a screen reader reads them; the list groups them so that 5,000 scroll smoothly.
 
-import { h } from "./dom.js";
+import { h, update } from "./dom.js";
 import { doubt, t } from "./i18n.js";
 import { difference } from "./text.js";
 import { isBeingTranslated } from "./work.js";
@@ -58,36 +58,48 @@ function fillGutter(work, row, sentence, isDoubtful) {
     work.unsaved.has(sentence.index) && t("row.unsaved"),
     isDoubtful && t("row.doubtful"),
   ].filter(Boolean);
-  row
-    .querySelector(".gutter")
-    .replaceChildren(
-      h("span", { class: "number" }, String(sentence.index + 1)),
-      h("span", { class: "visually-hidden" }, states.length ? `, ${states.join(", ")}` : ""),
-    );
+  update(
+    row.querySelector(".gutter"),
+    h("span", { class: "number" }, String(sentence.index + 1)),
+    h("span", { class: "visually-hidden" }, states.length ? `, ${states.join(", ")}` : ""),
+  );
 }
 
 function fillActions(work, row, sentence) {
   const isConfirmed = sentence.state === "confirmed";
   const name = t(isConfirmed ? "row.unconfirm" : "row.confirm", { n: sentence.index + 1 });
   const tabindex = sentence.index === work.current ? 0 : -1;
-  const attributes = { class: "confirm", type: "button", "aria-label": name, title: name, tabindex };
   const hasText = sentence.state !== "waiting" || row.classList.contains("editing");
-  const button = hasText ? [h("button", attributes)] : [];
-  row.querySelector(".actions").replaceChildren(...button);
+  const cell = row.querySelector(".actions");
+  if (!hasText) {
+    cell.replaceChildren();
+    return;
+  }
+  const button = cell.firstElementChild ?? cell.appendChild(h("button", { class: "confirm", type: "button" }));
+  button.tabIndex = tabindex;
+  button.title = name;
+  button.setAttribute("aria-label", name);
 }
 
 function fillTarget(work, row, sentence) {
-  const text = h("span", { class: "text" });
-  if (work.unsaved.has(sentence.index)) text.textContent = work.unsaved.get(sentence.index);
-  else if (sentence.state === "waiting" && !isBeingTranslated(work.job)) {
-    text.classList.add("missing");
-    text.textContent = t("row.missing");
-  } else if (sentence.state === "waiting") {
-    text.classList.add("pending");
-    text.style.setProperty("--length", Math.min(1, 0.25 + sentence.source.length / 120));
-  } else if (sentence.proposal !== null) text.append(...marked(sentence.translation ?? "", sentence.proposal));
-  else text.textContent = sentence.translation;
-  row.querySelector(".target").replaceChildren(text);
+  const cell = row.querySelector(".target");
+  let text = cell.firstElementChild;
+  if (!text?.matches(".text:not(.mirror)")) {
+    text = h("span", { class: "text" });
+    cell.replaceChildren(text);
+  }
+  const isUnsaved = work.unsaved.has(sentence.index);
+  const isPending = !isUnsaved && sentence.state === "waiting" && isBeingTranslated(work.job);
+  const isMissing = !isUnsaved && sentence.state === "waiting" && !isPending;
+  text.classList.toggle("missing", isMissing);
+  text.classList.toggle("pending", isPending);
+  if (isPending) text.style.setProperty("--length", Math.min(1, 0.25 + sentence.source.length / 120));
+  else text.removeAttribute("style");
+  if (isUnsaved) update(text, work.unsaved.get(sentence.index));
+  else if (isMissing) update(text, t("row.missing"));
+  else if (isPending) update(text);
+  else if (sentence.proposal !== null) update(text, ...marked(sentence.translation ?? "", sentence.proposal));
+  else update(text, sentence.translation ?? "");
 }
 
 /** Returns the words of a change: removed ones struck out, added ones highlighted. */
@@ -99,7 +111,6 @@ export function marked(before, after) {
 /** Draws what belongs below a translation: that it is not saved, reasons for doubt, and the decision on a proposal. */
 function fillFoot(work, row, sentence, isDoubtful) {
   const cell = row.querySelector(".target");
-  cell.querySelector(".foot")?.remove();
   const parts = [];
   if (row.classList.contains("editing") && sentence.proposal !== null) {
     parts.push(h("div", { class: "text under" }, ...marked(sentence.translation ?? "", sentence.proposal)));
@@ -107,15 +118,18 @@ function fillFoot(work, row, sentence, isDoubtful) {
   const isKept = work.unsaved.has(sentence.index) && !row.classList.contains("editing");
   if (isKept) parts.push(h("span", { class: "reasons" }, t("row.unsaved")));
   if (isDoubtful) parts.push(h("span", { class: "reasons" }, sentence.doubtful.map(doubt).join(" · ")));
-  if (sentence.proposal !== null) parts.push(decision("accept", "A"), decision("refuse", "R"));
-  if (parts.length) cell.append(h("div", { class: "foot" }, ...parts));
+  const tabindex = sentence.index === work.current ? 0 : -1;
+  if (sentence.proposal !== null) parts.push(decision("accept", "A", tabindex), decision("refuse", "R", tabindex));
+  const foot = cell.querySelector(".foot");
+  if (!parts.length) foot?.remove();
+  else update(foot ?? cell.appendChild(h("div", { class: "foot" })), ...parts);
 }
 
-function decision(verb, key) {
+function decision(verb, key, tabindex) {
   const attributes = {
     class: `decide ${verb}`,
     type: "button",
-    tabindex: -1,
+    tabindex,
     "data-verb": verb,
     "aria-keyshortcuts": key,
   };

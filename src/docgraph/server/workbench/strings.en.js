@@ -144,6 +144,7 @@ export default {
   "explain.corrected": "As you translate it",
   "explain.previous": "Read before it",
   "explain.dictionary": "From the dictionary",
+  "explain.paraphrase": "Read in plain words",
   "explain.referent": "“{words}” refers to “{translation}” in sentence {n}",
   "explain.memory": "Recalled from the translation memory",
   "explain.others": "Other translations",

@@ -144,6 +144,7 @@ export default {
   "explain.corrected": "Comme vous le traduisez",
   "explain.previous": "Lu juste avant",
   "explain.dictionary": "D’après le dictionnaire",
+  "explain.paraphrase": "Lu en mots simples",
   "explain.referent": "« {words} » renvoie à « {translation} » dans la phrase {n}",
   "explain.memory": "Rappelé de la mémoire de traduction",
   "explain.others": "Autres traductions",

@@ -17,6 +17,7 @@ from typing import Literal
 from docgraph.errors import DocgraphError
 from docgraph.files import display_name
 from docgraph.formats import by_extension, get_format
+from docgraph.formats.base import SIGNATURE_BYTES, binary_kind
 
 Form = Literal["document", "table", "jsonl"]
 """Form of the output: the document in its own format, lines of scores and candidates, or a JSON object per sentence."""
@@ -127,7 +128,9 @@ def _refuse(files: Sequence[Path], inputs: Sequence[_Input]) -> None:
     if len(files) == 1 and files[0].is_dir():
         raise DocgraphError("no file in this folder has a known format; set the format with --format", path=files[0])
     for each in inputs[:1]:
-        message = f"{unreadable(each.path)}; if it is plain text, pass --format text"
+        with each.path.open("rb") as file:
+            message = binary_kind(file.read(SIGNATURE_BYTES))
+        message = message or f"{unreadable(each.path)}; if it is plain text, pass --format text"
         raise DocgraphError(message, path=each.path)
     raise DocgraphError("there is no file to translate")
 

@@ -17,12 +17,13 @@ from docgraph.annotate.dictionary import NOUNS, Dictionary
 from docgraph.annotate.inflection import Lexicon
 from docgraph.translation.terms.glossary import Glossary
 from docgraph.translation.terms.glossary_files import Entry
-from docgraph.translation.terms.names import is_known
+from docgraph.translation.terms.names import PERSONAL_TITLES, is_known
 from docgraph.translation.terms.term import Term, missing_terms
 
 _ARTICLES = ("La ", "Le ", "Les ")
 """Le Cap is found as du Cap or au Cap."""
-_BEFORE = re.compile(r"(\w[\w'’-]*) $")
+_TITLE = "|".join(sorted(PERSONAL_TITLES))
+_BEFORE = re.compile(rf"((?:{_TITLE})(?=\. $)|\w[\w'’-]*(?= $))\.? $")
 _AFTER = re.compile(r"(?:['’]s)? (\w[\w'’-]*)")
 
 
@@ -92,9 +93,14 @@ def _forms(translations: Iterable[str], lexicon: Lexicon) -> Iterator[str]:
 
 
 def _is_part_of_a_name(text: str, term: Term, language: str) -> bool:
-    """Returns whether a capitalised word stands beside a term, other than a word that begins the text."""
+    """Returns whether a capitalised word stands beside a term, other than a word that begins the text and no title."""
     before, after = _BEFORE.search(text, 0, term.start), _AFTER.match(text, term.end)
-    is_first = before is not None and before.start() == 0 and is_known(before[1].lower(), language)
+    is_first = (
+        before is not None
+        and before.start() == 0
+        and is_known(before[1].lower(), language)
+        and before[1] not in PERSONAL_TITLES
+    )
     return (before is not None and before[1][0].isupper() and not is_first) or (
         after is not None and after[1][0].isupper()
     )

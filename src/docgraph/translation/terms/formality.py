@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Literal, get_args
 
 from docgraph.annotate.inflection import lemma
@@ -43,6 +43,15 @@ _VERBS: dict[Formality, frozenset[str]] = {
     "formal": frozenset({"êtes", "faites", "dites"}),
 }
 """Irregular verbs that are forbidden besides the pronouns, so that no row of a search ends in "Êtes-" before "vous"."""
+_SET_PHRASES = (
+    ("comment allez-vous", "comment vas-tu"),
+    ("excusez-moi", "excuse-moi"),
+    ("je vous en prie", "je t'en prie"),
+    ("je vous remercie", "je te remercie"),
+    ("pardonnez-moi", "pardonne-moi"),
+    ("s'il vous plaît", "s'il te plaît"),
+)
+"""(formal, informal) phrases that differ in nothing else."""
 _ENDING = "ez"
 _NO_VERBS = ("assez", "chez", "nez", "rez", "rendez", "rendez-vous", "garde-à-vous")
 _TOKEN = re.compile(r"(?:toi|vous)-mêmes?|\w+['’]|\w+|\s+|[^\w\s]")
@@ -136,6 +145,25 @@ def _is_formal_verb(word: str) -> bool:
     if not word.endswith(_ENDING) or word in _NO_VERBS:
         return False
     return lemma(word, "fr").endswith(("er", "ir", "re"))
+
+
+def with_set_phrases(text: str, formality: Formality) -> str:
+    """Returns a French text whose set phrases have a formality."""
+    pattern, phrases = _set_phrases(formality)
+
+    def other(match: re.Match[str]) -> str:
+        phrase = phrases[match[0].lower().replace("’", "'")]
+        return phrase[0].upper() + phrase[1:] if match[0][0].isupper() else phrase
+
+    return pattern.sub(other, text)
+
+
+@cache
+def _set_phrases(formality: Formality) -> tuple[re.Pattern[str], dict[str, str]]:
+    """Returns a pattern of the set phrases of the other formality, and those of `formality` by them."""
+    phrases = dict(pair if formality == "informal" else pair[::-1] for pair in _SET_PHRASES)
+    either = "|".join(map(re.escape, phrases)).replace("'", "['’]")
+    return re.compile(rf"(?<![\w'’-])(?:{either})(?![\w-])", re.IGNORECASE), phrases
 
 
 def imperatives(text: str) -> frozenset[str]:

@@ -67,6 +67,8 @@ _INSTITUTIONS = frozenset(
     Stadium State Station Street Theater Theatre University Valley Village War""".split()  # noqa: SIM905
 )
 """Words after a place or a person that is no family name: Charlotte County, Virginia University."""
+PERSONAL_TITLES = frozenset(["Dr", "Messrs", "Mister", "Mr", "Mrs", "Ms", "Prof", "Professor"])
+"""Titles before a family name, which has no other form in French: Mr London, but Lord Jesus and Miss Germany."""
 _LOOSE_TITLES = frozenset(["Captain", "Colonel", "Doctor", "Inspector", "Professor", "Senator", "Sergeant"])
 """Titles that need not stand beside the name: le sénateur démocrate Chris Coons."""
 _LONG = 4
@@ -94,6 +96,11 @@ class _Word:
     title: re.Match[str] | None = None
     """The title before it."""
 
+    @property
+    def has_personal_title(self) -> bool:
+        """True for a family name after a title."""
+        return self.title is not None and self.title[0] in PERSONAL_TITLES
+
 
 @dataclass(eq=False)
 class NameTable:
@@ -103,6 +110,8 @@ class NameTable:
     """Names of one word."""
     phrases: set[str] = field(default_factory=set)
     """Names of several words that are kept as they are."""
+    families: set[str] = field(default_factory=set)
+    """Words that are names after a title of a person, whatever they are elsewhere."""
     titles: dict[str, list[str]] = field(default_factory=dict)
 
     def find(self, text: str) -> list[Term]:
@@ -125,14 +134,19 @@ class NameTable:
             yield self._term(text, run[0], run[-1].end, (phrase,))
             return
         begin = 0
+        translate = self._targets_after_title if run[0].has_personal_title else self._targets
+        targets = [translate(word.text) for word in run]
         for place in range(len(run) + 1):
-            if place < len(run) and self._targets(run[place].text):
+            if place < len(run) and targets[place]:
                 continue
             if begin < place:
-                forms = product(*(self._targets(word.text) for word in run[begin:place]))
-                targets = tuple(map(" ".join, islice(forms, _MAX_FORMS)))
-                yield self._term(text, run[begin], run[place - 1].end, targets)
+                forms = product(*targets[begin:place])
+                yield self._term(text, run[begin], run[place - 1].end, tuple(map(" ".join, islice(forms, _MAX_FORMS))))
             begin = place + 1
+
+    def _targets_after_title(self, word: str) -> list[str]:
+        """Returns the translations of a word in the name of a person: Mr London stays Mr London."""
+        return [word] if word in self.families or word in self.words else []
 
     def _targets(self, word: str) -> list[str]:
         """Returns the translations of a word that is a name; the French plural of a family is the singular."""
@@ -148,7 +162,7 @@ class NameTable:
         titled = tuple(f"{title} {form}" for title in self.titles[first.title[0]] for form in forms)
         titled += forms if first.title[0] in _LOOSE_TITLES else ()
         start = first.title.start()
-        return Term(text[start:end], start, end, titled, "name")
+        return Term(text[start:end], start, end, titled, "name", is_certain=first.has_personal_title)
 
 
 def find_names(
@@ -169,15 +183,18 @@ def find_names(
     occurrences = [list(_capitalised(text, titles)) for text in texts]
     small = {word for text in texts for word in _WORD.findall(text) if word.islower()}
     found = _name_words(texts, occurrences)
-    names = {word: found[word] for word in found if word.lower() not in small and word not in translated}
+    others = _NOT_NAMES | {*translated}
+    names = {word: found[word] for word in found if word.lower() not in small and word not in others}
     chains: dict[str, list[int]] = {name: [] for name in names}
     outputs = [Counter(map(_bare, _WORD.findall(translation or ""))) for translation in translations]
     for index, words in enumerate(occurrences):
         for word in words:
-            if word.text in names and translations[index] is not None:
+            if word.text in names and translations[index] is not None and not word.has_personal_title:
                 chains[word.text].append(index)
     decided = _decide(chains, names, outputs, languages[1], translate)
     table = NameTable({name: form for name, form in decided.items() if form is not None}, titles=titles)
+    titled = (word.text for words in occurrences for word in words if word.has_personal_title)
+    table.families.update(name for name in titled if name in found)
     table.phrases = _kept_phrases(texts, translations, occurrences, table)
     return table
 
@@ -214,7 +231,8 @@ def _name_words(texts: Sequence[str], occurrences: Sequence[Sequence[_Word]]) ->
         for place, word in enumerate(words):
             before = words[place - 1] if place and text[words[place - 1].end : word.start] == " " else None
             addressed = word.title is not None or (before is not None and before.text in _OFFICES)
-            if word.text in _NOT_NAMES or (addressed and word.text in _OFFICES) or len(word.text) < 2:
+            is_no_name = word.text in _NOT_NAMES and word.title is None
+            if is_no_name or (addressed and word.text in _OFFICES) or len(word.text) < 2:
                 continue
             if _is_compound(word.text) or (is_function_word(word.text.lower()) and word.text.lower() not in given):
                 continue

@@ -28,6 +28,8 @@ class Term:
     origin: Literal["glossary", "name", "dictionary"]
     allows_article: bool = True
     """Whether an article may stand before the translation: *de Netherfield*, not *du Netherfield*."""
+    is_certain: bool = False
+    """True for a name that must be kept, however unlikely the translation is then: a family name after a title."""
     entry: Entry | None = None
     """The dictionary entry that contains the translations, if any."""
 

@@ -29,6 +29,7 @@ from docgraph.translation.terms.formality import (
     exceptional_words,
     forbidden_words,
     has_you,
+    with_set_phrases,
 )
 from docgraph.translation.terms.term import Term, TermFinder, TermUse, are_used, find_all, missing_terms
 from docgraph.translation.text.preprocessing import Segment
@@ -174,6 +175,11 @@ def _find(words: str, text: str) -> re.Match[str] | None:
     return re.search(rf"(?<!\w){re.escape(words)}(?!\w)", text)
 
 
+def _max_loss(term: Term) -> float:
+    """Returns how much less likely than the first a translation with a term may be."""
+    return _NAME_LOSS if term.origin == "name" and not term.is_certain else math.inf
+
+
 def _kept_names(terms: Sequence[Term]) -> list[Term]:
     """Returns the names with a translation of the same first letter, so that the words before them stay the same."""
     return [
@@ -203,16 +209,17 @@ class TermEnforcer:
         self._encoder = ConstraintEncoder(target, language)
         self._forbidden: dict[Formality, ForbiddenWords] = {}
 
-    def with_names(self, segment: Segment, hypothesis: Hypothesis, terms: DocumentTerms) -> Hypothesis:
-        """Returns a translation in which the translations of names stand for names that it kept, with their titles."""
-        if not (names := _kept_names(terms.find(segment.text))):
-            return hypothesis
-        text = kept = self._target.decode(hypothesis.tokens)
-        for term in names:
+    def with_replacements(self, segment: Segment, hypothesis: Hypothesis, terms: DocumentTerms) -> Hypothesis:
+        """Returns a translation in which names that it kept are translated and set phrases have the right formality."""
+        text = first = self._target.decode(hypothesis.tokens)
+        for term in _kept_names(terms.find(segment.text)):
             match = _find(term.source, text)
             if match and not _find(term.target, text):
                 text = text[: match.start()] + term.target + text[match.end() :]
-        if text == kept:
+        if terms.formality is not None and terms.disagrees(segment, text):
+            changed = with_set_phrases(text, terms.formality.formality)
+            text = text if terms.disagrees(segment, changed) else changed
+        if text == first:
             return hypothesis
         return replace(hypothesis, tokens=tuple(self._target.ids([text])[0][:-1].tolist()))
 
@@ -236,7 +243,7 @@ class TermEnforcer:
         encoded = self._encoded(segment, [*missing, *words], spans)
         if terms.formality is not None and terms.disagrees(segment, translation):
             return Lacking([*encoded, self._words_of(segment, translation, terms.formality)], words, math.inf)
-        max_loss = max((_NAME_LOSS if term.origin == "name" else math.inf for term in missing), default=_WORD_LOSS)
+        max_loss = max(map(_max_loss, missing), default=_WORD_LOSS)
         return Lacking([*encoded, *self.forbidden(segment, translation, terms)], words, max_loss) if encoded else None
 
     def better(

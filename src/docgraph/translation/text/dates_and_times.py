@@ -76,6 +76,15 @@ _SHORT_DAY = re.compile(
 """A short day before a date or a time, or after on, by, until or every; the Sun is a star."""
 _DAY_RANGE = re.compile(rf"\b({_DAY})\b\.?\s?[-–]\s?({_DAY})\b")
 _BEFORE_TIME = re.compile(r"[,:]? (?:from )?\d{1,2}:\d\d")
+_FULL_DAY = "|".join(dict.fromkeys(_DAYS.values()))
+_FULL_DAY_RANGE = re.compile(
+    rf"\b(?P<first>{_FULL_DAY})(?:\s?[-–]\s?| to | through )(?P<last>{_FULL_DAY})\b"
+    r"(?=[,;:.!?)]|$| \d| (?:and|at|from|until)\b)"
+)
+_BEFORE_FROM = re.compile(
+    r"(?:\(|, |\b(?!(?:an?|between|each|every|for|from|of|on|our|that|the|this|your) )[a-z]+ )$", re.IGNORECASE
+)
+"""What precedes days of the week before which "from" may stand: We work (from) Monday to Friday."""
 _DAY_LIST = re.compile(rf"\b(?:{_DAY})\b(?:(?:, | and |, and | & | or |/)(?:{_DAY})\b)+")
 _CALENDAR_LINE = re.compile(rf"(?:(?:{_DAY})|(?:{_MONTH}))\.?(?:[ ,;/|–-]+(?:(?:{_DAY})|(?:{_MONTH}))\b\.?)*")
 _CALENDAR_WORD = re.compile(rf"\b(?:{_DAY}|{_MONTH})\b\.?")
@@ -97,7 +106,7 @@ def read_times(text: str) -> str:
 def read_dates(text: str) -> str:
     """Returns an English text with days before months, and both in full: Wednesday, 15 January for Wed, Jan 15."""
     text = _COUNT_AFTER_MONTH.sub(r"\g<0>,", text)
-    text = _DAY_RANGE.sub(_full_days, text)
+    text = _FULL_DAY_RANGE.sub(_from_day, _DAY_RANGE.sub(_full_days, text))
     text = _DAY_LIST.sub(lambda days: _CALENDAR_WORD.sub(lambda day: _DAYS[day[0]], days[0]), text)
     text = _SHORT_DAY.sub(lambda day: _DAYS[day[0].rstrip(".")], text)
     text = _DATE.sub(_day_first, _DATE_RANGE.sub(_days_first, text))
@@ -226,6 +235,12 @@ def _full_days(days: re.Match[str]) -> str:
     """Returns Monday to Friday for Mon-Fri, and From Monday to Friday before a time at the start of a text."""
     start = "From " if not days.start() and _BEFORE_TIME.match(days.string, days.end()) else ""
     return f"{start}{_DAYS[days[1]]} to {_DAYS[days[2]]}"
+
+
+def _from_day(days: re.Match[str]) -> str:
+    """Returns from Monday to Friday for Monday-Friday inside a sentence: the model knows it better."""
+    start = "from " if _BEFORE_FROM.search(days.string, max(0, days.start() - 20), days.start()) else ""
+    return f"{start}{days['first']} to {days['last']}"
 
 
 def _full_month(match: re.Match[str]) -> str:

@@ -72,6 +72,19 @@ _RULES = tuple(
     for pattern, shown in (
         (rf"{_SUBJECT}([Cc]a|[Ww]o)nt(?= [a-z]|[,.!?]|$)(?! to\b)", r"\1\2n't"),
         (rf"{_BEFORE}([Cc]a|[Ww]o)nt(?= {_AFTER_CANT})", r"\1n't"),
+        (
+            r"(^|[.!?] )[Ww](ould|ill) (?=(?:(?:absolutely|also|certainly|definitely|gladly|happily|highly|never|not"
+            r"|probably|really) )?(?:be back|buy|come back|go back|love|recommend|stay)\b"
+            r"[^.!?]*(?:[.!]|$))",
+            r"\1I w\2 ",
+        ),
+        (r"(^|[.!?] )(?:TL;?DR|Tl;?dr|tl;?dr)\b", r"\1In short"),
+        (r"(^|[.!?] )[Hh]ope (?=to (?!(?:be|the)\b)[a-z]+ )", r"\1I hope "),
+        (
+            r"(^|[.!?] )[Cc](an['’]t|ouldn['’]t) (?=(?:agree more|believe|complain"
+            r"|decide|imagine|remember|sleep|stop|thank|wait)\b)",
+            r"\1I c\2 ",
+        ),
         (rf"{_BEFORE}[Ii]m(?= [a-z]|[,.!?])", "I'm"),
         (r"(^|[.!?,] )([Hh]ow|[Ww]hen)s (?=[a-z])", r"\1\2's "),
         (rf"{_BEFORE}i(?=['’](?:d|ll|m|ve)\b| {_AFTER_I})", "I"),
@@ -227,6 +240,13 @@ def given_names() -> Collection[str]:
     """Returns English given names in lower case."""
     names = load_word_lists("en").names
     return names["masculine"] | names["feminine"]
+
+
+@cache
+def feminine_names() -> frozenset[str]:
+    """Returns English given names of women only, in lower case."""
+    names = load_word_lists("en").names
+    return names["feminine"] - names["masculine"]
 
 
 @cache

@@ -1,8 +1,8 @@
 """Language check: is a text in the source language of the model?
 
-Each sentence votes for the language whose function words it has most of, with its number of characters. A model of
-every language of the world (py3langid: about a second to load) would be more than this question needs: a text is
-refused only if another language clearly has the most votes.
+Each sentence votes for the language whose function words it has most of, with its number of characters. A text too
+short for a vote is refused only if it has several function words of another language and none of its own. A model of
+every language of the world (py3langid: about a second to load) would be more than these questions need.
 """
 
 from __future__ import annotations
@@ -17,12 +17,16 @@ from docgraph.document import Document
 from docgraph.errors import DocgraphError
 
 ENOUGH = 200
-"""Characters that must have voted before a text is refused."""
+"""Characters that must have voted for a decision by votes; the words of a shorter text are counted together."""
 _ENOUGH_OF_SCRIPT = 30
 """The same for a text in another script, which is clear from few characters."""
 _OWN_SHARE, _OTHER_SHARE = 0.1, 0.6
 """A text is refused if its own language has less than the first share of the votes, and another one more than the
 second."""
+_SHORT_HITS, _SHORT_FORMS, _SHORT_SHARE, _SHORT_CONTENT = 3, 2, 0.25, 2
+"""A short text is in another language if it has so many function words of it, so many different ones, that share of its
+words, so many different other words in lower case (names have none: San Pedro de la Costa), and no function word that
+the other language lacks."""
 _MOST = 20_000
 """Characters that vote, from the whole length of a text."""
 _SHORTEST = 3
@@ -64,9 +68,9 @@ _FUNCTION_WORDS = {
     " any just don doesn isn didn won ll ve re where why while because does must should only also after before"
     " over such",
     "fr": "le la les de des du un une et est que qui dans pour pas sur au aux avec ce cette ces il elle ils elles nous"
-    " vous je tu on ne se en par plus sont mais ou où son sa ses leur leurs été être avoir fait comme tout tous si"
-    " même aussi y a ont était cela notre votre nos vos mon ma mes lui donc sans sous entre peut très bien d l qu"
-    " n s c j m t",
+    " vous je tu on me te ne se en par plus sont mais ou où son sa ses leur leurs été être avoir fait comme tout"
+    " tous si même aussi y a ont était cela notre votre nos vos mon ma mes lui donc sans sous entre peut très bien d l"
+    " qu n s c j m t",
     "de": "der die das und ist nicht ein eine einen einem einer eines den dem des zu in von mit auf für im sich es auch"
     " als an er sie wir ich ihr so dass aus bei nach wie um am über nur noch oder aber vor zur zum bis mehr durch"
     " man sein wird sind war hat haben werden wurde kann muss diese dieser dieses wenn was unter sehr schon hier"
@@ -126,9 +130,28 @@ def other_language(sentences: list[str], language: str) -> str | None:
             votes[winner] += len(sentence)
     [(other, count)] = votes.most_common(1) or [("", 0)]
     enough = _ENOUGH_OF_SCRIPT if other in _SCRIPTS else ENOUGH
-    if votes.total() < enough or votes[own] >= _OWN_SHARE * votes.total():
+    if votes.total() < enough:
+        return _language_of_short_text(" ".join(sentences)[:_MOST], language)
+    if votes[own] >= _OWN_SHARE * votes.total():
         return None
     return other if count > _OTHER_SHARE * votes.total() else None
+
+
+def _language_of_short_text(text: str, language: str) -> str | None:
+    """Returns the language that a short text is in instead of `language`; None if it is unclear."""
+    if language not in _FUNCTION_WORDS:
+        return None
+    words = [word for word in _WORD.findall(text) if len(word) > 1]
+    listed = [word.lower() for word in words if is_function_word(word.lower())]
+    foreign = [word for word in listed if language not in _languages_of_word()[word]]
+    counts = Counter(other for word in foreign for other in _languages_of_word()[word])
+    [(other, hits), (_, next_hits)] = [*counts.most_common(2), ("", 0), ("", 0)][:2]
+    if hits < max(_SHORT_HITS, _SHORT_SHARE * len(words), next_hits + 1):
+        return None
+    forms = {word for word in foreign if other in _languages_of_word()[word]}
+    content = {word for word in words if word.islower() and not is_function_word(word)}
+    is_own = any(other not in _languages_of_word()[word] for word in {*listed} - {*foreign})
+    return NAMES[other] if len(forms) >= _SHORT_FORMS and len(content) >= _SHORT_CONTENT and not is_own else None
 
 
 def language_name(code: str) -> str:
@@ -216,7 +239,10 @@ def _language_of(sentence: str) -> str | None:
     # A single word decides nothing: "a", "die" and "in" are words of several languages.
     if ranked[0][1] < 2 or ranked[0][1] == ranked[1][1]:
         return None
-    return NAMES[ranked[0][0]]
+    # Nor do single letters, which are keys and variables in English: Ctrl+S.
+    winner = ranked[0][0]
+    is_certain = any(len(word) > 1 and winner in _languages_of_word().get(word, ()) for word in words)
+    return NAMES[winner] if is_certain else None
 
 
 @cache

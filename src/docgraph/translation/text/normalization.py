@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from decimal import Decimal
 
 from docgraph.model.tokenizer import SubwordCoder
@@ -13,6 +12,7 @@ from docgraph.translation.text.dialogue_quotes import without_outer_quotes
 from docgraph.translation.text.digits import plain_digits
 from docgraph.translation.text.informal_english import CAPITAL, is_name_in_dictionary, standard_english
 from docgraph.translation.text.language_check import is_function_word
+from docgraph.translation.text.paraphrases import Paraphraser
 from docgraph.translation.text.protected_text import TextProtector
 from docgraph.translation.text.source_style import plain_style
 from docgraph.translation.text.spoken_english import written
@@ -150,10 +150,10 @@ class Normalizer:
     """Normalises texts for one model."""
 
     def __init__(
-        self, coder: SubwordCoder, languages: tuple[str, str] | None, paraphrase: Callable[[str], str] = str
+        self, coder: SubwordCoder, languages: tuple[str, str] | None, paraphraser: Paraphraser | None = None
     ) -> None:
-        """`paraphrase` returns a text with its idioms in words that the model knows."""
-        self._coder, self._paraphrase = coder, paraphrase
+        """`paraphraser` puts English idioms in words that the model knows."""
+        self._coder, self._paraphraser = coder, paraphraser
         self._english = languages is not None and languages[0] == "en"
         self.protector = TextProtector(coder)
         self._is_french = languages == ("en", "fr")
@@ -168,6 +168,18 @@ class Normalizer:
         In English, times use 24 hours, days precede months, abbreviated amounts and units are written out, and idioms
         are paraphrased.
         """
+        text = self._with_idioms(text)
+        return self._paraphraser(text) if self._english and self._paraphraser is not None else text
+
+    def paraphrases(self, text: str) -> list[tuple[str, str]]:
+        """Returns the idioms of a text and what the model reads instead of each."""
+        if not self._english or self._paraphraser is None:
+            return []
+        text = self._with_idioms(text)
+        return [(text[start:end], shown) for start, end, shown in self._paraphraser.replacements(text)]
+
+    def _with_idioms(self, text: str) -> str:
+        """Returns a normalised text whose idioms are not yet paraphrased."""
         text, _ = self.protector.remove(with_verb(text) if self._english else text)
         text = plain_style(text)
         text = (self._is_french and without_outer_quotes(text)) or text
@@ -180,8 +192,10 @@ class Normalizer:
                 text = self._in_small_letters(label[0]) + text[label.end() :]
             text = text if text.isupper() else _STRESSED.sub(_unstressed, RUN.sub(self._unshouted, text))
             text = read_quotations(text)
-        text = self._in_small_letters(text) if is_all_caps(text) else text
-        return self._paraphrase(self._standard_english(text)) if self._english else text
+        if is_all_caps(text):
+            small = self._in_small_letters(text)
+            text = _SMALL_WORD.sub(lambda word: self._capitalize_name(word[0]), small) if self._english else small
+        return self._standard_english(text) if self._english else text
 
     def without_title_case(self, text: str) -> str:
         """Returns a text in Title Case in lower case, except its first word, abbreviations and names."""

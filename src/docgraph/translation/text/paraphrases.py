@@ -16,7 +16,7 @@ and matters ("They put off the meeting").
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache, cached_property
 from importlib.resources import files
@@ -115,6 +115,14 @@ class Paraphraser:
     def __call__(self, text: str) -> str:
         """Returns a text with its idioms in plain words; the longest idiom at each place."""
         done, parts = 0, list[str]()
+        for start, end, shown in self.replacements(text):
+            parts += [text[done:start], shown]
+            done = end
+        return "".join([*parts, text[done:]]) if parts else text
+
+    def replacements(self, text: str) -> Iterator[tuple[int, int, str]]:
+        """Yields the span of each idiom of a text, and its paraphrase."""
+        done = 0
         for word in _WORD.finditer(text):
             if word.start() < done:
                 continue
@@ -127,10 +135,9 @@ class Paraphraser:
                 if first is not None:
                     shown = first + idiom.filled(rest)
                     shown = shown[0].upper() + shown[1:] if word[0][0].isupper() else shown
-                    parts += [text[done : word.start()], shown]
                     done = rest.end()
+                    yield word.start(), done, shown
                     break
-        return "".join([*parts, text[done:]]) if parts else text
 
 
 def _begins_sentence(before: str, word: str) -> bool:

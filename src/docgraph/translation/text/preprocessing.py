@@ -45,8 +45,9 @@ _BREAKS = tuple(
 )
 """Where a text may be cut, best first: after sentences, clauses, phrases, words."""
 _TAG = re.compile(literals.TAG)
+_TOPIC = re.compile(r"(?<!\S)#[^\W\d_]\w*(?!\S)")
 _LETTER = re.compile("[A-Za-z]")
-_ITEM_SEPARATOR = re.compile(r"(?<=\w) [•·|] (?=\w)")
+_ITEM_SEPARATOR = re.compile(r"(?<=[\w.!?)%]) [•·|] (?=[\w$£€(])")
 _SENTENCE_END = re.compile(r"[.!?…。！？][\"'”’»)\]]*$")
 _AFTER_SENTENCE = (" ", "\t", "\u00a0", "\u202f", "\u3000", *"。！？")
 """Characters that precede the second and later sentences of a line."""
@@ -139,7 +140,7 @@ class Preprocessor:
         self._confidence, self._reads_definitions = confidence, "definition" in hints
         # A correction segments its document again, and only one sentence may differ.
         self._cached_segments = lru_cache(SENTENCES)(lambda *arguments: tuple(self._segments(*arguments)))
-        self.normalizer = Normalizer(coder, languages, load_paraphraser() if dictionaries(hints) else str)
+        self.normalizer = Normalizer(coder, languages, load_paraphraser() if dictionaries(hints) else None)
 
     def segment(self, document: Document, keep_whole: Container[int] = (), keep: Container[int] = ()) -> Segments:
         """Returns the segments of a document.
@@ -202,14 +203,15 @@ class Preprocessor:
 
 
 def is_translatable(text: str) -> bool:
-    """Returns whether a text has words: more than an address, an identifier, a <placeholder> or one Latin letter."""
-    words = _TAG.sub("", text).strip()
+    """Returns whether a text has words: more than an address, an identifier, a <placeholder>, a #topic or one Latin
+    letter."""
+    words = _TOPIC.sub("", _TAG.sub("", text)).strip()
     return any(map(str.isalpha, words)) and not _LETTER.fullmatch(words) and not literals.is_only_literal(text)
 
 
 def as_piece(source: str, text: str, is_last: bool) -> str:
     """Returns the translation of a piece without the capital and the full stop of a sentence."""
-    if source[:1].islower() and text[:1].isupper() and text[1:2].islower():
+    if source[:1].islower() and text[:1].isupper() and (text[1:2].islower() or text[1:2] in (" ", "'", "’")):
         text = text[0].lower() + text[1:]
     if not is_last and text.endswith(".") and not _SENTENCE_END.search(source):
         text = text[:-1] + ("," if source.endswith((",", "，", "、")) else "")

@@ -26,21 +26,23 @@ _ARROW = re.compile(r"[\u2190-\u21ff\u25b6-\u25bb]")
 """Arrows between words (File → Open) stay, because they say how the words belong together."""
 _KEY = re.compile(r"(?<![!-~])[(\"']?([!-~]{60,})")
 _RUN_OF_MARKS = r"(?:([*=~#_])\1+|([+-])\2{2,})"
+_TIME_STAMP = r"\[(?:[\d/.-]{6,10}[, T]\s?)?\d{1,2}:\d\d(?::\d\d(?:[.,]\d+)?)?(?:\s?[AaPp][Mm])?\]"
 _LEADING = re.compile(
-    rf"\|+\s*(?=\w)|(?:(?:\*|{_RUN_OF_MARKS})\s+)?"
+    rf"\|+\s*(?=\w)|(?:{_TIME_STAMP}\s+(?=\S))+|(?:(?:\*|{_RUN_OF_MARKS})\s+)?"
     r"(?:(?:\((?:\d{1,3}|[a-z]{1,2}|[ivx]{1,4})\)|(?:\d{1,3}|[a-z])\)|(?:\d{1,3}\.)+(?:\d{1,3})?|[A-Z](?:\.\d{1,3})+\.?)"
     r"\s+(?=[A-Z])"
     r"|[A-EQ]\.\s+(?=[A-Z][a-z]*\s[a-z])|[A-Z]\)\s+(?=[A-Z])"
     r"|(?:[a-z]\)|\d{1,2}[.)])\s+(?!(?:and|are|in|is|of|or|to|was)\b)(?=[a-z]))?"
 )
 """What precedes a text without belonging to it: the bars of a message with several forms (one file|%d files), a star or
-several marks, and the number or letter of a section, an item or an answer."""
+several marks, the time in a log or a chat, and the number or letter of a section, an item or an answer."""
 _TOPIC = r"#[^\W\d_]\w*"
 _TRAILING = re.compile(
-    rf"(?<!\s)\s+(?:\*|{_RUN_OF_MARKS})$|(?<=[.!?\"”’)])(?:\s?\[\d{{1,3}}\])+$|(?<=[.!?…])\s+{_TOPIC}$"
+    rf"(?<!\s)\s+(?:[*·•|]|{_RUN_OF_MARKS})$|(?<=[.!?\"”’)])(?:\s?\[\d{{1,3}}\])+$|(?<=[.!?…])\s+{_TOPIC}$"
     rf"|(?<!\s)(?:\s+{_TOPIC}){{2,}}$"
 )
-"""What follows a text: a star, several marks, the numbers of notes, or topics (#holiday)."""
+"""What follows a text: a star, several marks, what separates it from the next item, the numbers of notes, or topics
+(#holiday)."""
 _FRAME = re.compile(r"(([*=~#_+-])\2{2,}\s*)(?=[^\W_]).*?(?<=[^\s*=~#_+-])(\s*\2{3,})")
 """A text between runs of marks: -----Original Message-----."""
 _TRADEMARKS = frozenset("®™℠")
@@ -76,8 +78,11 @@ class TextProtector:
         if last:
             gaps = [InlineMarkup(0, text[:last])]
         for begin, end in self._unreadable_spans(text) if not text.isascii() or _KEY.search(text) else ():
-            if begin < last or end > stop:
+            begin, end = max(begin, last), min(end, stop)
+            if begin >= end:
                 continue
+            while end == stop < len(text) and begin > last and text[begin - 1] == " ":  # the one after it is not here
+                begin -= 1
             readable += text[last:begin]
             gaps.append(InlineMarkup(len(readable), text[begin:end]))
             last = end

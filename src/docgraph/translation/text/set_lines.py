@@ -6,8 +6,9 @@ import re
 
 from docgraph.translation.text.capitals import is_english_word
 from docgraph.translation.text.dates_and_times import french_calendar_line, french_mail_header
-from docgraph.translation.text.informal_english import given_names
+from docgraph.translation.text.informal_english import feminine_names, given_names
 from docgraph.translation.text.normalization import Normalizer
+from docgraph.translation.text.stand_ins import STAND_IN
 
 _PERSON = re.compile(r"([A-Z][a-z]+)(?: [A-Z]\.)?(?: [A-Z][\w'’-]+){0,1} ([A-Z][\w'’-]+)")
 _WORD_NAMES = """
@@ -62,6 +63,13 @@ _SALUTATIONS = {
     "Prof": "Cher professeur",
     "Professor": "Cher professeur",
 }
+_DEAR_TWO = re.compile(r"Dear ([A-Z][a-z]+) (?:and|&) ([A-Z][a-z]+)(?P<end>[,:]?)")
+_MAIL_HEADER = re.compile(rf"(?P<name>From|To|Cc|Bcc|Reply-To): (?P<people>[^:]*(?:\S@\S|\b{STAND_IN}\b)[^:]*)")
+"""A line of an e-mail with addresses, which may have stand-ins."""
+_FRENCH_HEADERS = {"From": "De", "To": "À", "Cc": "Cc", "Bcc": "Cci", "Reply-To": "Répondre à"}
+_WELCOME = re.compile(r"(?P<speaker>[\w .'’-]{1,40}: )?[Yy]ou(?:['’]re| are) (?:(?:most|very) )?welcome(?P<end>[.!]*)")
+"""An answer to thanks; the model would say Bienvenue."""
+_FRENCH_SPEAKER = re.compile(r"[^:]{1,60}?\s?: ?")
 _SOUNDS = {
     "achoo": "atchoum", "bam": "bam", "beep": "bip", "boom": "boum", "clang": "clang", "creak": "crac",
     "ding-dong": "ding-dong", "hee-haw": "hi-han", "moo": "meuh", "oink": "groin", "quack": "coin", "ribbit": "coâ",
@@ -97,11 +105,14 @@ def copied_line(source: str, normalizer: Normalizer) -> bool:
 def french_line(source: str, translation: str) -> str:
     """Returns the French form of a set phrase; empty for any other text.
 
-    Set phrases are salutations and ends of letters, the line before a quoted e-mail, short days and months alone in a
-    line, and sounds.
+    Set phrases are salutations and ends of letters, the line before a quoted e-mail, who an e-mail is from and to,
+    answers to thanks, short days and months alone in a line, and sounds.
     """
     return (
         _french_salutation(source)
+        or _french_salutation_of_two(source)
+        or _french_people(source)
+        or _french_welcome(source, translation)
         or _french_closing(source)
         or _french_sounds(source)
         or french_mail_header(source)
@@ -146,6 +157,33 @@ def _french_salutation(source: str) -> str:
         return f"Chers Monsieur et Madame {second_name},"
     other = _SALUTATIONS[second]
     return f"{_SALUTATIONS[title]} {name or second_name}, {other[0].lower()}{other[1:]} {second_name},"
+
+
+def _french_salutation_of_two(source: str) -> str:
+    """Returns Chers for a letter to two persons by their given names, Chères if both are women's; else empty."""
+    match = _DEAR_TWO.fullmatch(source)
+    if match is None or not {match[1].lower(), match[2].lower()} <= {*given_names()}:
+        return ""
+    is_feminine = {match[1].lower(), match[2].lower()} <= feminine_names()
+    return f"{'Chères' if is_feminine else 'Chers'} {match[1]} et {match[2]}{match['end'] and ','}"
+
+
+def _french_people(source: str) -> str:
+    """Returns the line of an e-mail that says who it is from or to; empty for any other text."""
+    match = _MAIL_HEADER.fullmatch(source)
+    return "" if match is None else f"{_FRENCH_HEADERS[match['name']]}\u00a0: {match['people']}"
+
+
+def _french_welcome(source: str, translation: str) -> str:
+    """Returns the answer to thanks, with its speaker as translated; empty for any other text."""
+    match = _WELCOME.fullmatch(source)
+    if match is None:
+        return ""
+    speaker = _FRENCH_SPEAKER.match(translation) if match["speaker"] else None
+    if match["speaker"] and speaker is None:
+        return ""
+    end = match["end"].replace("!", "\u202f!", 1)
+    return f"{speaker[0] if speaker else ''}De rien{end}"
 
 
 def _is_person(text: str, normalizer: Normalizer) -> bool:

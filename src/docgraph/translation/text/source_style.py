@@ -1,4 +1,5 @@
-"""Repeated marks (???), character references (&amp;) and labels in capitals: plain for the model, and back."""
+"""Repeated marks (???), ellipses (…), character references (&amp;) and labels in capitals: plain for the model, and
+back."""
 
 from __future__ import annotations
 
@@ -7,6 +8,7 @@ from html import unescape
 
 from docgraph.translation.text.capitals import LABEL
 
+_THREE_DOTS = re.compile(r"(?<!\.)\.{3}(?!\.)")
 _REPEATED_MARKS = re.compile(r"(?<=[\w)\"'”’%…])[!?]{2,}(?=[\s\"'”’)]|$)")
 _MARKS = re.compile(r"[!?](?:\s?[!?])*")
 _ENTITY = re.compile(r"&(?:amp|apos|gt|lt|quot|#0?39|#x27|#34);")
@@ -21,8 +23,12 @@ def plain_style(text: str) -> str:
 
 
 def with_source_style(source: str, text: str) -> str:
-    """Returns a translation with the repeated marks, character references and label in capitals of its source."""
-    return _with_entities(source, _with_same_marks(source, _with_label(source, text)))
+    """Returns a translation with the repeated marks, ellipses, character references and label in capitals of its
+    source."""
+    text = _with_same_marks(source, _with_label(source, text))
+    if "…" in source and "..." not in source:
+        text = _THREE_DOTS.sub("…", text)
+    return _with_entities(source, text)
 
 
 def _with_label(source: str, text: str) -> str:

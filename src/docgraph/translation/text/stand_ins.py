@@ -54,11 +54,17 @@ _COUNT = "#"
 """The number of an ICU plural, as an atom: {n, plural, one {# file} other {# files}}."""
 _PLURAL = re.compile(r"\b(?:(?!(?:has|is|its|this|was)\b)\w+s|children|men|people|women)\b", re.IGNORECASE)
 _NOUN = re.compile(r"\s+[a-z]+")
+_QUALITY = r"(?:new |more |other |selected |unread )?"
 _COUNTED = re.compile(
-    r"\s+(?:new |more |other |selected |unread )?(?:bytes|changes|characters|columns|comments|days|documents|elements"
+    rf"\s+{_QUALITY}(?:bytes|changes|characters|columns|comments|days|documents|elements"
     r"|entries|errors|fields|files|folders|hours|images|items|lines|matches|members|messages|minutes|months|objects"
     r"|pages|people|photos|pixels|points|projects|replies|results|rows|seconds|tasks|times|users|versions|views|votes"
     r"|warnings|weeks|words|years)\b"
+)
+_COUNTED_ONE = re.compile(
+    rf"\s+{_QUALITY}(?:byte|change|character|column|comment|day|document|element|entry|error|field|file|folder|hour|image"
+    r"|item|line|match|member|message|minute|month|object|page|person|photo|pixel|point|project|reply|result|row|second"
+    r"|task|time|user|version|view|vote|warning|week|word|year)\b(?! (?!(?:has|is|was)\b)[a-z]+s\b)"
 )
 
 
@@ -115,8 +121,10 @@ def _literal_spans(text: str) -> Iterator[Span]:
 
 
 def _is_one(text: str, start: int, end: int) -> bool:
-    """Returns whether the number of an ICU plural is one, because the text after it has no plural: # item."""
-    return text[start:end] == _COUNT and not _PLURAL.search(text, end)
+    """Returns whether a number is one: that of an ICU plural without a plural after it, or one before a singular."""
+    if text[start:end] == _COUNT:
+        return not _PLURAL.search(text, end)
+    return _COUNTED_ONE.match(text, end) is not None
 
 
 def _is_number(text: str, start: int, end: int) -> bool:
@@ -128,7 +136,7 @@ def _is_number(text: str, start: int, end: int) -> bool:
         return False
     if _NUMBER_FORMAT.fullmatch(literal) or _COUNTED.match(text, end):
         return True
-    if re.match(rf"\s+{re.escape(literal.strip('${}'))}\b", text[end:]):  # {attempts} attempts
+    if re.match(rf"\s+{re.escape(literal.strip('$%{}'))}\b", text[end:]):  # {attempts} attempts
         return True
     return _COUNT_NAME.search(literal) is not None and _NOUN.match(text, end) is not None
 
