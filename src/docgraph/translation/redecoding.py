@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from docgraph.model.hints import dictionaries
 from docgraph.translation.checks.doubts import Doubt, doubts, word_doubts
-from docgraph.translation.checks.lexicon import invented_words
+from docgraph.translation.checks.lexicon import invented_first_words, invented_words
 from docgraph.translation.checks.repair import Attempt, Piece, Repairer
 from docgraph.translation.decoding.constraints import Constraints
 from docgraph.translation.decoding.decoder import DecoderInput, DecodingOptions
@@ -221,8 +221,12 @@ class Redecoder:
         return (*found, *word_doubts(invented), *terms.doubts(segment, text))
 
     def _invented_words(self, segment: Segment, text: str, terms: DocumentTerms) -> list[str]:
-        targets = (target for term in terms.find(segment.text) for target in term.targets)
-        return [*invented_words(segment.source, without(text, segment.stand_ins), self._language, targets)]
+        targets = [target for term in terms.find(segment.text) for target in term.targets]
+        arguments = segment.source, without(text, segment.stand_ins), self._language, targets
+        found = [*invented_words(*arguments)]
+        if self._translator.languages is not None and self._translator.languages[0] == "en":
+            found += invented_first_words(*arguments, self._translator.input_builder.normalizer.may_be_name)
+        return found
 
     def _decode_again(
         self, prepared: PreparedDocument, decoded: DecodedSegments, pieces: Sequence[Piece], search: SearchConfig

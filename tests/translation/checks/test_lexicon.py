@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from docgraph.translation.checks.doubts import Doubt, word_doubts
-from docgraph.translation.checks.lexicon import invented_words, lexicon
+from docgraph.translation.checks.lexicon import invented_first_words, invented_words, lexicon
 from docgraph.translation.translator import Translator
 from make_lexicon import words_of
 
@@ -48,6 +48,27 @@ def test_a_doubtful_word_weighs_less_than_anything_else() -> None:
     assert doubt == Doubt("'pétriole' may not be a word", 4)
     assert doubt.is_about_word
     assert not Doubt("brackets differ", 5).is_about_word
+
+
+@pytest.mark.parametrize(
+    ("source", "translation", "expected"),
+    [
+        ("Let's get on the bus.", "Monons dans le bus.", ["monons"]),
+        ('He said: "Credit to Ayr."', "Il dit : « Crdit à Ayr. »", ["crdit"]),
+        ("Athens won.", "Athènes a gagné.", []),  # the translation of a name
+        ("Zorba won.", "Zorba a gagné.", []),  # in the source
+        ("We saw it.", "Nous avons vu Zorglubeur.", []),  # inside a sentence: a name
+        ("Use NBVE.", "NBVE s'utilise.", []),
+    ],
+)
+def test_first_words_that_are_no_names_may_be_invented(source: str, translation: str, expected: list[str]) -> None:
+    assert list(invented_first_words(source, translation, "fr", (), lambda word: word == "Athens")) == expected
+    assert not list(invented_first_words(source, translation, None, (), lambda word: False))
+
+
+def test_an_invented_first_word_is_decoded_again() -> None:
+    translator = Translator.load("en-fr")
+    assert translator.translate(["Let's get on the bus."]).texts == ["Montons dans le bus."]
 
 
 def test_a_translation_with_an_invented_word_is_decoded_again(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import lzma
 import re
 from collections.abc import Callable, Iterable, Iterator
+from difflib import SequenceMatcher
 from functools import lru_cache
 from importlib.resources import files
 
@@ -15,6 +16,10 @@ MIN_LENGTH = 4
 """Shorter words are not looked up."""
 _IN_TEXT = re.compile(rf"(?<![\w.@#/\\])(?<!\W-)(?<!^-){WORD.pattern}(?![\w@#/\\]|[.](?=\w))")
 """A word, or a part of a compound, that is not part of an identifier or an address."""
+_FIRST = re.compile(rf"(?:^\W*|[.!?…:]\s+\W*|[«“(]\s*)({WORD.pattern})(?![\w@#/\\-]|[.](?=\w))")
+"""The first word of a sentence, a quotation or a bracket."""
+_SIMILAR = 0.5
+"""Minimum similarity of a name and its translation."""
 
 
 @lru_cache
@@ -48,3 +53,27 @@ def invented_words(source: str, translation: str, language: str | None, allowed:
     if unknown:
         other = {word.lower() for text in (source, *allowed) for word in WORD.findall(text)}
         yield from dict.fromkeys(word for word in unknown if word not in other)
+
+
+def invented_first_words(
+    source: str, translation: str, language: str | None, allowed: Iterable[str], is_name: Callable[[str], bool]
+) -> Iterator[str]:
+    """Yields the capitalised first words of sentences that are neither listed nor in the source, in lower case.
+
+    A word is left out if the most similar word of the source is a name: *Athènes* for *Athens*.
+    """
+    is_listed = lexicon(language) if language is not None else None
+    first = {word.lower() for word in _FIRST.findall(translation) if word.istitle()}
+    unknown = [word for word in first if is_listed is not None and not is_listed(word)]
+    if not unknown:
+        return
+    words = WORD.findall(source)
+    other = {word.lower() for text in (source, *allowed) for word in WORD.findall(text)}
+    for word in sorted(set(unknown) - other):
+        nearest = max(words, key=lambda each: _similarity(word, each), default="")
+        if not (nearest.istitle() and _similarity(word, nearest) >= _SIMILAR and is_name(nearest)):
+            yield word
+
+
+def _similarity(word: str, other: str) -> float:
+    return SequenceMatcher(None, word, other.lower(), autojunk=False).ratio()

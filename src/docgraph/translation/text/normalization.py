@@ -10,7 +10,12 @@ from docgraph.translation.text.capitals import FUNCTION_WORDS, LABEL, RUN, WORD,
 from docgraph.translation.text.dates_and_times import read_dates, read_times
 from docgraph.translation.text.dialogue_quotes import without_outer_quotes
 from docgraph.translation.text.digits import plain_digits
-from docgraph.translation.text.informal_english import CAPITAL, is_name_in_dictionary, standard_english
+from docgraph.translation.text.informal_english import (
+    CAPITAL,
+    given_names,
+    is_name_in_dictionary,
+    standard_english,
+)
 from docgraph.translation.text.language_check import is_function_word
 from docgraph.translation.text.paraphrases import Paraphraser
 from docgraph.translation.text.protected_text import TextProtector
@@ -216,12 +221,22 @@ class Normalizer:
         return _SMALL_WORD.sub(lambda word: self._capitalize_name(word[0]), shown)
 
     def _capitalize_name(self, word: str) -> str:
-        """Returns a word with a capital if the sub-words or the dictionary only know it with one: london."""
+        """Returns a word with a capital if it is known only with one: london."""
         if is_function_word(word):  # of French, beside English: plan de réduction des émissions
             return word
-        title = word.capitalize()
-        is_name = word not in _COMMON_WORDS and self.is_whole_word(title) and not self.is_whole_word(word)
-        return title if is_name or is_name_in_dictionary(word) else word
+        return word.capitalize() if self._is_name(word) else word
+
+    def _is_name(self, word: str) -> bool:
+        """Returns whether the sub-words or the English dictionary know a word in small letters only as a name."""
+        is_name = self.is_whole_word(word.capitalize()) and not self.is_whole_word(word)
+        return (is_name and word not in _COMMON_WORDS) or is_name_in_dictionary(word)
+
+    def may_be_name(self, word: str) -> bool:
+        """Returns whether a capitalised word of an English text may be a name, and not only the first of a sentence."""
+        from simplemma import is_known  # slow to load
+
+        small = word.lower()
+        return not is_known(small, lang="en") or small in given_names() or self._is_name(small)
 
     def is_whole_word(self, word: str) -> bool:
         """Returns whether the sub-words have one piece for a word."""
