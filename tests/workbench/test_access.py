@@ -101,6 +101,24 @@ def test_tab_reaches_every_part_of_the_page(example: Workbench) -> None:
     assert {"rows", "panel", "skip", "header", "toolbar"} <= reached
 
 
+FOCUS = "() => { const e = document.activeElement; return e.id || e.className || e.tagName; }"
+
+
+def test_the_skip_link_stays_on_the_page(example: Workbench) -> None:
+    address = example.page.url
+    example.choose(2)
+    example.page.locator(".skip").focus()
+    example.page.keyboard.press("Enter")
+    assert example.page.evaluate(FOCUS) == "s2"
+    example.page.locator(".home").click()
+    example.page.locator("#text").fill("A text.")
+    example.page.locator(".skip").focus()
+    example.page.keyboard.press("Enter")
+    assert example.page.evaluate(FOCUS) == "main"
+    assert example.page.locator("#text").input_value() == "A text."
+    assert address.split("#")[0] + "#" == example.page.url
+
+
 @pytest.mark.skipif(not AXE.is_file(), reason="axe-core is not installed (npm install --no-save axe-core)")
 @pytest.mark.parametrize("size", WIDTHS)
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -77,6 +77,11 @@ api.onKeyNeeded(() =>
     ];
   }),
 );
+document.querySelector(".skip").addEventListener("click", (event) => {
+  event.preventDefault(); // the address names what is open
+  document.getElementById("main").focus();
+  app.shown?.list?.focus();
+});
 window.addEventListener("hashchange", route);
 // Without this, the browser would leave the page for a file that is dropped on a document.
 window.addEventListener("dragover", (event) => event.dataTransfer.types.includes("Files") && event.preventDefault());
