@@ -119,6 +119,55 @@ def test_the_skip_link_stays_on_the_page(example: Workbench) -> None:
     assert address.split("#")[0] + "#" == example.page.url
 
 
+def test_the_focus_stays_in_the_panel(example: Workbench) -> None:
+    example.page.locator("#tab-chains").click()
+    example.page.locator(".chain").nth(1).focus()
+    example.page.keyboard.press("Enter")
+    assert example.page.evaluate(FOCUS) == "back"
+    example.page.keyboard.press("Enter")
+    assert example.page.locator(".chain").nth(1).evaluate("(each) => each === document.activeElement")
+    example.page.locator("#tab-glossary").click()
+    for number, (source, target) in enumerate([("boats", "barques"), ("year", "an")], 1):
+        example.page.locator("#term-source").fill(source)
+        example.page.locator("#term-target").fill(target)
+        example.page.keyboard.press("Enter")
+        example.page.locator(".terms li").nth(number - 1).wait_for()
+    example.page.locator(".terms button").first.focus()
+    for left, focus in ((1, "quiet"), (0, "panel-glossary")):
+        example.page.keyboard.press("Enter")
+        example.page.wait_for_function("(n) => document.querySelectorAll('.terms li').length === n", arg=left)
+        assert example.page.evaluate(FOCUS) == focus
+
+
+def test_the_focus_stays_in_the_list_of_documents(example: Workbench) -> None:
+    jobs = [
+        {"id": str(n), "name": f"{n}.txt", "state": "running", "format": "text", "sentences": 2, "updated": n}
+        for n in range(3)
+    ]
+    told = 0
+
+    def tell(route: Any) -> None:
+        nonlocal told
+        told += 1
+        route.fulfill(json=[{**job, "translated": told % 3} for job in jobs])
+
+    example.page.route("**/v1/jobs?*", tell)
+    example.page.route("**/v1/jobs/*", lambda route: (jobs.pop(1), route.fulfill(status=204)))
+    example.page.locator(".home").focus()
+    example.page.keyboard.press("Enter")
+    example.page.locator(".job").first.wait_for()
+    assert example.page.evaluate(FOCUS) == "main"
+    example.page.locator(".job a").nth(1).focus()
+    shown = example.page.locator(".job").nth(1).inner_text()
+    example.page.wait_for_function("(t) => document.querySelectorAll('.job')[1].innerText !== t", arg=shown)
+    assert example.page.locator(".job a").nth(1).evaluate("(each) => each === document.activeElement")
+    example.page.locator(".job button").nth(1).focus()
+    example.page.keyboard.press("Enter")
+    example.page.locator("dialog .danger").click()
+    example.page.wait_for_function("() => document.querySelectorAll('.job').length === 2")
+    assert example.page.locator(".job button").nth(1).evaluate("(each) => each === document.activeElement")
+
+
 @pytest.mark.skipif(not AXE.is_file(), reason="axe-core is not installed (npm install --no-save axe-core)")
 @pytest.mark.parametrize("size", WIDTHS)
 @pytest.mark.parametrize("scheme", ["light", "dark"])

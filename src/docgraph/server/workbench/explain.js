@@ -1,7 +1,7 @@
 // The tab of a sentence: its doubts, its linked words, what it read and how much, other translations.
 
 import * as api from "./api.js";
-import { h } from "./dom.js";
+import { h, redraw } from "./dom.js";
 import { doubt, formatted, t } from "./i18n.js";
 
 const LITTLE = 0.995; // a gate that lets so little context in is closed
@@ -28,13 +28,14 @@ export class SentenceTab {
       this.explanation = null;
       this.work.setReads(null, [], []);
     }
-    this.element.replaceChildren(
+    const parts = () => [
       h("p", { class: "eyebrow" }, t("row.number", { n: sentence.index + 1 }), ...this.score(sentence)),
       h("p", { class: "quoted", lang: job.languages?.[0] }, sentence.source),
       ...this.doubts(sentence),
       ...this.chains(sentence),
       h("div", { class: "explanation" }, ...this.drawn()),
-    );
+    ];
+    redraw(this.element, () => this.element.replaceChildren(...parts()));
     const isReadable = sentence.state !== "waiting";
     if (key !== this.key && isReadable) this.read(sentence.index);
     this.key = isReadable ? key : "";

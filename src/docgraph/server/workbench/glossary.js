@@ -1,6 +1,6 @@
 // The glossary: its tab, and the bar that joins a term selected in the source with its selected translation.
 
-import { h, icon } from "./dom.js";
+import { h, icon, redraw } from "./dom.js";
 import { t } from "./i18n.js";
 
 const MOST_WORDS = 8; // more words are a sentence, not a term
@@ -48,9 +48,9 @@ export class GlossaryTab {
           icon("close"),
         ),
       );
-    this.body.replaceChildren(
-      entries.length ? h("ul", { class: "terms" }, entries.map(item)) : h("p", { class: "hint" }, t("glossary.none")),
-    );
+    const list = () =>
+      entries.length ? h("ul", { class: "terms" }, entries.map(item)) : h("p", { class: "hint" }, t("glossary.none"));
+    redraw(this.body, () => this.body.replaceChildren(list()));
   }
 
   /** Fills the form, and moves the focus to the first field that is empty. */
