@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.chromium import AXE, KNOWN, WIDTHS, Workbench, opened
+from workbench.chromium import AXE, KNOWN, SENTENCES, WIDTHS, Workbench, opened
 
 
 def test_the_interface_is_french_for_french_browsers(browser: Any, address: str) -> None:
@@ -166,6 +166,31 @@ def test_the_focus_stays_in_the_list_of_documents(example: Workbench) -> None:
     example.page.locator("dialog .danger").click()
     example.page.wait_for_function("() => document.querySelectorAll('.job').length === 2")
     assert example.page.locator(".job button").nth(1).evaluate("(each) => each === document.activeElement")
+
+
+def test_the_focus_survives_buttons_that_vanish(example: Workbench) -> None:
+    example.correct(1, KNOWN)
+    example.choose(1)
+    undo = example.page.get_by_role("button", name="Undo", exact=True)
+    undo.focus()
+    example.page.keyboard.press("Enter")
+    example.page.locator("#s1[data-state=translated]").wait_for()
+    example.page.wait_for_function("() => document.querySelector('[aria-keyshortcuts=U]').disabled")
+    assert example.page.evaluate(FOCUS) == "s1"
+    example.page.evaluate("async () => (await import('/messages.js')).notice('A message.')")
+    example.page.locator("#notice button").focus()
+    example.page.keyboard.press("Enter")
+    assert example.page.evaluate(FOCUS) == "s1"
+
+
+def test_the_focus_survives_cancelling(workbench: Workbench) -> None:
+    workbench.open_start()
+    workbench.page.locator("#text").fill("\n".join(SENTENCES * 12))
+    workbench.page.locator(".paste button").click()
+    workbench.page.get_by_role("button", name="Cancel").focus()
+    workbench.page.keyboard.press("Enter")
+    workbench.page.get_by_role("button", name="Continue").wait_for()
+    assert workbench.page.evaluate(FOCUS) == "s0"
 
 
 @pytest.mark.skipif(not AXE.is_file(), reason="axe-core is not installed (npm install --no-save axe-core)")
