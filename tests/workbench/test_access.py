@@ -101,6 +101,20 @@ def test_tab_reaches_every_part_of_the_page(example: Workbench) -> None:
     assert {"rows", "panel", "skip", "header", "toolbar"} <= reached
 
 
+def test_each_text_has_its_own_direction(workbench: Workbench) -> None:
+    workbench.open_file("two.md", "# مرحبا 2026!\n\nThe harbour is closed.\n".encode())
+    direction = "(each) => getComputedStyle(each).direction"
+    for index, expected in enumerate(("rtl", "ltr")):
+        for cell in (".source", ".target"):
+            assert workbench.row(index).locator(cell).evaluate(direction) == expected
+    assert workbench.page.locator("#panel-sentence .quoted").evaluate(direction) == "rtl"
+    workbench.row(1).locator(".target").click()
+    editor = workbench.row(1).locator("textarea")
+    assert editor.evaluate(direction) == "ltr"
+    editor.fill("مرحبا 2026!")
+    assert [each.evaluate(direction) for each in (editor, workbench.row(1).locator(".target"))] == ["rtl", "rtl"]
+
+
 FOCUS = "() => { const e = document.activeElement; return e.id || e.className || e.tagName; }"
 
 

@@ -174,7 +174,7 @@ export class ChainsTab {
         h("span", { class: "at" }, String(word.sentence + 1)),
         h(
           "span",
-          { class: "snippet" },
+          { class: "snippet", dir: "auto" },
           first > 0 ? "… " : "",
           source.slice(first, start),
           h("b", {}, source.slice(start, end)),

@@ -28,8 +28,8 @@ function assign(element, attributes) {
   }
 }
 
-/** Draws a part of the page again. The focus goes to the control of the same name and place, else of the same name, else
- * of the same place: whoever uses the keyboard must not begin at the top of the page again. */
+/** Draws a part of the page again. The focus goes to the control of the same name and place, else of the same name,
+ * else of the same place: whoever uses the keyboard must not begin at the top of the page again. */
 export function redraw(part, draw) {
   const controls = () => [...part.querySelectorAll("a, button, input")];
   const nameOf = (each) => each.getAttribute("href") ?? each.getAttribute("aria-label") ?? each.textContent;

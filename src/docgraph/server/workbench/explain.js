@@ -30,7 +30,7 @@ export class SentenceTab {
     }
     const parts = () => [
       h("p", { class: "eyebrow" }, t("row.number", { n: sentence.index + 1 }), ...this.score(sentence)),
-      h("p", { class: "quoted", lang: job.languages?.[0] }, sentence.source),
+      h("p", { class: "quoted", lang: job.languages?.[0], dir: "auto" }, sentence.source),
       ...this.doubts(sentence),
       ...this.chains(sentence),
       h("div", { class: "explanation" }, ...this.drawn()),
@@ -137,7 +137,8 @@ export class SentenceTab {
     parts.push(...this.referents("explain.previous", by("previous")));
     parts.push(...this.referents("explain.dictionary", by("dictionary")));
     if (explanation.memory.length) {
-      const pair = (each) => h("li", {}, h("span", { class: "soft" }, each.source), h("br"), each.translation);
+      const line = (text, name) => h("div", { class: name, dir: "auto" }, text);
+      const pair = (each) => h("li", {}, line(each.source, "soft"), line(each.translation));
       parts.push(h("h2", {}, t("explain.memory")), h("ul", { class: "plain-list" }, explanation.memory.map(pair)));
     }
     const others = explanation.n_best.filter((each) => each.translation !== work.inspected.translation);
@@ -182,7 +183,7 @@ export class SentenceTab {
             vars: { "--share": `${(100 * weight) / largest}%` },
           },
           h("span", { class: "at" }, String(sentence + 1)),
-          h("span", { class: "snippet" }, text ?? ""),
+          h("span", { class: "snippet", dir: "auto" }, text ?? ""),
           h(
             "span",
             { class: "amount" },
@@ -199,7 +200,7 @@ export class SentenceTab {
   referents(heading, hints) {
     if (!hints.length) return [];
     const item = ({ words, translation, sentence }) => {
-      const parts = [h("span", { class: "snippet" }, words ? `${words} ← ${translation}` : translation)];
+      const parts = [h("span", { class: "snippet", dir: "auto" }, words ? `${words} ← ${translation}` : translation)];
       if (sentence === null) return h("li", {}, ...parts);
       const at = h("span", { class: "at" }, String(sentence + 1));
       const title = words ? t("explain.referent", { words, translation, n: sentence + 1 }) : translation;
@@ -218,6 +219,7 @@ export class SentenceTab {
         {
           type: "button",
           class: "other",
+          dir: "auto",
           title: t("explain.use"),
           onclick: () => this.actions.use(this.work.inspected.index, translation),
         },

@@ -10,8 +10,10 @@ export class GlossaryTab {
   constructor(work, actions) {
     this.work = work;
     this.actions = actions;
-    const field = (name, lang) =>
-      h("input", { name, required: true, maxlength: MOST_CHARACTERS, autocomplete: "off", lang, id: `term-${name}` });
+    const field = (name, lang) => {
+      const common = { required: true, maxlength: MOST_CHARACTERS, autocomplete: "off", dir: "auto" };
+      return h("input", { ...common, name, lang, id: `term-${name}` });
+    };
     this.source = field("source", work.job.languages?.[0]);
     this.target = field("target", work.job.languages?.[1]);
     this.form = h(

@@ -32,6 +32,7 @@ export class Start {
     this.text = h("textarea", {
       id: "text",
       rows: 4,
+      dir: "auto",
       maxlength: 1_000_000,
       onkeydown: (event) => {
         if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) this.text.form.requestSubmit();
