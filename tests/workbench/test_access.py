@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.chromium import AXE, KNOWN, SENTENCES, WIDTHS, Workbench, opened
+from workbench.chromium import KNOWN, SENTENCES, WIDTHS, Workbench, axe_violations, needs_axe, opened
 
 
 def test_the_interface_is_french_for_french_browsers(browser: Any, address: str) -> None:
@@ -207,7 +207,7 @@ def test_the_focus_survives_cancelling(workbench: Workbench) -> None:
     assert workbench.page.evaluate(FOCUS) == "s0"
 
 
-@pytest.mark.skipif(not AXE.is_file(), reason="axe-core is not installed (npm install --no-save axe-core)")
+@needs_axe
 @pytest.mark.parametrize("size", WIDTHS)
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_axe_finds_nothing(browser: Any, address: str, size: str, scheme: str) -> None:
@@ -215,11 +215,7 @@ def test_axe_finds_nothing(browser: Any, address: str, size: str, scheme: str) -
     found: list[str] = []
 
     def check(place: str) -> None:
-        workbench.page.evaluate(AXE.read_text("utf-8") + "; 0")
-        result = workbench.page.evaluate("() => axe.run()")
-        found.extend(
-            f"{place}: {each['id']} {[node['target'] for node in each['nodes']][:3]}" for each in result["violations"]
-        )
+        found.extend(f"{place}: {each}" for each in axe_violations(workbench.page))
 
     with opened(browser, address, color_scheme=scheme, viewport={"width": width, "height": height}) as workbench:
         workbench.open_start()

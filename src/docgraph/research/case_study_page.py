@@ -15,10 +15,11 @@ h1 { font-size: 1.35rem; margin: .5rem 0; } h2 { font-size: 1.05rem; margin: 1.6
 p { max-width: 60rem; }
 table { border-collapse: collapse; }
 td, th { padding: .45rem .7rem; vertical-align: top; text-align: left; border-bottom: 1px solid var(--line); }
-table.uses { width: 100%; table-layout: fixed; }
+.scroll { overflow-x: auto; }
+table.uses { width: 100%; min-width: 44rem; table-layout: fixed; }
 table.uses .rail { width: 2.2rem; padding: 0; position: relative; border: 0; }
 table.uses .place { width: 6.5rem; color: #57606a; font-size: .88em; }
-td.rail::before { content: ""; position: absolute; left: 1rem; top: 0; bottom: -1px;
+tbody td.rail::before { content: ""; position: absolute; left: 1rem; top: 0; bottom: -1px;
   border-left: 2px solid var(--link); }
 tr.origin .rail::before { top: 1.1rem; } tr.last .rail::before { bottom: auto; height: 1.1rem; }
 .rail span { position: absolute; left: .68rem; top: .78rem; width: .55rem; height: .55rem; border-radius: 50%;
@@ -44,7 +45,7 @@ EXPECTED = {
 def to_html(study: CaseStudy, licence: str = "") -> str:
     """Returns the page: the chosen term and its uses in the source and both systems, and the counts of all chains."""
     title = "Case study" if study.chosen is None else f"Case study: “{study.chosen.term}”"
-    body = [f"<h1>{html.escape(title)}</h1>", *_chosen(study), *_counts(study)]
+    body = ["<main>", f"<h1>{html.escape(title)}</h1>", *_chosen(study), *_counts(study), "</main>"]
     if licence:
         body.append(f"<footer>{html.escape(licence)}</footer>")
     policy = "default-src 'none'; style-src 'unsafe-inline'"
@@ -69,9 +70,15 @@ def _chosen(study: CaseStudy) -> list[str]:
         f"{second} in none. Green: the expected translation; red: other words that the term is aligned with. "
         f"{RELATIONS[study.relation]}</p>"
     )
-    header = f'<tr><th class="rail"></th><th class="place"></th><th>source</th><th>{first}</th><th>{second}</th></tr>'
+    header = f'<tr><td class="rail"></td><th class="place">use</th><th>source</th><th>{first}</th><th>{second}</th></tr>'
     rows = [_row(study, number) for number in range(len(chain.uses) + 1)]
-    return [lead, f'<table class="uses"><thead>{header}</thead><tbody>', *rows, "</tbody></table>"]
+    table = ['<table class="uses">', f"<thead>{header}</thead><tbody>", *rows, "</tbody></table>"]
+    return [lead, *_scrolled("Uses of the term", table)]
+
+
+def _scrolled(name: str, table: Sequence[str]) -> list[str]:
+    """Returns a table in a region that scrolls, also by keys, where the page is narrower than the table."""
+    return [f'<div class="scroll" role="region" aria-label="{name}" tabindex="0">', *table, "</div>"]
 
 
 def _row(study: CaseStudy, number: int) -> str:
@@ -117,7 +124,7 @@ def _counts(study: CaseStudy) -> list[str]:
         "sentence counts if the reference has it, and is right if the system has it as often. A system has it "
         "<i>always</i> if every counted sentence is right, <i>sometimes</i> if some are, <i>never</i> if none is. "
         f"{first} has it sometimes and {second} always in {study.cases}; the other way round in {study.opposite}.</p>",
-        f'<table class="counts"><tr><th></th>{header}</tr>{"".join(rows)}</table>',
+        *_scrolled("Counts", [f'<table class="counts"><tr><td></td>{header}</tr>{"".join(rows)}</table>']),
         f"<p>Shown: of the {study.cases}, with at most {MAX_USES} sentences, the chain in which {first} fails most "
         "often; ties go to the chain with more sentences, then to the first.</p>",
     ]

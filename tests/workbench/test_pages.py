@@ -1,0 +1,108 @@
+"""The pages that commands write, in headless Chromium: contrast, structure, keys and narrow screens."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from docgraph.formats import read
+from docgraph.graph.page import to_html as graph_page
+from docgraph.graph.reader import read_graph
+from docgraph.research.case_study import FREQUENCIES, CaseStudy, Chain, Text, Use
+from docgraph.research.case_study_page import to_html as case_study_page
+from docgraph.translation.explain import ContextWeights
+from docgraph.translation.files.bilingual import BilingualSegment, write_bilingual
+from docgraph.translation.files.page import to_html as translation_page
+from docgraph.translation.result import Candidate, HintUse, SentenceTranslation, Translation
+from docgraph.translation.terms.term import TermUse
+from server.server_examples import EXAMPLES
+from workbench.chromium import SENTENCES, WIDTHS, axe_violations, needs_axe
+
+ROWS = 12
+"""Sentences of the page of a translation: numbers of one digit are too short for a check of contrast."""
+
+
+def explained() -> str:
+    """A page with everything that --explain can show."""
+    sentences = []
+    for place in range(ROWS):
+        text = f"La traduction {place}."
+        weights = dict.fromkeys(range(place), 1 / (1 + place))
+        best, other = Candidate(text, -0.5, -3.0), Candidate("Une autre.", -0.7, -4.0)
+        context = ContextWeights(weights, weights, 0.4)
+        sentences.append(SentenceTranslation(SENTENCES[place % 8], text, (best, other), context))
+    sentences[1] = SentenceTranslation(SENTENCES[1], "Donnée.", given=True)
+    sentences[2] = replace(sentences[2], doubts=("low score",), hints=(HintUse("It", "le port", 0),))
+    sentences[3] = replace(sentences[3], memory=(("a", "b"),), terms=(TermUse("harbour", "havre", False),))
+    [document] = read(EXAMPLES / "harbour.txt")
+    return translation_page([Translation(document, tuple(sentences), 2)], ("en", "fr"))
+
+
+def case_study() -> str:
+    """A page of a term with two uses, one of which the first system translates otherwise."""
+    chain = Chain(0, "storms", ("tempêtes",), (0, (0,)), ((1, (1,)), (2, (2,))))
+    right, wrong = Use("Des tempêtes.", True, [(4, 12)], []), Use("Des orages épouvantables.", False, [], [(4, 10)])
+    counts = {(one, other): 0 for one in FREQUENCIES for other in FREQUENCIES} | {("sometimes", "always"): 1}
+    source = Text(SENTENCES[:3], None, np.array([[4, 11]] * 3))  # type: ignore[arg-type]
+    uses = {"Base": [right, wrong, right], "hints": [right] * 3}
+    return case_study_page(CaseStudy("definition", ("Base", "hints"), counts, 1, 1, chain, source, uses), "Licence: X.")
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("pages")
+    (folder / "explain.html").write_text(explained(), "utf-8")
+    (folder / "case-study.html").write_text(case_study(), "utf-8")
+    graph = read_graph("\n".join([*SENTENCES, *SENTENCES]), format="lines")
+    (folder / "graph.html").write_text(graph_page(graph, "harbour"), "utf-8")
+    segments = [BilingualSegment(text, "Une traduction.", document="harbour") for text in SENTENCES]
+    write_bilingual(folder / "bilingual.html", segments, ("en", "fr"))
+    return folder
+
+
+def open_page(browser: Any, path: Path, size: str = "desktop", **settings: Any) -> Any:
+    width, height = WIDTHS[size]
+    page = browser.new_context(viewport={"width": width, "height": height}, **settings).new_page()
+    page.goto(path.as_uri())
+    return page
+
+
+def states(name: str, page: Any) -> Any:
+    """Brings a page into each of its states; yields their names."""
+    yield "opened"
+    if name == "explain":
+        for place in range(ROWS):
+            page.locator(".row").nth(place).focus()
+            yield f"row {place}"
+        page.locator(".filter").click()
+        yield "filter"
+    elif name == "graph":
+        for word in (1, 12):
+            page.locator(".w").nth(word).focus()
+            page.keyboard.press("Enter")
+            yield f"word {word}"
+    elif name == "bilingual":
+        page.locator("[role=textbox]").first.fill("Corrigée.")
+        yield "edited"
+
+
+@needs_axe
+@pytest.mark.parametrize("name", ["explain", "case-study", "graph", "bilingual"])
+@pytest.mark.parametrize("size", WIDTHS)
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_on_pages(browser: Any, pages: Path, name: str, size: str, scheme: str) -> None:
+    page = open_page(browser, pages / f"{name}.html", size, color_scheme=scheme)
+    found = [f"{state}: {each}" for state in states(name, page) for each in axe_violations(page)]
+    page.context.close()
+    assert found == []
+
+
+@pytest.mark.parametrize("name", ["explain", "case-study", "graph", "bilingual"])
+def test_pages_fit_a_phone(browser: Any, pages: Path, name: str) -> None:
+    page = open_page(browser, pages / f"{name}.html", "phone")
+    assert page.evaluate("document.documentElement.scrollWidth") <= WIDTHS["phone"][0]
+    page.context.close()
