@@ -106,3 +106,36 @@ def test_pages_fit_a_phone(browser: Any, pages: Path, name: str) -> None:
     page = open_page(browser, pages / f"{name}.html", "phone")
     assert page.evaluate("document.documentElement.scrollWidth") <= WIDTHS["phone"][0]
     page.context.close()
+
+
+def is_focused(page: Any, selector: str, place: int = 0) -> bool:
+    """Whether an element has the focus."""
+    focused: bool = page.locator(selector).nth(place).evaluate("(each) => each === document.activeElement")
+    return focused
+
+
+def test_punctuation_of_a_graph_stays_with_its_word(browser: Any, pages: Path) -> None:
+    script = """() => [...document.querySelectorAll(".w")].filter((word) => {
+        const before = word.previousElementSibling;
+        return before && word.textContent === "." && word.offsetTop > before.offsetTop + 8;
+    }).length"""
+    page = open_page(browser, pages / "graph.html")
+    for width in range(360, 1280, 20):
+        page.set_viewport_size({"width": width, "height": 900})
+        assert page.evaluate(script) == 0, width
+    page.context.close()
+
+
+def test_the_focus_follows_a_word_of_a_graph(browser: Any, pages: Path) -> None:
+    page = open_page(browser, pages / "graph.html")
+    page.locator(".w").nth(1).focus()
+    page.keyboard.press("Enter")
+    page.locator("aside button").last.focus()
+    page.keyboard.press("Enter")
+    assert is_focused(page, ".w.self")
+    assert not is_focused(page, ".w", 1)
+    page.locator("aside button").first.focus()
+    page.keyboard.press("Escape")
+    assert page.locator(".w.self").count() == 0
+    assert page.evaluate("document.activeElement.className") == "w"
+    page.context.close()
