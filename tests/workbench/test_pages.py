@@ -139,3 +139,16 @@ def test_the_focus_follows_a_word_of_a_graph(browser: Any, pages: Path) -> None:
     assert page.locator(".w.self").count() == 0
     assert page.evaluate("document.activeElement.className") == "w"
     page.context.close()
+
+
+def test_a_filter_never_hides_the_focus(browser: Any, pages: Path) -> None:
+    page = open_page(browser, pages / "explain.html")
+    page.locator(".filter").focus()
+    page.keyboard.press("Enter")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Tab")
+    assert is_focused(page, ".row:visible")
+    page.locator("aside button").first.focus()
+    page.keyboard.press("Enter")
+    assert is_focused(page, ".row")
+    page.context.close()

@@ -148,6 +148,7 @@ function select(row) {
     ...(others.length ? [make("h2", { textContent: "Other translations" }), make("ol", { start: 2 }, ...others)] : []));
 }
 function go(row) {
+  row.element.hidden = false; // a row that the filter hides cannot have the focus
   row.element.focus({ preventScroll: true });
   select(row);
   row.element.scrollIntoView({ block: "nearest" });
@@ -177,6 +178,8 @@ $(".filter").addEventListener("click", () => {
   const on = $(".filter").getAttribute("aria-pressed") !== "true";
   $(".filter").setAttribute("aria-pressed", on);
   for (const row of rows) row.element.hidden = on && !row.sentence.doubts.length;
+  const first = rows.find((row) => !row.element.hidden);
+  if (first && (!chosen || chosen.element.hidden)) first.element.tabIndex = 0; // the others are not reached by Tab
 });
 $("h1").textContent = data.title || "Translation";
 const passes = Math.max(0, ...data.documents.map((each) => each.passes));
