@@ -15,7 +15,7 @@ from docgraph.graph.reader import read_graph
 from docgraph.research.case_study import FREQUENCIES, CaseStudy, Chain, Text, Use
 from docgraph.research.case_study_page import to_html as case_study_page
 from docgraph.translation.explain import ContextWeights
-from docgraph.translation.files.bilingual import BilingualSegment, write_bilingual
+from docgraph.translation.files.bilingual import BilingualSegment, read_bilingual, write_bilingual
 from docgraph.translation.files.page import to_html as translation_page
 from docgraph.translation.result import Candidate, HintUse, SentenceTranslation, Translation
 from docgraph.translation.terms.term import TermUse
@@ -151,4 +151,24 @@ def test_a_filter_never_hides_the_focus(browser: Any, pages: Path) -> None:
     page.locator("aside button").first.focus()
     page.keyboard.press("Enter")
     assert is_focused(page, ".row")
+    page.context.close()
+
+
+def test_edits_of_a_bilingual_page_are_not_lost(browser: Any, pages: Path, tmp_path: Path) -> None:
+    page = open_page(browser, pages / "bilingual.html", accept_downloads=True)
+    questions: list[str] = []
+    page.on("dialog", lambda dialog: (questions.append(dialog.type), dialog.accept()))
+    page.locator("[role=textbox]").first.fill("مرحبا 2026!")
+    assert page.locator("[role=textbox]").first.evaluate("(each) => getComputedStyle(each).direction") == "rtl"
+    assert page.get_by_role("cell").count() == 3 * len(SENTENCES)
+    with page.expect_download() as download:
+        page.locator("#save").click()
+    download.value.save_as(tmp_path / "saved.html")
+    [first, *_] = read_bilingual(tmp_path / "saved.html", ("en", "fr"))
+    assert (first.translation, first.confirmed) == ("مرحبا 2026!", True)
+    page.reload()
+    assert questions == []
+    page.locator("[role=checkbox], [type=checkbox]").nth(1).check()
+    page.reload()
+    assert questions == ["beforeunload"]
     page.context.close()
