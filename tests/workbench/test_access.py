@@ -79,6 +79,25 @@ def test_a_phone_shows_everything_in_its_width(browser: Any, address: str) -> No
         assert workbench.page.evaluate(overflow) <= width + 0.5
 
 
+def test_a_phone_hides_neither_the_current_sentence_nor_the_columns(browser: Any, address: str) -> None:
+    width, height = WIDTHS["phone"]
+    with opened(browser, address, viewport={"width": width, "height": height}) as workbench:
+        workbench.open_text()
+        workbench.correct(1, KNOWN)
+        bar = workbench.page.locator(".proposal-bar")
+        bar.wait_for()
+        for index in (3, 4, 5):
+            workbench.choose(0)
+            for _ in range(index):
+                workbench.page.keyboard.press("ArrowDown")
+            # The row is scrolled to in the next frame, too.
+            workbench.page.evaluate("() => new Promise((done) => requestAnimationFrame(() => setTimeout(done, 50)))")
+            row = workbench.row(index).bounding_box()
+            assert row["y"] + row["height"] <= bar.bounding_box()["y"]
+        assert workbench.page.get_by_role("columnheader", name="Source").count() == 1
+        assert workbench.page.get_by_role("columnheader", name="Translation").count() == 1
+
+
 def test_the_keys_are_listed(example: Workbench) -> None:
     example.page.keyboard.press("?")
     dialog = example.page.get_by_role("dialog", name="Keys")
