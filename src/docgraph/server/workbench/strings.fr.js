@@ -229,7 +229,7 @@ export default {
   "help.undo": "Annuler, rétablir",
   "help.term": "Ajouter les mots sélectionnés au glossaire",
   "help.chain": "Éclairer la chaîne suivante de la phrase",
-  "help.compare": "Comparer sans contexte",
+  "help.compare": "Comparer avec une traduction sans contexte",
   "help.overview": "Vue d’ensemble du document",
   "help.search": "Rechercher",
   "help.help": "Cette liste",
