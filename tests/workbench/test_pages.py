@@ -49,7 +49,9 @@ def case_study() -> str:
     counts = {(one, other): 0 for one in FREQUENCIES for other in FREQUENCIES} | {("sometimes", "always"): 1}
     source = Text(SENTENCES[:3], None, np.array([[4, 11]] * 3))  # type: ignore[arg-type]
     uses = {"Base": [right, wrong, right], "hints": [right] * 3}
-    return case_study_page(CaseStudy("definition", ("Base", "hints"), counts, 1, 1, chain, source, uses), "Licence: X.")
+    return case_study_page(
+        CaseStudy("definition", ("Base", "hints"), counts, 1, 1, chain, source, uses), "Licence: X.", ("en", "fr")
+    )
 
 
 @pytest.fixture(scope="module")
@@ -171,4 +173,14 @@ def test_edits_of_a_bilingual_page_are_not_lost(browser: Any, pages: Path, tmp_p
     page.locator("[role=checkbox], [type=checkbox]").nth(1).check()
     page.reload()
     assert questions == ["beforeunload"]
+    page.context.close()
+
+
+def test_marks_of_a_case_study_differ_by_more_than_colour(browser: Any, pages: Path) -> None:
+    page = open_page(browser, pages / "case-study.html")
+    decoration = "(each) => getComputedStyle(each).textDecorationLine"
+    marks = [page.locator(f"mark.{kind}").first.evaluate(decoration) for kind in ("expected", "other")]
+    assert marks == ["none", "underline"]
+    assert page.get_by_text("harbour").first.evaluate("(each) => each.closest('[lang]').lang") == "en"
+    assert page.get_by_text("tempêtes").first.evaluate("(each) => each.closest('[lang]').lang") == "fr"
     page.context.close()
