@@ -152,6 +152,15 @@ def test_the_skip_link_stays_on_the_page(example: Workbench) -> None:
     assert address.split("#")[0] + "#" == example.page.url
 
 
+def test_a_proposal_is_spoken_as_a_change(example: Workbench) -> None:
+    example.correct(1, KNOWN)
+    example.page.locator(".row.proposed").first.wait_for()
+    cell = example.page.locator(".row.proposed .target").first
+    removed, added = cell.locator("del").first.inner_text(), cell.locator("ins").first.inner_text()
+    change = re.compile(rf"removed: {re.escape(removed)} *added: {re.escape(added)}")
+    assert example.page.get_by_role("gridcell", name=change).count() > 0
+
+
 def test_the_focus_stays_in_the_panel(example: Workbench) -> None:
     example.page.locator("#tab-chains").click()
     example.page.locator(".chain").nth(1).focus()

@@ -91,10 +91,11 @@ function fillTarget(work, row, sentence) {
   row.querySelector(".target").replaceChildren(text);
 }
 
-/** Returns the words of a change: removed ones struck out, added ones highlighted. */
+/** Returns the words of a change: removed ones struck out, added ones highlighted, and both named for screen readers. */
 export function marked(before, after) {
   const tags = { removed: "del", added: "ins" };
-  return difference(before, after).map(([kind, text]) => (kind === "same" ? text : h(tags[kind], {}, text)));
+  const mark = (kind, text) => h(tags[kind], { "data-said": ` ${t(`change.${kind}`)} ` }, text);
+  return difference(before, after).map(([kind, text]) => (kind === "same" ? text : mark(kind, text)));
 }
 
 /** Draws what belongs below a translation: that it is not saved, reasons for doubt, and the decision on a proposal. */

@@ -80,6 +80,8 @@ export default {
   "none.open": "Every translated sentence is confirmed.",
   "none.proposals": "No proposals. Correct a sentence, and linked sentences that change appear here.",
   "search.found": { one: "{n} sentence found", other: "{n} sentences found" },
+  "change.removed": "removed:",
+  "change.added": "added:",
   "proposal.accept": "Accept",
   "proposal.refuse": "Refuse",
   "proposals.pending": { one: "{n} sentence follows your corrections", other: "{n} sentences follow your corrections" },

@@ -80,6 +80,8 @@ export default {
   "none.open": "Toutes les phrases traduites sont confirmées.",
   "none.proposals": "Aucune proposition. Corrigez une phrase : celles qui changent apparaissent ici.",
   "search.found": { one: "{n} phrase trouvée", other: "{n} phrases trouvées" },
+  "change.removed": "supprimé :",
+  "change.added": "ajouté :",
   "proposal.accept": "Accepter",
   "proposal.refuse": "Refuser",
   "proposals.pending": { one: "{n} phrase suit vos corrections", other: "{n} phrases suivent vos corrections" },
