@@ -65,6 +65,16 @@ def opened(browser: Any, address: str, **settings: Any) -> Iterator[Workbench]:
     assert [url for url in workbench.requests if not url.startswith((address, "blob:"))] == []
 
 
+needs_axe = pytest.mark.skipif(not AXE.is_file(), reason="axe-core is not installed (npm install --no-save axe-core)")
+
+
+def axe_violations(page: Any) -> list[str]:
+    """What axe-core finds on a page as it is now: each rule with the first elements that break it."""
+    page.evaluate(AXE.read_text("utf-8") + "; 0")
+    result = page.evaluate("() => axe.run()")
+    return [f"{each['id']} {[node['target'] for node in each['nodes']][:3]}" for each in result["violations"]]
+
+
 def alone() -> list[str]:
     """The translations of the example."""
     return embedded_translator().translate(SENTENCES).texts

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.chromium import AXE, KNOWN, WIDTHS, Workbench, opened
+from workbench.chromium import KNOWN, SENTENCES, WIDTHS, Workbench, axe_violations, needs_axe, opened
 
 
 def test_the_interface_is_french_for_french_browsers(browser: Any, address: str) -> None:
@@ -79,6 +79,25 @@ def test_a_phone_shows_everything_in_its_width(browser: Any, address: str) -> No
         assert workbench.page.evaluate(overflow) <= width + 0.5
 
 
+def test_a_phone_hides_neither_the_current_sentence_nor_the_columns(browser: Any, address: str) -> None:
+    width, height = WIDTHS["phone"]
+    with opened(browser, address, viewport={"width": width, "height": height}) as workbench:
+        workbench.open_text()
+        workbench.correct(1, KNOWN)
+        bar = workbench.page.locator(".proposal-bar")
+        bar.wait_for()
+        for index in (3, 4, 5):
+            workbench.choose(0)
+            for _ in range(index):
+                workbench.page.keyboard.press("ArrowDown")
+            # The row is scrolled to in the next frame, too.
+            workbench.page.evaluate("() => new Promise((done) => requestAnimationFrame(() => setTimeout(done, 50)))")
+            row = workbench.row(index).bounding_box()
+            assert row["y"] + row["height"] <= bar.bounding_box()["y"]
+        assert workbench.page.get_by_role("columnheader", name="Source").count() == 1
+        assert workbench.page.get_by_role("columnheader", name="Translation").count() == 1
+
+
 def test_the_keys_are_listed(example: Workbench) -> None:
     example.page.keyboard.press("?")
     dialog = example.page.get_by_role("dialog", name="Keys")
@@ -101,7 +120,122 @@ def test_tab_reaches_every_part_of_the_page(example: Workbench) -> None:
     assert {"rows", "panel", "skip", "header", "toolbar"} <= reached
 
 
-@pytest.mark.skipif(not AXE.is_file(), reason="axe-core is not installed (npm install --no-save axe-core)")
+def test_each_text_has_its_own_direction(workbench: Workbench) -> None:
+    workbench.open_file("two.md", "# مرحبا 2026!\n\nThe harbour is closed.\n".encode())
+    direction = "(each) => getComputedStyle(each).direction"
+    for index, expected in enumerate(("rtl", "ltr")):
+        for cell in (".source", ".target"):
+            assert workbench.row(index).locator(cell).evaluate(direction) == expected
+    assert workbench.page.locator("#panel-sentence .quoted").evaluate(direction) == "rtl"
+    workbench.row(1).locator(".target").click()
+    editor = workbench.row(1).locator("textarea")
+    assert editor.evaluate(direction) == "ltr"
+    editor.fill("مرحبا 2026!")
+    assert [each.evaluate(direction) for each in (editor, workbench.row(1).locator(".target"))] == ["rtl", "rtl"]
+
+
+FOCUS = "() => { const e = document.activeElement; return e.id || e.className || e.tagName; }"
+
+
+def test_the_skip_link_stays_on_the_page(example: Workbench) -> None:
+    address = example.page.url
+    example.choose(2)
+    example.page.locator(".skip").focus()
+    example.page.keyboard.press("Enter")
+    assert example.page.evaluate(FOCUS) == "s2"
+    example.page.locator(".home").click()
+    example.page.locator("#text").fill("A text.")
+    example.page.locator(".skip").focus()
+    example.page.keyboard.press("Enter")
+    assert example.page.evaluate(FOCUS) == "main"
+    assert example.page.locator("#text").input_value() == "A text."
+    assert address.split("#")[0] + "#" == example.page.url
+
+
+def test_a_proposal_is_spoken_as_a_change(example: Workbench) -> None:
+    example.correct(1, KNOWN)
+    example.page.locator(".row.proposed").first.wait_for()
+    cell = example.page.locator(".row.proposed .target").first
+    removed, added = cell.locator("del").first.inner_text(), cell.locator("ins").first.inner_text()
+    change = re.compile(rf"removed: {re.escape(removed)} *added: {re.escape(added)}")
+    assert example.page.get_by_role("gridcell", name=change).count() > 0
+
+
+def test_the_focus_stays_in_the_panel(example: Workbench) -> None:
+    example.page.locator("#tab-chains").click()
+    example.page.locator(".chain").nth(1).focus()
+    example.page.keyboard.press("Enter")
+    assert example.page.evaluate(FOCUS) == "back"
+    example.page.keyboard.press("Enter")
+    assert example.page.locator(".chain").nth(1).evaluate("(each) => each === document.activeElement")
+    example.page.locator("#tab-glossary").click()
+    for number, (source, target) in enumerate([("boats", "barques"), ("year", "an")], 1):
+        example.page.locator("#term-source").fill(source)
+        example.page.locator("#term-target").fill(target)
+        example.page.keyboard.press("Enter")
+        example.page.locator(".terms li").nth(number - 1).wait_for()
+    example.page.locator(".terms button").first.focus()
+    for left, focus in ((1, "quiet"), (0, "panel-glossary")):
+        example.page.keyboard.press("Enter")
+        example.page.wait_for_function("(n) => document.querySelectorAll('.terms li').length === n", arg=left)
+        assert example.page.evaluate(FOCUS) == focus
+
+
+def test_the_focus_stays_in_the_list_of_documents(example: Workbench) -> None:
+    jobs = [
+        {"id": str(n), "name": f"{n}.txt", "state": "running", "format": "text", "sentences": 2, "updated": n}
+        for n in range(3)
+    ]
+    told = 0
+
+    def tell(route: Any) -> None:
+        nonlocal told
+        told += 1
+        route.fulfill(json=[{**job, "translated": told % 3} for job in jobs])
+
+    example.page.route("**/v1/jobs?*", tell)
+    example.page.route("**/v1/jobs/*", lambda route: (jobs.pop(1), route.fulfill(status=204)))
+    example.page.locator(".home").focus()
+    example.page.keyboard.press("Enter")
+    example.page.locator(".job").first.wait_for()
+    assert example.page.evaluate(FOCUS) == "main"
+    example.page.locator(".job a").nth(1).focus()
+    shown = example.page.locator(".job").nth(1).inner_text()
+    example.page.wait_for_function("(t) => document.querySelectorAll('.job')[1].innerText !== t", arg=shown)
+    assert example.page.locator(".job a").nth(1).evaluate("(each) => each === document.activeElement")
+    example.page.locator(".job button").nth(1).focus()
+    example.page.keyboard.press("Enter")
+    example.page.locator("dialog .danger").click()
+    example.page.wait_for_function("() => document.querySelectorAll('.job').length === 2")
+    assert example.page.locator(".job button").nth(1).evaluate("(each) => each === document.activeElement")
+
+
+def test_the_focus_survives_buttons_that_vanish(example: Workbench) -> None:
+    example.correct(1, KNOWN)
+    example.choose(1)
+    undo = example.page.get_by_role("button", name="Undo", exact=True)
+    undo.focus()
+    example.page.keyboard.press("Enter")
+    example.page.locator("#s1[data-state=translated]").wait_for()
+    example.page.wait_for_function("() => document.querySelector('[aria-keyshortcuts=U]').disabled")
+    assert example.page.evaluate(FOCUS) == "s1"
+    example.page.evaluate("async () => (await import('/messages.js')).notice('A message.')")
+    example.page.locator("#notice button").focus()
+    example.page.keyboard.press("Enter")
+    assert example.page.evaluate(FOCUS) == "s1"
+
+
+def test_the_focus_survives_cancelling(workbench: Workbench) -> None:
+    workbench.open_start()
+    workbench.page.locator("#text").fill("\n".join(SENTENCES * 12))
+    workbench.page.locator(".paste button").click()
+    workbench.page.get_by_role("button", name="Cancel").focus()
+    workbench.page.keyboard.press("Enter")
+    workbench.page.get_by_role("button", name="Continue").wait_for()
+    assert workbench.page.evaluate(FOCUS) == "s0"
+
+
+@needs_axe
 @pytest.mark.parametrize("size", WIDTHS)
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_axe_finds_nothing(browser: Any, address: str, size: str, scheme: str) -> None:
@@ -109,11 +243,7 @@ def test_axe_finds_nothing(browser: Any, address: str, size: str, scheme: str) -
     found: list[str] = []
 
     def check(place: str) -> None:
-        workbench.page.evaluate(AXE.read_text("utf-8") + "; 0")
-        result = workbench.page.evaluate("() => axe.run()")
-        found.extend(
-            f"{place}: {each['id']} {[node['target'] for node in each['nodes']][:3]}" for each in result["violations"]
-        )
+        found.extend(f"{place}: {each}" for each in axe_violations(workbench.page))
 
     with opened(browser, address, color_scheme=scheme, viewport={"width": width, "height": height}) as workbench:
         workbench.open_start()

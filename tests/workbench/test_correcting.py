@@ -7,8 +7,11 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from docgraph.formats import read
 from docgraph.server.limits import ApiKeys
+from docgraph.server.requests import name_parts
 from docgraph.server.session import Session
 from server.server_examples import EXAMPLES, embedded_translator
 from workbench.chromium import KNOWN, SENTENCES, Workbench, alone, opened, running
@@ -425,6 +428,32 @@ def test_the_translation_is_downloaded(workbench: Workbench, tmp_path: Path) -> 
         assert name.endswith((suffix, f"{suffix}iff"))
         assert KNOWN in content.decode()
         assert SENTENCES[1] in content.decode()
+
+
+def test_the_file_of_a_pasted_text_has_a_suffix(workbench: Workbench) -> None:
+    for text, file in (
+        ("The harbour is closed. The seawall must be repaired.", "The harbour is closed. The seawall.fr.txt"),
+        ("The harbour is closed.", "The harbour is closed.fr.txt"),
+    ):
+        workbench.open_text(text)
+        assert downloaded(workbench, "Document in its own format")[0] == file
+        assert downloaded(workbench, "TSV")[0] == file.replace(".txt", ".tsv")
+
+
+@pytest.mark.parametrize(
+    ("name", "parts"),
+    [
+        ("report.docx", ("report", ".docx")),
+        ("report.v2.tar.gz", ("report.v2.tar", ".gz")),
+        ("report", ("report", "")),
+        (".hidden", (".hidden", "")),
+        ("It costs 3.5 …", ("It costs 3.5", "")),
+        ("…", ("…", "")),
+        ("a\n.txt", ("a\n", ".txt")),
+    ],
+)
+def test_only_letters_after_the_last_dot_are_a_suffix(name: str, parts: tuple[str, str]) -> None:
+    assert name_parts(name) == parts
 
 
 def test_a_saved_document_is_deleted(workbench: Workbench) -> None:

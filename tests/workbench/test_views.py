@@ -107,7 +107,7 @@ def test_a_translation_without_context_is_compared(example: Workbench) -> None:
     example.page.locator(".row.proposed").first.wait_for()
     example.page.keyboard.press("Shift+A")
     example.page.wait_for_function("() => !document.querySelector('.row.proposed')")
-    example.page.get_by_role("button", name="No context").click()
+    example.page.get_by_role("button", name="Without context").click()
     example.page.locator(".plain").first.wait_for()
     now, before = example.translations(), alone()
     shown = example.page.locator(".row .plain-text").all_text_contents()

@@ -64,7 +64,7 @@ def case_study(
     )
     found = study(data, bitext, relation)
     with replacing(out) as path:
-        path.write_text(to_html(found, licence), encoding="utf-8")
+        path.write_text(to_html(found, licence, (source_language, target_language)), encoding="utf-8")
     first, second = found.systems
     typer.echo(f"{found.chains:,} terms with three or more uses, in {found.documents:,} documents")
     cases = f"as expected by {first} sometimes, by {second} always: {found.cases:,}"

@@ -5,6 +5,9 @@ const rows = JSON.parse(store.textContent);
 const original = rows.map((row) => ({ ...row }));
 const body = document.querySelector("tbody");
 
+let isSaved = true;
+addEventListener("beforeunload", (event) => !isSaved && event.preventDefault());
+
 function update() {
   store.textContent = JSON.stringify(rows).replaceAll("<", "\\u003c");
   const confirmed = rows.filter((row) => row.status === "confirmed").length;
@@ -18,10 +21,12 @@ function show(row, line, box) {
 
 body.replaceChildren(...rows.map((row, index) => {
   const line = document.createElement("tr");
-  const [source, translation, status] = ["td", "td", "td"].map((name) => document.createElement(name));
+  const [source, cell, status] = ["td", "td", "td"].map((name) => document.createElement(name));
+  const translation = document.createElement("div");
   const box = document.createElement("input");
   source.textContent = row.source;
   source.lang = body.dataset.source;
+  source.dir = translation.dir = "auto";
   translation.textContent = row.translation;
   translation.lang = body.dataset.target;
   translation.contentEditable = "plaintext-only";
@@ -32,6 +37,7 @@ body.replaceChildren(...rows.map((row, index) => {
     const same = row.translation === original[index].translation;
     row.status = same ? original[index].status : row.translation ? "confirmed" : "";
     show(row, line, box);
+    isSaved = false;
     update();
   });
   box.type = "checkbox";
@@ -40,10 +46,13 @@ body.replaceChildren(...rows.map((row, index) => {
     const machine = original[index].status.startsWith("machine") && row.translation === original[index].translation;
     row.status = box.checked && row.translation ? "confirmed" : machine ? original[index].status : "";
     show(row, line, box);
+    isSaved = false;
     update();
   });
+  cell.append(translation);
+  cell.addEventListener("click", () => translation.focus());
   status.append(box);
-  line.append(source, translation, status);
+  line.append(source, cell, status);
   show(row, line, box);
   return line;
 }));
@@ -55,5 +64,6 @@ document.getElementById("save").addEventListener("click", () => {
   link.download = `${document.title || "translation"}.html`;
   link.click();
   URL.revokeObjectURL(link.href);
+  isSaved = true;
 });
 update();

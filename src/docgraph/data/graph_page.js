@@ -269,7 +269,7 @@ function entry(node, remark) {
   const button = make("button", { type: "button" }, make("span", { className: "at", textContent: sentenceOf(node) + 1 }));
   const inside = remark && remark !== "▸"; // a neighbour in the same sentence needs no context
   button.append(make("span", {}, ...(remark ? [make("i", { textContent: remark + " " })] : []), ...(inside ? [make("b", { textContent: textOf(node) })] : context(node))));
-  button.addEventListener("click", () => { if (node < W) { pin(node); reveal(words[node]); } else reveal(items[node - W]); });
+  button.addEventListener("click", () => { if (node < W) { words[node].focus({ preventScroll: true }); pin(node); reveal(words[node]); } else reveal(items[node - W]); });
   return make("li", {}, button);
 }
 function syntax(word, node, links) { // "head (nsubj)": the label is on the dependent
@@ -350,7 +350,11 @@ doc.addEventListener("keydown", (event) => {
   } else return;
   event.preventDefault();
 });
-document.addEventListener("keydown", (event) => { if (event.key === "Escape") pin(null); });
+document.addEventListener("keydown", (event) => {
+  if (event.key !== "Escape") return;
+  if (panel.contains(document.activeElement) && pinned !== null) words[pinned].focus(); // the button there vanishes
+  pin(null);
+});
 
 // ---- Header and controls ---------------------------------------------------------------------------------------------------
 $("h1").textContent = data.title;

@@ -63,7 +63,7 @@ function tint(row) {
 }
 function contextList(title, hue, context, row, side) {
   if (!context || !context.length) return [];
-  const heading = make("h3", {}, title, make("span", { textContent: "share of attention" }));
+  const heading = make("h2", {}, title, make("span", { textContent: "share of attention" }));
   const list = make("ul");
   for (const [place, weight] of context) {
     const other = rows[row.first + place];
@@ -93,20 +93,20 @@ function hintList(heading, hints, row) {
     list.append(make("li", {}, button));
   }
   for (const part of list.children) part.style.setProperty("--hue", "var(--target)");
-  return [make("h3", { textContent: heading }), list];
+  return [make("h2", { textContent: heading }), list];
 }
 function memoryList(entries) {
   if (!entries.length) return [];
   const list = make("ul", { className: "memory" }, ...entries.map(([source, target]) => make("li", {},
     make("span", { dir: "auto", textContent: source }), make("span", { dir: "auto", textContent: target }))));
-  return [make("h3", { textContent: "From the translation memory" }), list];
+  return [make("h2", { textContent: "From the translation memory" }), list];
 }
 function termList(terms) {
   if (!terms.length) return [];
   const list = make("ul", { className: "memory" }, ...terms.map(([source, target, used]) => make("li", {},
     make("span", { dir: "auto", textContent: source }),
     make("span", { dir: "auto", className: used ? "" : "doubts", textContent: used ? target : `${target} (not used)` }))));
-  return [make("h3", { textContent: "From the glossary" }), list];
+  return [make("h2", { textContent: "From the glossary" }), list];
 }
 function select(row) {
   if (chosen === row) return;
@@ -146,9 +146,10 @@ function select(row) {
     make("p", { className: "of", dir: "auto", textContent: sentence.source }),
     make("p", { className: "translation", dir: "auto", textContent: sentence.text }),
     facts, ...read, ...(note ? [make("p", { className: "hint", textContent: note })] : []),
-    ...(others.length ? [make("h3", { textContent: "Other translations" }), make("ol", { start: 2 }, ...others)] : []));
+    ...(others.length ? [make("h2", { textContent: "Other translations" }), make("ol", { start: 2 }, ...others)] : []));
 }
 function go(row) {
+  row.element.hidden = false; // a row that the filter hides cannot have the focus
   row.element.focus({ preventScroll: true });
   select(row);
   row.element.scrollIntoView({ block: "nearest" });
@@ -178,6 +179,8 @@ $(".filter").addEventListener("click", () => {
   const on = $(".filter").getAttribute("aria-pressed") !== "true";
   $(".filter").setAttribute("aria-pressed", on);
   for (const row of rows) row.element.hidden = on && !row.sentence.doubts.length;
+  const first = rows.find((row) => !row.element.hidden);
+  if (first && (!chosen || chosen.element.hidden)) first.element.tabIndex = 0; // the others are not reached by Tab
 });
 $("h1").textContent = data.title || "Translation";
 const passes = Math.max(0, ...data.documents.map((each) => each.passes));

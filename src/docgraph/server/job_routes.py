@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import PurePosixPath
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends, Header, Query, Request, Response
@@ -11,7 +10,16 @@ from fastapi.responses import StreamingResponse
 from docgraph.document import Document
 from docgraph.formats import render
 from docgraph.server.errors import ApiError
-from docgraph.server.requests import Upload, attachment, body_or_upload, request_body, safe_name, state_of, with_key
+from docgraph.server.requests import (
+    Upload,
+    attachment,
+    body_or_upload,
+    name_parts,
+    request_body,
+    safe_name,
+    state_of,
+    with_key,
+)
 from docgraph.server.schemas import Index, Job, JobBody, Sentence, error_answers
 from docgraph.server.session import Session
 from docgraph.server.sessions import difference
@@ -221,8 +229,8 @@ def download_file(state: ServerState, id: str, kind: str) -> Response:
     """Returns a translated file as an attachment."""
     record = state.store.get(id)
     content, media_type, suffix = state.sessions.view(id, lambda session: session.download(kind))
-    name = PurePosixPath(record.name)
+    stem, own_suffix = name_parts(record.name)
     target = state.translator.target_language
     language = f".{target}" if target else ""
-    headers = attachment(f"{name.stem}{language}{(name.suffix or suffix) if kind == 'original' else suffix}")
+    headers = attachment(f"{stem}{language}{(own_suffix or suffix) if kind == 'original' else suffix}")
     return Response(content, media_type=media_type, headers=headers)

@@ -56,6 +56,12 @@ def safe_name(name: str | None) -> str:
     return last or "text.txt"
 
 
+def name_parts(name: str) -> tuple[str, str]:
+    """Returns the stem and the suffix of a file name; a text that is named after its beginning has no suffix."""
+    match = re.fullmatch(r"(.+?)(\.[A-Za-z]\w*)?[\s.…]*", name, re.DOTALL)
+    return (match[1], match[2] or "") if match else (name, "")
+
+
 def state_of(request: Request) -> ServerState:
     """Returns the state of the server."""
     state: ServerState = request.app.state.server

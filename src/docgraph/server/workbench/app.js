@@ -77,7 +77,15 @@ api.onKeyNeeded(() =>
     ];
   }),
 );
-window.addEventListener("hashchange", route);
+document.querySelector(".skip").addEventListener("click", (event) => {
+  event.preventDefault(); // the address names what is open
+  document.getElementById("main").focus();
+  app.shown?.list?.focus();
+});
+window.addEventListener("hashchange", async () => {
+  await route();
+  if (app.shown instanceof Start) document.getElementById("main").focus(); // the link that was followed is gone
+});
 // Without this, the browser would leave the page for a file that is dropped on a document.
 window.addEventListener("dragover", (event) => event.dataTransfer.types.includes("Files") && event.preventDefault());
 window.addEventListener("drop", (event) => {

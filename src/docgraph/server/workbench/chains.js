@@ -1,6 +1,6 @@
 // The tab of chains: words that occur in several sentences, their translations, and "use one translation everywhere".
 
-import { h, icon } from "./dom.js";
+import { h, icon, redraw } from "./dom.js";
 import { formatted, t } from "./i18n.js";
 import { codeUnits, commonest, folded } from "./text.js";
 
@@ -54,15 +54,18 @@ export class ChainsTab {
   }
 
   open(chain) {
+    const isFocused = this.body.contains(document.activeElement);
+    const left = this.chain;
     this.chain = chain;
     if (chain) this.work.light(chain);
     this.draw();
+    if (isFocused) this.body.querySelector(chain ? ".back" : `[data-chain="${left?.id}"]`)?.focus();
   }
 
   draw() {
     if (this.element.hidden) return;
     this.search.hidden = this.chain !== null || this.work.graphState !== "read";
-    this.body.replaceChildren(...(this.chain ? this.drawChain(this.chain) : this.drawList()));
+    redraw(this.body, () => this.body.replaceChildren(...(this.chain ? this.drawChain(this.chain) : this.drawList())));
   }
 
   drawList() {
@@ -94,6 +97,7 @@ export class ChainsTab {
         {
           type: "button",
           class: `chain${chain.isBad ? " bad" : ""}`,
+          "data-chain": chain.id,
           onclick: () => this.open(chain),
           onfocus: () => this.work.light(chain),
           onpointerenter: () => this.work.light(chain),
@@ -170,7 +174,7 @@ export class ChainsTab {
         h("span", { class: "at" }, String(word.sentence + 1)),
         h(
           "span",
-          { class: "snippet" },
+          { class: "snippet", dir: "auto" },
           first > 0 ? "… " : "",
           source.slice(first, start),
           h("b", {}, source.slice(start, end)),

@@ -35,6 +35,22 @@ export function update(element, ...children) {
   if (!isEqual || nodes.length !== element.childNodes.length) element.replaceChildren(...nodes);
 }
 
+/** Draws a part of the page again. The focus goes to the control of the same name and place, else of the same name,
+ * else of the same place: whoever uses the keyboard must not begin at the top of the page again. */
+export function redraw(part, draw) {
+  const controls = () => [...part.querySelectorAll("a, button, input")];
+  const nameOf = (each) => each.getAttribute("href") ?? each.getAttribute("aria-label") ?? each.textContent;
+  const place = controls().indexOf(document.activeElement);
+  const name = place < 0 ? null : nameOf(document.activeElement);
+  draw();
+  if (place < 0 || part.contains(document.activeElement)) return;
+  const now = controls();
+  const inPlace = now[Math.min(place, now.length - 1)];
+  const isSame = (each) => nameOf(each) === name;
+  const next = inPlace && isSame(inPlace) ? inPlace : (now.find(isSame) ?? inPlace);
+  (next ?? part.closest("[tabindex]"))?.focus();
+}
+
 const ICONS = {
   undo: "M4 9h10a5 5 0 0 1 0 10H8M4 9l4-4M4 9l4 4",
   redo: "M20 9H10a5 5 0 0 0 0 10h6M20 9l-4-4M20 9l-4 4",

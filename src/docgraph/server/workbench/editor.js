@@ -19,6 +19,7 @@ export class Editor {
     this.textarea = h("textarea", {
       "aria-label": t("row.edit", { n: sentence.index + 1 }),
       lang: work.job.languages?.[1],
+      dir: "auto",
       rows: 1,
       placeholder: sentence.state === "waiting" ? t("row.waiting") : undefined,
       spellcheck: true,

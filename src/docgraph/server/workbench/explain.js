@@ -1,7 +1,7 @@
 // The tab of a sentence: its doubts, its linked words, what it read and how much, other translations.
 
 import * as api from "./api.js";
-import { h } from "./dom.js";
+import { h, redraw } from "./dom.js";
 import { doubt, formatted, t } from "./i18n.js";
 
 const LITTLE = 0.995; // a gate that lets so little context in is closed
@@ -28,13 +28,14 @@ export class SentenceTab {
       this.explanation = null;
       this.work.setReads(null, [], []);
     }
-    this.element.replaceChildren(
+    const parts = () => [
       h("p", { class: "eyebrow" }, t("row.number", { n: sentence.index + 1 }), ...this.score(sentence)),
-      h("p", { class: "quoted", lang: job.languages?.[0] }, sentence.source),
+      h("p", { class: "quoted", lang: job.languages?.[0], dir: "auto" }, sentence.source),
       ...this.doubts(sentence),
       ...this.chains(sentence),
       h("div", { class: "explanation" }, ...this.drawn()),
-    );
+    ];
+    redraw(this.element, () => this.element.replaceChildren(...parts()));
     const isReadable = sentence.state !== "waiting";
     if (key !== this.key && isReadable) this.read(sentence.index);
     this.key = isReadable ? key : "";
@@ -137,7 +138,8 @@ export class SentenceTab {
     parts.push(...this.referents("explain.dictionary", by("dictionary")));
     parts.push(...this.referents("explain.paraphrase", by("paraphrase")));
     if (explanation.memory.length) {
-      const pair = (each) => h("li", {}, h("span", { class: "soft" }, each.source), h("br"), each.translation);
+      const line = (text, name) => h("div", { class: name, dir: "auto" }, text);
+      const pair = (each) => h("li", {}, line(each.source, "soft"), line(each.translation));
       parts.push(h("h2", {}, t("explain.memory")), h("ul", { class: "plain-list" }, explanation.memory.map(pair)));
     }
     const others = explanation.n_best.filter((each) => each.translation !== work.inspected.translation);
@@ -182,7 +184,7 @@ export class SentenceTab {
             vars: { "--share": `${(100 * weight) / largest}%` },
           },
           h("span", { class: "at" }, String(sentence + 1)),
-          h("span", { class: "snippet" }, text ?? ""),
+          h("span", { class: "snippet", dir: "auto" }, text ?? ""),
           h(
             "span",
             { class: "amount" },
@@ -199,7 +201,7 @@ export class SentenceTab {
   referents(heading, hints) {
     if (!hints.length) return [];
     const item = ({ words, translation, sentence }) => {
-      const parts = [h("span", { class: "snippet" }, words ? `${words} ← ${translation}` : translation)];
+      const parts = [h("span", { class: "snippet", dir: "auto" }, words ? `${words} ← ${translation}` : translation)];
       if (sentence === null) return h("li", {}, ...parts);
       const at = h("span", { class: "at" }, String(sentence + 1));
       const title = words ? t("explain.referent", { words, translation, n: sentence + 1 }) : translation;
@@ -218,6 +220,7 @@ export class SentenceTab {
         {
           type: "button",
           class: "other",
+          dir: "auto",
           title: t("explain.use"),
           onclick: () => this.actions.use(this.work.inspected.index, translation),
         },

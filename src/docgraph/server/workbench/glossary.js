@@ -1,6 +1,6 @@
 // The glossary: its tab, and the bar that joins a term selected in the source with its selected translation.
 
-import { h, icon } from "./dom.js";
+import { h, icon, redraw } from "./dom.js";
 import { t } from "./i18n.js";
 
 const MOST_WORDS = 8; // more words are a sentence, not a term
@@ -10,8 +10,10 @@ export class GlossaryTab {
   constructor(work, actions) {
     this.work = work;
     this.actions = actions;
-    const field = (name, lang) =>
-      h("input", { name, required: true, maxlength: MOST_CHARACTERS, autocomplete: "off", lang, id: `term-${name}` });
+    const field = (name, lang) => {
+      const common = { required: true, maxlength: MOST_CHARACTERS, autocomplete: "off", dir: "auto" };
+      return h("input", { ...common, name, lang, id: `term-${name}` });
+    };
     this.source = field("source", work.job.languages?.[0]);
     this.target = field("target", work.job.languages?.[1]);
     this.form = h(
@@ -48,9 +50,9 @@ export class GlossaryTab {
           icon("close"),
         ),
       );
-    this.body.replaceChildren(
-      entries.length ? h("ul", { class: "terms" }, entries.map(item)) : h("p", { class: "hint" }, t("glossary.none")),
-    );
+    const list = () =>
+      entries.length ? h("ul", { class: "terms" }, entries.map(item)) : h("p", { class: "hint" }, t("glossary.none"));
+    redraw(this.body, () => this.body.replaceChildren(list()));
   }
 
   /** Fills the form, and moves the focus to the first field that is empty. */

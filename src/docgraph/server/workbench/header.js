@@ -60,6 +60,7 @@ export function drawDocumentHeader(app, work, view) {
   const save = (kind) => menuItem(t(`download.${kind}`), () => downloadAs(work, kind));
   const draw = () => {
     const { job } = work;
+    const focused = document.activeElement;
     const done = job.state === "done" ? work.count("confirmed") : job.translated;
     status.textContent = t(`status.${job.state}`, { done, n: job.sentences });
     progress.value = job.sentences ? done / job.sentences : 0;
@@ -72,6 +73,7 @@ export function drawDocumentHeader(app, work, view) {
     compare.disabled = job.state !== "done";
     compare.setAttribute("aria-pressed", String(work.comparison !== null));
     overview.setAttribute("aria-pressed", String(view.isOverview));
+    if ([cancel, resume, undo, redo].includes(focused) && (focused.hidden || focused.disabled)) view.list.focus();
   };
   let timer = null;
   const drawActivity = () => {

@@ -21,10 +21,20 @@ export function tell(message) {
   fading = setTimeout(() => live.classList.remove("shown"), SHOWN);
 }
 
+const place = document.getElementById("notice");
+let before = null; // what had the focus before a button of the notice
+place.addEventListener("focusin", (event) => {
+  if (!place.contains(event.relatedTarget)) before = event.relatedTarget;
+});
+
 /** Shows a message that needs to be seen, with an optional button; an empty message removes it. */
 export function notice(message, action = null) {
-  const place = document.getElementById("notice");
-  if (!message) return place.replaceChildren();
+  if (!message) {
+    const isFocused = place.contains(document.activeElement);
+    place.replaceChildren();
+    if (isFocused) (before?.isConnected ? before : document.getElementById("main")).focus();
+    return undefined;
+  }
   const close = h(
     "button",
     { class: "quiet", type: "button", "aria-label": t("close"), onclick: () => notice("") },

@@ -15,8 +15,8 @@ export function buildRow(work, sentence, isFirst) {
     "div",
     { class: "row", role: "row", id: `s${sentence.index}`, "aria-rowindex": sentence.index + 2, tabindex: -1 },
     h("div", { class: "gutter", role: "gridcell" }),
-    h("div", { class: "source", role: "gridcell", lang: source }),
-    h("div", { class: "target", role: "gridcell", lang: target }),
+    h("div", { class: "source", role: "gridcell", lang: source, dir: "auto" }),
+    h("div", { class: "target", role: "gridcell", lang: target, dir: "auto" }),
     h("div", { class: "actions", role: "gridcell" }),
   );
   row.dataset.index = sentence.index;
@@ -27,12 +27,13 @@ export function buildRow(work, sentence, isFirst) {
   return row;
 }
 
-/** Shows the kind of a block where it starts: a name for cells, times for cues. */
+/** Shows the kind of a block where it starts: a name for cells, times for cues. The direction of the cell is that of
+ * its text, whatever theirs. */
 function structure(sentence, isFirst) {
   const { kind, label } = sentence.block ?? {};
   if (!isFirst) return [];
-  if (label) return [h("span", { class: "label" }, label.replace("-->", "→"))];
-  return KINDS.has(kind) ? [h("span", { class: "visually-hidden" }, `${t(`kind.${kind}`)}: `)] : [];
+  if (label) return [h("span", { class: "label", dir: "auto" }, label.replace("-->", "→"))];
+  return KINDS.has(kind) ? [h("span", { class: "visually-hidden", dir: "auto" }, `${t(`kind.${kind}`)}: `)] : [];
 }
 
 /** Draws everything of a row that changes. The cell under edit is left alone. */
@@ -102,10 +103,11 @@ function fillTarget(work, row, sentence) {
   else update(text, sentence.translation ?? "");
 }
 
-/** Returns the words of a change: removed ones struck out, added ones highlighted. */
+/** Returns the words of a change: removed ones struck out, added ones highlighted, and both named for screen readers. */
 export function marked(before, after) {
   const tags = { removed: "del", added: "ins" };
-  return difference(before, after).map(([kind, text]) => (kind === "same" ? text : h(tags[kind], {}, text)));
+  const mark = (kind, text) => h(tags[kind], { "data-said": ` ${t(`change.${kind}`)} ` }, text);
+  return difference(before, after).map(([kind, text]) => (kind === "same" ? text : mark(kind, text)));
 }
 
 /** Draws what belongs below a translation: that it is not saved, reasons for doubt, and the decision on a proposal. */
@@ -144,9 +146,10 @@ function fillComparison(work, row, sentence) {
   const shown = isSame
     ? [h("span", { class: "same" }, t("row.same"))]
     : withoutRemoved(sentence.translation ?? "", plain);
-  const label = h("span", { class: "plain-label" }, t("row.plain"));
+  const label = h("span", { class: "plain-label", dir: "auto" }, t("row.plain"));
   const text = h("span", { class: "plain-text" }, ...shown);
-  const cell = h("div", { class: "plain", role: "gridcell", lang: work.job.languages?.[1] }, label, text);
+  const lang = work.job.languages?.[1];
+  const cell = h("div", { class: "plain", role: "gridcell", lang, dir: "auto" }, label, text);
   row.querySelector(".actions").before(cell);
 }
 

@@ -1,7 +1,7 @@
 // The start page: drop a document, paste text, or go on with a saved document.
 
 import * as api from "./api.js";
-import { h, icon, store, stored } from "./dom.js";
+import { h, icon, redraw, store, stored } from "./dom.js";
 import { formatted, languageName, t, when } from "./i18n.js";
 import { announce, ask, failed, notice } from "./messages.js";
 
@@ -32,6 +32,7 @@ export class Start {
     this.text = h("textarea", {
       id: "text",
       rows: 4,
+      dir: "auto",
       maxlength: 1_000_000,
       onkeydown: (event) => {
         if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) this.text.form.requestSubmit();
@@ -197,9 +198,8 @@ export class Start {
     if (this.stop.signal.aborted) return undefined;
     const list = jobs.slice(0, this.limit).sort((a, b) => (a.updated < b.updated ? 1 : -1));
     this.more.hidden = jobs.length <= this.limit;
-    this.jobs.replaceChildren(
-      ...(list.length ? list.map((job) => this.item(job)) : [h("li", { class: "hint" }, t("start.none"))]),
-    );
+    const items = list.length ? list.map((job) => this.item(job)) : [h("li", { class: "hint" }, t("start.none"))];
+    redraw(this.jobs, () => this.jobs.replaceChildren(...items));
     if (list.some((job) => ["queued", "running"].includes(job.state)))
       this.timer = setTimeout(() => this.readJobs(), REFRESH);
     return undefined;
