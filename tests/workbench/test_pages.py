@@ -16,8 +16,8 @@ from docgraph.research.case_study import FREQUENCIES, CaseStudy, Chain, Text, Us
 from docgraph.research.case_study_page import to_html as case_study_page
 from docgraph.translation.explain import ContextWeights
 from docgraph.translation.files.bilingual import BilingualSegment, read_bilingual, write_bilingual
-from docgraph.translation.files.page import to_html as translation_page
 from docgraph.translation.result import Candidate, HintUse, SentenceTranslation, Translation
+from docgraph.translation.result import to_html as translation_page
 from docgraph.translation.terms.term import TermUse
 from server.server_examples import EXAMPLES
 from workbench.chromium import SENTENCES, WIDTHS, axe_violations, needs_axe
