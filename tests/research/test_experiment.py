@@ -266,6 +266,11 @@ def test_a_row_of_role_ours_is_compared_with_every_role(done: Experiment, tmp_pa
     scores = strong.read(SCORES)
     scores["test"]["bleu"]["value"] = 99.0
     strong.write(SCORES, scores)
+    better = ResultFolder(now.result_root / "toy" / "better" / "seed1")
+    scores = better.read(SCORES)
+    documents = len(scores["test"]["bleu"]["statistics"])
+    scores["test"]["bleu"]["statistics"] = [[10, 10, 9, 8, 7, 6, 10, 9, 8, 7]] * documents
+    better.write(SCORES, scores)
     values = yaml.safe_load(now.table.path.read_text())
     values["columns"] = ["bleu:test", "p:test:base", "p:test:control", "p:test:baseline", "speed", "minutes"]
     values["configs"] = str(now.table.path.parents[1] / "train")
@@ -281,6 +286,7 @@ def test_a_row_of_role_ours_is_compared_with_every_role(done: Experiment, tmp_pa
     for name in ("p vs Base", "p vs control", "p vs best baseline (strong)"):
         assert 0 < float(cells["better"][name]) <= 1
     assert cells["strong"]["p vs best baseline (strong)"] == cells["control"]["p vs control"] == "-"
+    assert cells["weak"]["p vs control"] == "-"  # the same translations
     assert float(cells["better"]["minutes"]) >= 0
     assert len(rendered.values["base"][0].seeds) == 2
     assert str(next(now.table.runs([now.table.row("better")])).base().path) == "toy/control/seed1"
