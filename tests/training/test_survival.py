@@ -143,6 +143,12 @@ def test_an_unwritable_folder_is_reported_in_one_sentence(config: Config, tmp_pa
         train(config(), tmp_path / "file" / "run")
 
 
+def test_a_run_that_never_began_may_change_its_config(config: Config, tmp_path: Path) -> None:
+    with pytest.raises(DocgraphError, match="has no split 'valid'"):
+        train(config(validation={"split": "valid"}), tmp_path / "run")
+    assert train(config(), tmp_path / "run").step == 12
+
+
 def test_a_damaged_state_is_reported(config: Config, tmp_path: Path) -> None:
     train(config(), tmp_path / "run")
     tensors = next((tmp_path / "run").glob("state-*")) / "tensors.safetensors"
