@@ -20,9 +20,10 @@ from docgraph.model.checkpoint import load
 from docgraph.research.analysis_inputs import Documents
 from docgraph.research.context_use import token_losses
 from docgraph.research.experiment import Experiment
+from docgraph.research.parallel_runs import run_in_parallel
 from docgraph.research.rendered_table import RenderedTable
 from docgraph.research.run_results import METRICS, SCORES, SIGNATURE, SUITES, ResultFolder, read_outputs
-from docgraph.research.table_config import find_table
+from docgraph.research.table_config import SeedRun, find_table
 
 
 @pytest.fixture(scope="module")
@@ -211,6 +212,16 @@ def test_runs_wait_for_free_memory_of_a_gpu(done: Experiment, tmp_path: Path, mo
     with pytest.raises(DocgraphError, match="2 of 2 runs failed"):
         experiment.run([done.table.row("base")], parallel=2)
     assert ["started" in line for line in said[:4]] == [True, False, True, False]
+
+
+def interrupt(run: SeedRun) -> None:
+    raise KeyboardInterrupt
+
+
+def test_the_log_of_an_interrupted_run_has_no_traceback(done: Experiment, tmp_path: Path) -> None:
+    runs, log = list(done.table.runs())[:1], tmp_path / "run.log"
+    assert run_in_parallel(runs, interrupt, 1, lambda run: True, lambda run: log, lambda line: None) == runs
+    assert log.read_text() == ""
 
 
 def test_a_failed_run_keeps_those_that_start_from_it_from_starting(done: Experiment, tmp_path: Path) -> None:
