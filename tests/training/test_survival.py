@@ -117,15 +117,15 @@ def test_a_full_disk_is_reported_in_one_sentence_and_the_last_state_stays(
     config: Config, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     train(config(), tmp_path / "whole")
-    save, calls = checkpoints.save_file, iter(range(100))
+    write, calls = checkpoint.write_tensors, iter(range(100))
 
-    def full(tensors: Any, path: Path) -> None:
-        save(tensors, path)
-        if next(calls) >= 2:
+    def full(tensors: Any, path: Path, *metadata: Any) -> None:
+        write(tensors, path, *metadata)
+        if path.name == checkpoints.TENSORS and next(calls) >= 2:
             raise OSError(errno.ENOSPC, "No space left on device", str(path))
 
     with monkeypatch.context() as patch:
-        patch.setattr(checkpoints, "save_file", full)
+        patch.setattr(checkpoint, "write_tensors", full)
         with pytest.raises(
             DocgraphError, match=r"cannot be written \(no space left on device\); its previous contents"
         ):

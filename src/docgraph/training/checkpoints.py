@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import torch
 from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file
 from torch import Tensor
 
 from docgraph.errors import DocgraphError
@@ -79,7 +79,7 @@ def save_state(run: Path, progress: Progress, tensors: dict[str, Tensor]) -> Non
     previous = _state_folders(run)
     number = int(previous[-1].name.removeprefix(STATE_PREFIX)) + 1 if previous else 0
     with new_folder(run / f"{STATE_PREFIX}{number:06}") as folder:
-        save_file({name: tensor.contiguous() for name, tensor in tensors.items()}, folder / TENSORS)
+        checkpoint.write_tensors({name: tensor.contiguous() for name, tensor in tensors.items()}, folder / TENSORS)
         (folder / COUNTERS).write_text(json.dumps(asdict(progress), indent=2) + "\n", encoding="utf-8")
     for old in previous:
         shutil.rmtree(old, ignore_errors=True)

@@ -22,8 +22,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
-from safetensors import SafetensorError
-
 from docgraph import __version__
 from docgraph.config import to_dict
 from docgraph.corpus.store import read_manifest
@@ -103,8 +101,8 @@ class RunFolder:
         """Turns a full disk or a missing permission into a one-sentence error."""
         try:
             yield
-        except (OSError, SafetensorError) as error:
-            reason = (error.strerror if isinstance(error, OSError) else str(error)) or str(error)
+        except OSError as error:
+            reason = error.strerror or str(error)
             raise DocgraphError(
                 f"the run folder cannot be written ({reason.lower()}); its previous contents are intact: "
                 "free some space or grant access, and run the same command again",
