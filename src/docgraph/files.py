@@ -46,7 +46,7 @@ def report_errors_as(path: Path) -> Iterator[None]:
 
 
 @contextmanager
-def _report_write_errors_as(path: Path, temporary: Path) -> Iterator[None]:
+def report_write_errors_as(path: Path, temporary: Path) -> Iterator[None]:
     """Reports a full disk and errors of a temporary file under the name of the target file; keeps other names."""
     try:
         yield
@@ -77,7 +77,7 @@ def replacing(path: str | Path) -> Iterator[Path]:
     os.close(handle)
     temporary = Path(name)
     try:
-        with _report_write_errors_as(target, temporary):
+        with report_write_errors_as(target, temporary):
             yield temporary
             with temporary.open("rb+") as file:
                 os.fsync(file.fileno())
@@ -111,7 +111,7 @@ def new_folder(path: Path) -> Iterator[Path]:
     with report_errors_as(path):
         temporary = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp"))
     try:
-        with _report_write_errors_as(path, temporary):
+        with report_write_errors_as(path, temporary):
             yield temporary
             for entry in (*temporary.iterdir(), temporary):
                 handle = os.open(entry, os.O_RDONLY)

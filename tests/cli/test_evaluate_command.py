@@ -115,8 +115,21 @@ def test_plots_are_written_beside_their_data(folder: Path) -> None:
         (("base.fr", "--consistency"), "need the source text; pass --source"),
         (("base.fr", "--pronouns", "-s", "src.en", "--langs", "en-de"), "no pronoun table for en-de"),
         (("base.fr", "--by", "length", "--plot", "x.gif"), "x.gif: a plot is written as .png, .svg, .pdf"),
+        (("base.fr", "--plot", "x.png"), "'--plot' draws breakdowns; add --by, --consistency or --pronouns"),
     ],
-    ids=["counts", "file", "metric", "by", "baseline", "twice", "reserved", "source", "pronouns", "picture"],
+    ids=[
+        "counts",
+        "file",
+        "metric",
+        "by",
+        "baseline",
+        "twice",
+        "reserved",
+        "source",
+        "pronouns",
+        "picture",
+        "no breakdown",
+    ],
 )
 def test_errors_are_one_sentence(
     arguments: tuple[str, ...],

@@ -158,10 +158,19 @@ def test_an_analysis_of_text_files(toy: Path) -> None:
         (("analyse", "evidence", "{base}", "--data", "{store}", "--split", "dev"), "fitted on the dev split"),
         (("analyse", "evidence", "{base}", "--data", "{store}", "--points", "0"), "numbers of sentences"),
         (("analyse", "mechanism", "{store}"), "there is no metrics.jsonl here"),
+        (
+            ("analyse", "context-use", "{base}", "--data", "{store}", "--points", "1"),
+            "'--points' is for context-size, document-size, dependency-noise, evidence; remove it",
+        ),
+        (
+            ("analyse", "n-best", "{base}", "--data", "{store}", "--translations", "a=b"),
+            "'--translations' is for context-use, evidence; remove it",
+        ),
+        (("analyse", "mechanism", "{base}", "--plot", "a.png"), "'--plot' is for context-size, document-size, "),
     ],
     ids=[
         *("table", "row", "documents", "points", "size", "attention", "trees", "twice", "model"),
-        *("translations", "lines", "dev", "cache", "metrics"),
+        *("translations", "lines", "dev", "cache", "metrics", "unread points", "unread translations", "unread plot"),
     ],
 )
 def test_mistakes_are_one_sentence(

@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 import docgraph
-from docgraph.cli import COMMANDS, _unwrap, app
+from docgraph.cli import COMMANDS, _unwrap, app, main
 
 HEAVY = ("torch", "spacy", "numpy", "pyarrow", "matplotlib", "networkx", "transformers", "sentencepiece", "accelerate")
 
@@ -94,3 +94,15 @@ def test_help_is_wrapped_by_the_terminal() -> None:
         f"name: of {'something ' * 10}thing",
         "[bold]other[/bold]: thing",
     ]
+
+
+def test_ctrl_c_says_how_to_continue(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    def interrupt(*arguments: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("docgraph.config.read_config", interrupt)
+    monkeypatch.setattr(sys, "argv", ["docgraph", "prepare", "corpus.yaml"])
+    with pytest.raises(SystemExit) as stopped:
+        main()
+    assert stopped.value.code == 130
+    assert capsys.readouterr().err == "docgraph: interrupted; run the same command again to continue\n"

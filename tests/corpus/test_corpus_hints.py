@@ -13,7 +13,7 @@ from corpus.corpus_examples import write
 from docgraph.cli import app
 from docgraph.corpus.batches import BatchBuilder, BatchConfig, BatchSampler
 from docgraph.corpus.config import DataConfig, DataEntry, LanguagesConfig, PrepareConfig, SubwordsConfig
-from docgraph.corpus.hints import CorpusHints, make_hints
+from docgraph.corpus.hints import CorpusHints, make_hints, read_hints
 from docgraph.corpus.prepare import prepare
 from docgraph.corpus.store import PreparedCorpus
 from docgraph.errors import DocgraphError
@@ -48,12 +48,21 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> PreparedCorpus:
     )
     prepare(config, jobs=1)
     found = PreparedCorpus.open(folder / "store")
-    make_hints(found, ("definition",), None)
+    make_hints(found, ("definition", "coreference"), None)
     return found
 
 
 def texts(corpus: PreparedCorpus, batch_tokens: list[int]) -> str:
     return corpus.tokenizer.source.decode(3 if token == 3 else token for token in batch_tokens)
+
+
+def test_hints_that_were_made_without_a_relation_are_refused(corpus: PreparedCorpus) -> None:
+    with pytest.raises(DocgraphError) as caught:
+        CorpusHints(corpus.folder, "train", ("coreference", "previous", "dictionary:en-fr"))
+    assert (
+        "hints.train.arrow: these hints were made without previous and dictionary:en-fr; make them with docgraph "
+        f"hints {corpus.folder} --model MODEL --previous --dictionary en-fr, or change 'model.hints.relations'"
+    ) in str(caught.value)
 
 
 def test_hints_of_a_store(corpus: PreparedCorpus) -> None:
@@ -123,9 +132,11 @@ def test_short_sentences_without_other_hints_get_the_sentence_before(corpus: Pre
 def test_the_command_writes_the_hints_of_every_split(corpus: PreparedCorpus) -> None:
     path = corpus.folder / "hints.train.arrow"
     before = path.read_bytes()
+    expected = read_hints(corpus.folder, "train")
     path.unlink()
     CliRunner().invoke(app, ["hints", str(corpus.folder)], catch_exceptions=False)
-    assert path.read_bytes() == before
+    assert read_hints(corpus.folder, "train").equals(expected)  # but for the metadata
+    path.write_bytes(before)
 
 
 def test_the_command_refuses_a_model_with_other_sub_words(corpus: PreparedCorpus) -> None:

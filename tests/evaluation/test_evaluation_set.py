@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from docgraph.errors import DocgraphError
-from docgraph.evaluation.evaluation_set import read_evaluation_set
+from docgraph.evaluation.evaluation_set import read_evaluation_set, read_output
 
 PARTED = "a\nb\n\nc\n"
 
@@ -46,6 +46,12 @@ def test_a_line_that_is_blank_only_in_the_reference_is_a_sentence(tmp_path: Path
     files = write(tmp_path, ref="a\n\n\nc\n", source=PARTED)
     data = read_evaluation_set({}, files["ref"], files["source"])
     assert data.reference == ["a", "", "c"]
+
+
+def test_blank_lines_around_the_documents_of_an_output_do_not_count(tmp_path: Path) -> None:
+    files = write(tmp_path, spaced="\nA\nB\n\n\nC\n", empty="A\n\n\nC\n", flat="A\nB\nC\n")
+    found = {name: read_output(path, [2, 1], "the set") for name, path in files.items()}
+    assert found == {"spaced": ["A", "B", "C"], "empty": ["A", "", "C"], "flat": ["A", "B", "C"]}
 
 
 @pytest.mark.parametrize(

@@ -20,9 +20,10 @@ from docgraph.model.checkpoint import load
 from docgraph.research.analysis_inputs import Documents
 from docgraph.research.context_use import token_losses
 from docgraph.research.experiment import Experiment
+from docgraph.research.parallel_runs import run_in_parallel
 from docgraph.research.rendered_table import RenderedTable
 from docgraph.research.run_results import METRICS, SCORES, SIGNATURE, SUITES, ResultFolder, read_outputs
-from docgraph.research.table_config import find_table
+from docgraph.research.table_config import SeedRun, find_table
 
 
 @pytest.fixture(scope="module")
@@ -213,6 +214,16 @@ def test_runs_wait_for_free_memory_of_a_gpu(done: Experiment, tmp_path: Path, mo
     assert ["started" in line for line in said[:4]] == [True, False, True, False]
 
 
+def interrupt(run: SeedRun) -> None:
+    raise KeyboardInterrupt
+
+
+def test_the_log_of_an_interrupted_run_has_no_traceback(done: Experiment, tmp_path: Path) -> None:
+    runs, log = list(done.table.runs())[:1], tmp_path / "run.log"
+    assert run_in_parallel(runs, interrupt, 1, lambda run: True, lambda run: log, lambda line: None) == runs
+    assert log.read_text() == ""
+
+
 def test_a_failed_run_keeps_those_that_start_from_it_from_starting(done: Experiment, tmp_path: Path) -> None:
     said: list[str] = []
     table = replace(done.table, config=replace(done.table.config, data=str(tmp_path / "none")))
@@ -266,6 +277,11 @@ def test_a_row_of_role_ours_is_compared_with_every_role(done: Experiment, tmp_pa
     scores = strong.read(SCORES)
     scores["test"]["bleu"]["value"] = 99.0
     strong.write(SCORES, scores)
+    better = ResultFolder(now.result_root / "toy" / "better" / "seed1")
+    scores = better.read(SCORES)
+    documents = len(scores["test"]["bleu"]["statistics"])
+    scores["test"]["bleu"]["statistics"] = [[10, 10, 9, 8, 7, 6, 10, 9, 8, 7]] * documents
+    better.write(SCORES, scores)
     values = yaml.safe_load(now.table.path.read_text())
     values["columns"] = ["bleu:test", "p:test:base", "p:test:control", "p:test:baseline", "speed", "minutes"]
     values["configs"] = str(now.table.path.parents[1] / "train")
@@ -281,6 +297,7 @@ def test_a_row_of_role_ours_is_compared_with_every_role(done: Experiment, tmp_pa
     for name in ("p vs Base", "p vs control", "p vs best baseline (strong)"):
         assert 0 < float(cells["better"][name]) <= 1
     assert cells["strong"]["p vs best baseline (strong)"] == cells["control"]["p vs control"] == "-"
+    assert cells["weak"]["p vs control"] == "-"  # the same translations
     assert float(cells["better"]["minutes"]) >= 0
     assert len(rendered.values["base"][0].seeds) == 2
     assert str(next(now.table.runs([now.table.row("better")])).base().path) == "toy/control/seed1"

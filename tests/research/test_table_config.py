@@ -46,6 +46,12 @@ def test_the_config_of_every_row_makes_a_model(name: str) -> None:
             assert config.base == f"runs/{table}/{run.origin.base or 'base'}/seed{run.seed}/best"
 
 
+@pytest.mark.parametrize("name", TABLES)
+def test_stored_results_were_run_with_the_config_of_their_row(name: str) -> None:
+    experiment = Experiment(shipped(name), overrides=["data=no/store"])  # a store here may be of another corpus
+    assert list(filter(None, map(experiment.describe_config_change, experiment.table.runs()))) == []
+
+
 def test_the_main_table_has_the_rows_of_the_paper_and_the_control() -> None:
     table = shipped("main")
     assert [row.name for row in table.rows_of_role("base") + table.rows_of_role("control")] == [

@@ -117,15 +117,15 @@ def test_a_full_disk_is_reported_in_one_sentence_and_the_last_state_stays(
     config: Config, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     train(config(), tmp_path / "whole")
-    save, calls = checkpoints.save_file, iter(range(100))
+    write, calls = checkpoint.write_tensors, iter(range(100))
 
-    def full(tensors: Any, path: Path) -> None:
-        save(tensors, path)
-        if next(calls) >= 2:
+    def full(tensors: Any, path: Path, *metadata: Any) -> None:
+        write(tensors, path, *metadata)
+        if path.name == checkpoints.TENSORS and next(calls) >= 2:
             raise OSError(errno.ENOSPC, "No space left on device", str(path))
 
     with monkeypatch.context() as patch:
-        patch.setattr(checkpoints, "save_file", full)
+        patch.setattr(checkpoint, "write_tensors", full)
         with pytest.raises(
             DocgraphError, match=r"cannot be written \(no space left on device\); its previous contents"
         ):
@@ -141,6 +141,12 @@ def test_an_unwritable_folder_is_reported_in_one_sentence(config: Config, tmp_pa
     (tmp_path / "file").write_text("")
     with pytest.raises(DocgraphError, match=r"file/run: the run folder cannot be written \(not a directory\)"):
         train(config(), tmp_path / "file" / "run")
+
+
+def test_a_run_that_never_began_may_change_its_config(config: Config, tmp_path: Path) -> None:
+    with pytest.raises(DocgraphError, match="has no split 'valid'"):
+        train(config(validation={"split": "valid"}), tmp_path / "run")
+    assert train(config(), tmp_path / "run").step == 12
 
 
 def test_a_damaged_state_is_reported(config: Config, tmp_path: Path) -> None:

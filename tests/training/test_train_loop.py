@@ -9,10 +9,12 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
 from docgraph.corpus.batches import Step
+from docgraph.corpus.store import PreparedCorpus
 from docgraph.errors import DocgraphError
 from docgraph.model import checkpoint
 from docgraph.model.batch import DocumentBatch
@@ -215,6 +217,15 @@ def test_a_run_resumes_with_more_steps_but_no_other_change(config: Config, tmp_p
     with pytest.raises(DocgraphError, match="another process is training in this folder"):
         train(config(steps=8), folder)
     holder.close()
+
+
+def test_the_log_counts_the_sentences_that_are_too_long(config: Config, store: Path, tmp_path: Path) -> None:
+    corpus = PreparedCorpus.open(store, "train")
+    lengths = np.maximum(corpus.flat("source_lengths"), corpus.flat("target_lengths"))
+    limit = int(lengths.max()) - 1
+    train(config(steps=1, batches={"tokens": 200, "max_length": limit}), tmp_path / "run")
+    message = f"{(lengths > limit).sum():,} sentences of more than {limit} sub-words are not trained on"
+    assert message in (tmp_path / "run" / "train.log").read_text()
 
 
 def test_checkpoints_store_their_languages(config: Config, tmp_path: Path) -> None:

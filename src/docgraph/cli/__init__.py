@@ -132,9 +132,10 @@ def main() -> None:
             raise SystemExit(141) from None
         print(f"docgraph: {_sentence(error)}", file=sys.stderr)
         raise SystemExit(2) from None
-    except KeyboardInterrupt:
-        print("docgraph: interrupted; run the same command again to continue", file=sys.stderr)
-        raise SystemExit(130) from None
+    except SystemExit as stop:
+        if stop.code == 130 and isinstance(stop.__context__, typer.Exit):  # typer's exit after a KeyboardInterrupt
+            print("docgraph: interrupted; run the same command again to continue", file=sys.stderr)
+        raise
 
 
 def _sentence(error: DocgraphError | OSError) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, get_args
 
 import typer
 
@@ -28,6 +28,13 @@ Analysis = Literal[
     "mechanism",
 ]
 DEV = "dev"
+READERS: dict[str, tuple[Analysis, ...]] = {
+    "points": ("context-size", "document-size", "dependency-noise", "evidence"),
+    "translations": ("context-use", "evidence"),
+    "known": ("context-size",),
+    "plot": tuple(name for name in get_args(Analysis) if name != "mechanism"),
+}
+"""The analyses that read an option; the others refuse it."""
 
 
 def analyse(
@@ -50,7 +57,7 @@ def analyse(
     points: Annotated[
         str | None,
         typer.Option(
-            metavar="A,B,...", help="Points of the curve: numbers of sentences or, for dependency-noise, rates."
+            metavar="A,B,...", help="Points of a curve: numbers of sentences or, for dependency-noise, rates."
         ),
     ] = None,
     draws: Annotated[int, typer.Option(min=1, help="Random trees for each rate of dependency-noise.")] = 3,
@@ -102,11 +109,12 @@ def analyse(
 
     docgraph analyse mechanism results/main/*/seed1
     """
+    for option, value in {"points": points, "translations": translations, "known": known, "plot": plot}.items():
+        if value and analysis not in READERS[option]:
+            raise DocgraphError(f"'--{option}' is for {', '.join(READERS[option])}; remove it")
     if analysis == "mechanism":
         _print_mechanism(models, output)
         return
-    if known and analysis != "context-size":
-        raise DocgraphError("'--known' is for context-size; remove it")
     if plot is not None:
         from docgraph.evaluation.plots import check_plot_path
 

@@ -105,6 +105,8 @@ def evaluate(
 
     if plot is not None:
         check_plot_path(plot)
+        if not (by or consistency or pronouns):
+            raise DocgraphError("'--plot' draws breakdowns; add --by, --consistency or --pronouns")
     files = system_files(systems)
     data = read_evaluation_set(files, reference, source)
     source_language, _, target_language = languages.partition("-")

@@ -78,7 +78,7 @@ class BatchSampler:
         self.dropped = int((~kept).sum())
         """Number of sentences longer than `max_length`."""
         if not kept.any():
-            raise DocgraphError(f"no sentence has at most {config.max_length} sub-words; raise 'max_length'")
+            raise DocgraphError(f"no sentence has at most {config.max_length} sub-words; raise 'batches.max_length'")
         if config.unit == "sentence":
             document_of = np.repeat(np.arange(len(counts)), counts)
             index_of = np.arange(len(kept)) - self._first[document_of]

@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from docgraph.corpus.store import PreparedCorpus
 from docgraph.corpus.store_tables import read_table, write_table
+from docgraph.errors import DocgraphError
 from docgraph.model.hints import RELATIONS, Hint, dictionaries, find_hints, find_lookups
 
 if TYPE_CHECKING:
@@ -32,6 +33,8 @@ HINTS = pa.schema(
     ]
 )
 """Columns of a file of hints: one row per document, one entry per hint (of `tokens`, one per sub-word)."""
+MADE_BY = b"docgraph.relations"
+"""The relations that the hints were made by, in the metadata of a table; absent if unknown."""
 PART = 64
 """Documents whose referents are aligned together."""
 
@@ -55,13 +58,19 @@ def make_hints(
             yield from _filled(corpus, part, relations, aligner)
             progress(part.stop, len(corpus))
 
-    return write_hints(corpus, documents())
+    return write_hints(corpus, documents(), relations)
 
 
-def write_hints(corpus: PreparedCorpus, documents: Iterable[Iterable[Hint]]) -> Path:
-    """Writes the hints of all documents of a split into its store, and replaces existing hints."""
+def write_hints(
+    corpus: PreparedCorpus, documents: Iterable[Iterable[Hint]], relations: Sequence[str] | None = None
+) -> Path:
+    """Writes the hints of all documents of a split into its store, and replaces existing hints.
+
+    With `relations`, the hints can only be read by these relations.
+    """
+    schema = HINTS if relations is None else HINTS.with_metadata({MADE_BY: ",".join(relations).encode()})
     parts = ([[row[name] for row in rows] for name in HINTS.names] for rows in _rows(documents))
-    return write_table(hints_path(corpus.folder, corpus.split), HINTS, corpus, parts)
+    return write_table(hints_path(corpus.folder, corpus.split), schema, corpus, parts)
 
 
 def _rows(documents: Iterable[Iterable[Hint]]) -> Iterator[list[dict[str, list[int]]]]:
@@ -121,16 +130,31 @@ def read_hints(store: str | Path, split: str) -> pa.Table:
     return read_table(hints_path(store, split), store, "hints", f"make them with docgraph hints {store}")
 
 
+def _options(relations: Sequence[str]) -> str:
+    """Returns the options of `docgraph hints` that make hints by these relations."""
+    options = {"coreference": " --model MODEL", "previous": " --previous"}
+    return "".join(options.get(name, "") for name in relations) + "".join(
+        f" --dictionary {name.partition(':')[2]}" for name in relations if ":" in name
+    )
+
+
 class CorpusHints:
     """The hints of a split by the given relations."""
 
     def __init__(
         self, store: str | Path, split: str, relations: Sequence[str], dropout: float = 0.0, seed: int = 0
     ) -> None:
-        """Reads the hints; raises DocgraphError unless they belong to this store."""
+        """Reads the hints; raises DocgraphError unless they belong to this store and were made by the relations."""
         self._arguments = store, split, relations, dropout, seed
         self.dropout, self.seed = dropout, seed
         self._table = read_hints(store, split)
+        made_by = (self._table.schema.metadata or {}).get(MADE_BY)
+        if made_by is not None and (lacking := [name for name in relations if name not in made_by.decode().split(",")]):
+            raise DocgraphError(
+                f"these hints were made without {' and '.join(lacking)}; make them with docgraph hints "
+                f"{store}{_options(relations)}, or change 'model.hints.relations'",
+                path=hints_path(store, split),
+            )
         self._kinds = {RELATIONS.index(name.partition(":")[0]) for name in relations}
 
     def __reduce__(self) -> tuple[Any, ...]:

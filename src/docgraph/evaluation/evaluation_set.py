@@ -69,10 +69,14 @@ def read_evaluation_set(
 def read_output(path: str | Path, sizes: Sequence[int], layout: str) -> list[str]:
     """Reads a system's translations of documents with the given numbers of sentences.
 
-    Errors name `layout` as the file that the translations must match.
+    Any number of blank lines may be around documents, as in a source file that was translated line by line. Errors name
+    `layout` as the file that the translations must match.
     """
-    lines = [flag for size in sizes for flag in (*[True] * size, False)][:-1]
-    return _fit(_read(path), np.array(lines, dtype=np.bool_), path, layout)
+    lines = _read(path)
+    if np.diff(_boundaries(_sentence_lines(lines))).tolist() == list(sizes):
+        return [line for line in lines if line]
+    expected = [flag for size in sizes for flag in (*[True] * size, False)][:-1]
+    return _fit(lines, np.array(expected, dtype=np.bool_), path, layout)
 
 
 def _read(path: str | Path) -> list[str]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import re
 import shutil
 import tempfile
 import zlib
@@ -27,7 +28,7 @@ from torch.overrides import TorchFunctionMode
 from docgraph import __version__
 from docgraph.config import to_dict
 from docgraph.errors import DocgraphError
-from docgraph.files import report_errors_as
+from docgraph.files import report_errors_as, report_write_errors_as
 from docgraph.model.config import ModelConfig
 from docgraph.model.document_transformer import DocumentTransformer
 from docgraph.model.model_folder import (
@@ -78,26 +79,27 @@ def save(
     with report_errors_as(target):
         temporary = Path(tempfile.mkdtemp(dir=target.parent, prefix=f".{target.name}.", suffix=".tmp"))
     try:
-        names = [_write_weights(_disk_tensors(model, precision), temporary, precision)]
-        for file in map(Path, tokenizer_files):
-            if file.name in (CONFIG, *names):
-                raise DocgraphError("two files of the model folder would have this name; rename it", path=file)
-            shutil.copyfile(file, temporary / file.name)
-            names.append(file.name)
-        metadata = {
-            "format": FORMAT,
-            "docgraph": __version__,
-            "system": system_name(model.config),
-            "precision": precision,
-            "languages": None if languages is None else list(languages),
-            "trained_length": trained_length,
-            "tag": tag,
-            "model": to_dict(model.config),
-            "files": {name: file_checksum(temporary / name) for name in names},
-        }
-        text = json.dumps({**metadata, "sha256": metadata_checksum(metadata)}, indent=2, ensure_ascii=False)
-        (temporary / CONFIG).write_text(text + "\n", encoding="utf-8")
-        _put_in_place(temporary, target)
+        with report_write_errors_as(target, temporary):
+            names = [_write_weights(_disk_tensors(model, precision), temporary, precision)]
+            for file in map(Path, tokenizer_files):
+                if file.name in (CONFIG, *names):
+                    raise DocgraphError("two files of the model folder would have this name; rename it", path=file)
+                shutil.copyfile(file, temporary / file.name)
+                names.append(file.name)
+            metadata = {
+                "format": FORMAT,
+                "docgraph": __version__,
+                "system": system_name(model.config),
+                "precision": precision,
+                "languages": None if languages is None else list(languages),
+                "trained_length": trained_length,
+                "tag": tag,
+                "model": to_dict(model.config),
+                "files": {name: file_checksum(temporary / name) for name in names},
+            }
+            text = json.dumps({**metadata, "sha256": metadata_checksum(metadata)}, indent=2, ensure_ascii=False)
+            (temporary / CONFIG).write_text(text + "\n", encoding="utf-8")
+            _put_in_place(temporary, target)
     except BaseException:
         shutil.rmtree(temporary, ignore_errors=True)
         raise
@@ -184,10 +186,20 @@ def _write_weights(tensors: dict[str, Tensor], folder: Path, precision: Precisio
     """Writes the weights and returns the name of their file; int8 is gzipped, because only bytes compress well."""
     path = folder / WEIGHTS[precision == "int8"]
     if precision != "int8":
-        save_file(tensors, path, metadata={"format": "pt"})
+        write_tensors(tensors, path, {"format": "pt"})
     else:
         path.write_bytes(gzip.compress(save_bytes(tensors, metadata={"format": "pt"}), mtime=0))
     return path.name
+
+
+def write_tensors(tensors: dict[str, Tensor], path: Path, metadata: dict[str, str] | None = None) -> None:
+    """Writes a safetensors file; a failure of the operating system is an OSError, as for any other file."""
+    try:
+        save_file(tensors, path, metadata)
+    except SafetensorError as error:
+        if (number := re.search(r"\(os error (\d+)\)", str(error))) is None:
+            raise
+        raise OSError(int(number[1]), os.strerror(int(number[1])), str(path)) from error
 
 
 def _check_replaceable(target: Path) -> None:

@@ -20,6 +20,7 @@ from docgraph import __version__
 from docgraph.annotation import Annotation, BoolArray
 from docgraph.errors import DocgraphError
 from docgraph.evaluation.buckets import (
+    DISTANCES,
     SAMPLES,
     Breakdown,
     LinkRelation,
@@ -44,7 +45,6 @@ from docgraph.translation.explain import context_weights
 RARE = 0.1
 """A rare word occurs in at most this share of the documents, or in one."""
 ALL, AXIS = "all", "part of the references"
-DISTANCES = (1, 2, 3, 5, 10, 20)
 NLL: Scorer = partial(ratio_scores, scale=1)
 Masks = dict[str, BoolArray]
 """By label: which sentences [S], or which target sub-words [T], belong to a part."""

@@ -89,4 +89,7 @@ def _run(run: SeedRun, work: Work, path: Path) -> None:
     with path.open("a", buffering=1, encoding="utf-8") as output:
         os.dup2(output.fileno(), sys.stdout.fileno())
         os.dup2(output.fileno(), sys.stderr.fileno())
-        work(run)
+        try:
+            work(run)
+        except KeyboardInterrupt:
+            raise SystemExit(130) from None  # the log says that the run has stopped; a traceback adds nothing

@@ -235,8 +235,15 @@ class PooledScore:
         return ratio_scores if self.metric == "ltcr" else TEXT_METRICS[self.metric].scorer
 
     def p_value(self, other: PooledScore) -> float | None:
-        """Returns the p-value of the difference to another system, by paired bootstrap over documents."""
-        systems = {"other": other.statistics, "this": self.statistics}
-        if len(self.statistics) != len(other.statistics):
+        """Returns the p-value of the difference to another system, by paired bootstrap over documents.
+
+        None if the systems have different documents, or equal scores: sacreBLEU's p-value is then minimal.
+        """
+        if len(self.statistics) != len(other.statistics) or self._score == other._score:
             return None
+        systems = {"other": other.statistics, "this": self.statistics}
         return compare(systems, self.scorer, Significance("other", unit="document"))["this"].p_value
+
+    @property
+    def _score(self) -> float:
+        return float(self.scorer(self.statistics.sum(axis=0)))

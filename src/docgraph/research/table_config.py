@@ -143,7 +143,7 @@ class Table:
 
     def _parse_column(self, text: str) -> Column:
         measure, of, against = [*text.split(":"), "", ""][:3]
-        known = {*TEXT_MEASURES, *RUN_MEASURES, "delta", "p", "accuracy"}
+        known = get_args(Measure)
         if measure not in known:
             raise DocgraphError(
                 f"there is no measure '{measure}'; choose among {', '.join(sorted(known))}", path=self.path

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import torch
 from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file
 from torch import Tensor
 
 from docgraph.errors import DocgraphError
@@ -28,9 +28,9 @@ from docgraph.training.config import TrainingConfig
 from docgraph.training.distributed import World
 from docgraph.training.metrics import Record, ranking_value
 from docgraph.training.optimizer import MasterWeights, UpdateSums
-from docgraph.training.run_folder import RunFolder
+from docgraph.training.run_folder import STATE_PREFIX, RunFolder
 
-PREFIX, COUNTERS, TENSORS = "state-", "counters.json", "tensors.safetensors"
+COUNTERS, TENSORS = "counters.json", "tensors.safetensors"
 
 
 class RankedCheckpoint(NamedTuple):
@@ -77,9 +77,9 @@ class Progress:
 def save_state(run: Path, progress: Progress, tensors: dict[str, Tensor]) -> None:
     """Writes a resume state under the next number, then removes the earlier ones."""
     previous = _state_folders(run)
-    number = int(previous[-1].name.removeprefix(PREFIX)) + 1 if previous else 0
-    with new_folder(run / f"{PREFIX}{number:06}") as folder:
-        save_file({name: tensor.contiguous() for name, tensor in tensors.items()}, folder / TENSORS)
+    number = int(previous[-1].name.removeprefix(STATE_PREFIX)) + 1 if previous else 0
+    with new_folder(run / f"{STATE_PREFIX}{number:06}") as folder:
+        checkpoint.write_tensors({name: tensor.contiguous() for name, tensor in tensors.items()}, folder / TENSORS)
         (folder / COUNTERS).write_text(json.dumps(asdict(progress), indent=2) + "\n", encoding="utf-8")
     for old in previous:
         shutil.rmtree(old, ignore_errors=True)
@@ -100,7 +100,7 @@ def load_state(run: Path, device: torch.device) -> tuple[Progress, dict[str, Ten
 
 
 def _state_folders(run: Path) -> list[Path]:
-    return sorted(run.glob(f"{PREFIX}*"))
+    return sorted(run.glob(f"{STATE_PREFIX}*"))
 
 
 def pack_state(masters: MasterWeights, optimizer: torch.optim.Optimizer, sums: UpdateSums) -> dict[str, Tensor]:

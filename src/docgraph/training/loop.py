@@ -117,6 +117,7 @@ class Trainer:
         train_context, dev_context = self.translations
         corpus = PreparedCorpus.open(config.data, "train", CORPUS_CACHE_BYTES)
         batches = BatchSampler(corpus, config.batches, config.seed)
+        self.too_long = batches.dropped
         hints, dev_hints = open_hints(config, model_config)
         builder = BatchBuilder(corpus, model_config, config.batches.unit, translations=train_context, hints=hints)
         self.captured: CapturedStep | None = None
@@ -375,3 +376,8 @@ class Trainer:
         resumed = f", resumed at update {self.progress.step:,}" if self.progress.step else ""
         system = checkpoint.system_name(self.model.config)
         self.log.message(f"{system}: {total:,} parameters, {trained:,} trainable; {device}{resumed}")
+        if self.too_long:
+            limit = self.config.batches.max_length
+            self.log.message(
+                f"{self.too_long:,} sentences of more than {limit} sub-words are not trained on ('batches.max_length')"
+            )

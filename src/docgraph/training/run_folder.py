@@ -22,8 +22,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
-from safetensors import SafetensorError
-
 from docgraph import __version__
 from docgraph.config import to_dict
 from docgraph.corpus.store import read_manifest
@@ -34,6 +32,7 @@ from docgraph.model.model_folder import ModelFolder
 from docgraph.training.config import TrainingConfig
 
 CONFIG, SIGNATURE, METRICS, LOG = "config.yaml", "signature.json", "metrics.jsonl", "train.log"
+STATE_PREFIX = "state-"
 CHANGEABLE_FIELDS = {
     *("data", "base", "steps", "checkpoints", "log_every", "max_nonfinite", "tensorboard", "workers"),
     *("validation.every", "validation.bleu_every", "validation.patience", "translations.folder"),
@@ -52,7 +51,8 @@ class RunFolder:
     def open(self, config: TrainingConfig, signature: dict[str, Any]) -> None:
         """Creates and locks the folder, removes temporary files of a killed process, and writes the config.
 
-        Refuses a folder that another process has locked, or that holds a run of another config or other inputs.
+        Refuses a folder that another process has locked, or that holds a state or checkpoints of a run of another
+        config or of other inputs.
         """
         with self.reporting_write_errors():
             self.checkpoints.mkdir(parents=True, exist_ok=True)
@@ -63,7 +63,8 @@ class RunFolder:
             )
         for leftover in (*self.path.glob(".*.tmp"), *self.checkpoints.glob(".*.tmp")):
             shutil.rmtree(leftover) if leftover.is_dir() and not leftover.is_symlink() else leftover.unlink()
-        if (self.path / CONFIG).is_file():
+        has_results = any(self.path.glob(f"{STATE_PREFIX}*")) or any(self.checkpoints.iterdir())
+        if has_results and (self.path / CONFIG).is_file():
             self._check_unchanged(config, signature)
         with self.reporting_write_errors():
             import yaml
@@ -100,8 +101,8 @@ class RunFolder:
         """Turns a full disk or a missing permission into a one-sentence error."""
         try:
             yield
-        except (OSError, SafetensorError) as error:
-            reason = (error.strerror if isinstance(error, OSError) else str(error)) or str(error)
+        except OSError as error:
+            reason = error.strerror or str(error)
             raise DocgraphError(
                 f"the run folder cannot be written ({reason.lower()}); its previous contents are intact: "
                 "free some space or grant access, and run the same command again",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 from dataclasses import replace
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from safetensors import SafetensorError
 
 from docgraph.errors import DocgraphError
 from docgraph.model import checkpoint
@@ -140,6 +142,19 @@ def test_a_failed_save_leaves_the_old_model(
     monkeypatch.undo()
     assert equal(load(folder), original)
     assert [path.name for path in folder.parent.iterdir()] == ["model"]
+
+
+def test_a_full_disk_names_the_model_folder(
+    original: DocumentTransformer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*arguments: object) -> None:
+        raise SafetensorError("Error while serializing: I/O error: No space left on device (os error 28)")
+
+    monkeypatch.setattr(checkpoint, "save_file", full)
+    with pytest.raises(OSError, match="No space left on device") as caught:
+        save(original, tmp_path / "model")
+    assert caught.value.errno == errno.ENOSPC
+    assert caught.value.filename == str(tmp_path / "model")
 
 
 def test_a_save_that_fails_at_the_last_rename_puts_the_old_model_back(

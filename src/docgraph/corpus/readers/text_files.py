@@ -46,7 +46,7 @@ class Problems:
         """Position (file and line) of the first dropped pair, by reason."""
 
     def add(self, reason: Reason, message: str, path: str | Path, line: int | None = None, pairs: int = 1) -> None:
-        """Raises a DocgraphError, or count `pairs` as dropped."""
+        """Raises a DocgraphError, or counts `pairs` as dropped."""
         if not self.skip:
             raise DocgraphError(f"{message}; correct it, or drop such pairs with --skip-bad", path=path, line=line)
         self.dropped[reason] += pairs
