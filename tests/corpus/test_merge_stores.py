@@ -10,14 +10,17 @@ from docgraph.corpus.hints import CorpusHints, make_hints
 from docgraph.corpus.store import PreparedCorpus
 
 
-def store(folder: Path, text: str, subwords: SubwordsConfig, dev: bool = False) -> PreparedCorpus:
+def store(
+    folder: Path, text: str, subwords: SubwordsConfig, dev: bool = False, translation: str | None = None
+) -> PreparedCorpus:
     folder.mkdir()
-    return store_of(folder, text, text, subwords, dev)
+    return store_of(folder, text, translation or text, subwords, dev)
 
 
 def test_a_merged_store_has_the_documents_and_hints_of_its_parts(tmp_path: Path) -> None:
     definition = "grave means a place in a cemetery; (tombe)\nA grave must be marked.\n"
-    first = store(tmp_path / "first", definition, SubwordsConfig(size=300), dev=True)
+    translation = "tombe désigne un lieu dans un cimetière.\nUne tombe doit être marquée.\n"
+    first = store(tmp_path / "first", definition, SubwordsConfig(size=300), dev=True, translation=translation)
     second = store(tmp_path / "second", "The dog ran.\n\nIt fell.\n", SubwordsConfig(folder=str(first.folder)))
     make_hints(first, ("definition",), None)
     assert run_script("merge_stores.py", second.folder, f"{first.folder}*2", "--out", tmp_path / "out").returncode == 0
