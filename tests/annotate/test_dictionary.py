@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import lzma
 import re
+from dataclasses import replace
 from importlib.resources import files
 
 import pytest
@@ -122,6 +123,18 @@ def test_parts_of_speech_choose_the_entry_and_plural_nouns_get_plurals() -> None
     entries = [Entry(("Bolivian",), "nm", ("Bolivien",)), Entry(("Aristophanes",), "nm", ("Aristophane",))]
     annotation = default_pipeline("en")(Document.from_sentences(["Many Bolivians read Aristophanes."]))
     assert [use.translation for use in Dictionary(entries, PAIR).find(annotation)] == ["Boliviens", "Aristophane"]
+
+
+def test_a_word_that_is_only_a_noun_may_be_tagged_as_an_adjective() -> None:
+    entries = [
+        Entry(("moose",), "nm", ("orignal",)),
+        Entry(("facial",), "nm", ("soin du visage",)),
+        Entry(("gold",), "nm", ("or",)),
+        Entry(("gold",), "v", ("dorer",)),
+    ]
+    annotation = default_pipeline("en")(Document.from_sentences(["They saw facial moose gold things."]))
+    annotation = replace(annotation, upos=["PRON", "VERB", "ADJ", "ADJ", "ADJ", "NOUN", "PUNCT"])
+    assert [use.translation for use in Dictionary(entries, PAIR).find(annotation)] == ["orignal"]
 
 
 @given(st.lists(st.text("abc -'", max_size=12), max_size=4))

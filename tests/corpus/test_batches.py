@@ -56,7 +56,7 @@ def test_every_sentence_is_in_one_batch_of_an_epoch(
 ) -> None:
     corpus, expected = stored_corpus(tmp_path_factory.mktemp("store"), lengths), trained_on(lengths, config)
     if not expected:
-        with pytest.raises(DocgraphError, match="raise 'batches.max_length'"):
+        with pytest.raises(DocgraphError, match=r"raise 'batches\.max_length'"):
             BatchSampler(corpus, config, seed)
         return
     batches = BatchSampler(corpus, config, seed)

@@ -39,6 +39,8 @@ CLASSES = {
     "ADV": frozenset({"adv"}),
 }
 """The classes of entries that translate a word of a universal part of speech; other words are not looked up."""
+_ADJECTIVE_ENDINGS = ("al", "ed", "er", "ing")
+"""Endings of adjectives that have the form of a noun: a cooler day, a facial injury."""
 SUFFIX = ".tsv.xz"
 ANY_POSSESSIVE = "one's"
 """A word of an entry that stands for a possessive: roll up one's sleeves."""
@@ -220,11 +222,21 @@ class Dictionary:
         fitting = (
             (entry, words)
             for entry, words in self._fitting(forms, place, begin, end)
-            if (upos is None or (_may_be(upos[place], entry) and not _is_name(upos[place], forms[place], entry)))
+            if (
+                upos is None
+                or (_may_be(upos[place], entry) and not _is_name(upos[place], forms[place], entry))
+                or (upos[place] == "ADJ" and self._is_noun_alone(entry, forms[place]))
+            )
             # The word after a gap must depend on the first word of the entry.
             and (heads is None or len(entry.parts) == 1 or heads[words[-1]] == words[0])
         )
         return max(fitting, key=lambda pair: len(pair[1]), default=None)
+
+    def _is_noun_alone(self, entry: Entry, form: str) -> bool:
+        """Returns whether a word can only be a noun: taggers take one for an adjective before another (quilt cover)."""
+        entries = self._by_first_word[entry.words[0].lower()]
+        is_noun = all(each.word_class in NOUNS for each in entries if len(each.words) == 1)
+        return len(entry.words) == 1 and is_noun and not form.endswith(_ADJECTIVE_ENDINGS)
 
     def _fitting(self, forms: list[str], place: int, begin: int, end: int) -> Iterator[tuple[Entry, tuple[int, ...]]]:
         """Yields the entries that match the words from `place` on, with the matched words of the sentence begin:end."""
