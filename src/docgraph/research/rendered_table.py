@@ -237,7 +237,8 @@ class RenderedTable:
         hours = sum(run["seconds"] for run in runs) / 3600
         machines = ", ".join(sorted({run["hardware"] for run in runs}))
         versions = ", ".join(sorted({f"docgraph {run['docgraph']}, torch {run['torch']}" for run in runs}))
-        return [f"{len(runs)} runs, {hours:.2f} hours of training on {machines}; {versions}"]
+        count = f"{len(runs)} run" if len(runs) == 1 else f"{len(runs)} runs"
+        return [f"{count}, {hours:.2f} hours of training on {machines}; {versions}"]
 
     def signatures(self) -> list[str]:
         """Returns the distinct signatures of scores and accuracies; those of accuracies without their models."""
